@@ -1,0 +1,93 @@
+# The verbs of this repository. Every one runs without questions and does its installing itself;
+# a second run installs nothing, as long as the requirement files stay the same.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export WATTWIRE_CACHE ?= $(HOME)/.cache/wattwire
+
+# One stamp for each content of the requirement files, so that going back and forth between
+# commits reinstalls only where something differs from what was installed last.
+PINS := requirements.txt requirements-dev.txt pyproject.toml
+HASH := $(shell cat $(PINS) | sha256sum | cut -c1-16)
+STAMP := $(VENV)/installed-$(HASH)
+CARGO := cargo
+CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
+
+.PHONY: help setup agent check test lint demo clean requirements packages-%
+
+help:
+	@echo "make setup         .venv with pinned packages, and the agent"
+	@echo "make demo          measure something, and write a report about it (a few minutes)"
+	@echo "make check         lint and the repository's rules"
+	@echo "make test          everything"
+	@echo "make lint          formats, lints and types"
+	@echo "make requirements  pin the requirement files anew"
+	@echo "make clean         remove what was built in this folder (campaigns stay)"
+
+packages-%:
+	@$(PYTHON) tools/packages.py $*
+
+$(STAMP): $(PINS)
+	@if [ ! -x $(BIN)/python ]; then $(PYTHON) -m venv $(VENV); fi
+	@rm -f $(VENV)/installed-*
+	@echo "installing pinned packages into $(VENV)"
+	@$(BIN)/python -m pip install -q --require-hashes -r requirements.txt -r requirements-dev.txt
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+agent:
+	@if command -v $(CARGO) >/dev/null; then \
+	    $(CARGO) build --quiet --release --locked --manifest-path agent/Cargo.toml; \
+	else \
+	    echo "agent: not built: cargo is not installed; runs need it (see README.md)" >&2; \
+	fi
+
+setup: packages-demo
+	@$(MAKE) --no-print-directory $(STAMP)
+	@$(MAKE) --no-print-directory agent
+
+demo: setup
+	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN)
+	@$(BIN)/wattwire report $(CAMPAIGN)
+	@echo "$(CURDIR)/$(CAMPAIGN)/report/index.html"
+
+test: packages-test setup
+	@$(BIN)/python -m pytest
+
+lint: packages-lint
+	@$(MAKE) --no-print-directory $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@if command -v $(CARGO) >/dev/null; then \
+	    $(CARGO) fmt --manifest-path agent/Cargo.toml -- --check; \
+	    $(CARGO) clippy --quiet --release --locked --manifest-path agent/Cargo.toml \
+	        --all-targets -- -D warnings; \
+	else \
+	    echo "lint: Rust skipped: cargo is not installed" >&2; \
+	fi
+	@if command -v clang-format >/dev/null; then \
+	    git ls-files '*.c' '*.cc' '*.cpp' '*.h' '*.hpp' | xargs -r clang-format --dry-run -Werror; \
+	else \
+	    echo "lint: C++ skipped: clang-format is not installed" >&2; \
+	fi
+
+check: lint
+	@$(BIN)/python -m pytest -q tests/tidy
+
+# Needs pip-tools on PATH. Run it with the Python whose pins the files shall hold.
+requirements:
+	@for name in requirements requirements-dev; do \
+	    CUSTOM_COMPILE_COMMAND="make requirements" pip-compile --quiet --generate-hashes \
+	        --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras \
+	        --allow-unsafe --output-file=$$name.txt $$name.in; \
+	done
+
+clean:
+	@rm -rf $(VENV) build target *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,96 @@
+"""Install the Debian packages that a make verb wants, where that is possible.
+
+Only what is missing is installed, and only as root on a machine with apt-get. Anywhere else the
+missing packages are listed and the verb goes on: what needs them is skipped with its reason.
+Plain standard library, because it runs before there is a virtual environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+LIST = Path(__file__).resolve().parent.parent / "packages-debian.txt"
+EXTRA_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # servers live there; a user's PATH may not
+
+
+@dataclass(frozen=True)
+class Package:
+    """One line of packages-debian.txt."""
+
+    name: str
+    shown_by: str
+    verbs: tuple[str, ...]
+    purpose: str
+
+    def present(self) -> bool:
+        """Tell whether what the package brings is there, however it came."""
+        if self.shown_by.startswith("python:"):
+            return importlib.util.find_spec(self.shown_by.removeprefix("python:")) is not None
+        folders = f"{os.environ.get('PATH', '')}:{EXTRA_FOLDERS}"
+        return shutil.which(self.shown_by, path=folders) is not None
+
+
+def read_packages(text: str) -> list[Package]:
+    """Parse the list. Raises ValueError naming the line that has fewer than four columns."""
+    packages = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = line.split(maxsplit=3)
+        if len(columns) < 4:
+            raise ValueError(
+                f"packages-debian.txt:{number}: found {len(columns)} columns; allowed: package, "
+                "program or python:MODULE, verbs, purpose"
+            )
+        packages.append(Package(columns[0], columns[1], tuple(columns[2].split(",")), columns[3]))
+    return packages
+
+
+def install(names: list[str]) -> bool:
+    """Install packages with apt-get; True when all of it went well."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    commands = (
+        ["apt-get", "-qq", "update"],
+        ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *names],
+    )
+    for command in commands:
+        print("+", " ".join(command), flush=True)
+        result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=False)
+        if result.returncode != 0:
+            return False
+    return True
+
+
+def main(arguments: list[str]) -> int:
+    """Return 0 where the verb may go on; 3 only if an installation failed under CI=true."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("verb", help="a verb of the Makefile, such as demo or test")
+    verb = parser.parse_args(arguments).verb
+    wanted = [p for p in read_packages(LIST.read_text(encoding="utf-8")) if verb in p.verbs]
+    missing = [p for p in wanted if not p.present()]
+    if not missing:
+        return 0
+    names = [p.name for p in missing]
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        if install(names):
+            return 0
+        print(f"could not install: {' '.join(names)}; what needs them is skipped", file=sys.stderr)
+        return 3 if os.environ.get("CI") == "true" else 0
+    for package in missing:
+        print(f"missing: {package.name} ({package.purpose})", file=sys.stderr)
+    print(
+        f"what needs them is skipped; to have it: sudo apt-get install {' '.join(names)}",
+        file=sys.stderr,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
