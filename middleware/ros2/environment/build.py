@@ -1,0 +1,299 @@
+"""Builds what every ROS 2 cell shares: a ROS (the user's own, or wheels) and our interface package.
+
+Usage: build.py BUILD_DIR. Reads ../idl and requirements.txt, writes BUILD_DIR/exports.json. A machine that
+cannot have ROS 2 is not an error: exports.json then holds {"absent": reason} and the exit code is 0.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+IDL = HERE.parent / "idl"
+REQUIREMENTS = HERE / "requirements.txt"
+WHEELS_PYTHON = (3, 11)
+WHEELS_DISTRIBUTION = "kilted"
+DISTRIBUTIONS = ("humble", "jazzy", "kilted")
+PROBE = (
+    "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
+    "print(json.dumps({'version': list(sys.version_info[:2]), 'libdir': v('LIBDIR'),"
+    "'soname': v('INSTSONAME'), 'shared': v('Py_ENABLE_SHARED'),"
+    "'include': sysconfig.get_path('include'), 'multiarch': v('MULTIARCH'),"
+    "'site': sysconfig.get_path('purelib'), 'machine': platform.machine()}))"
+)
+
+
+class Absent(Exception):
+    """This machine cannot have the environment; the text says why and what to do."""
+
+
+def main() -> int:
+    build = Path(sys.argv[1]).resolve()
+    try:
+        exports = use_installation(build) if installation_sourced() else use_wheels(build)
+    except Absent as reason:
+        exports = {"absent": str(reason)}
+    (build / "exports.json").write_text(json.dumps(exports, indent=2) + "\n")
+    return 0
+
+
+def run(argv: list[str], env: dict[str, str] | None = None) -> str:
+    """Runs to the end, copies the output into the build's log, returns it; raises with the command line."""
+    done = subprocess.run(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print(f"$ {' '.join(argv)}\n{done.stdout}", flush=True)
+    if done.returncode != 0:
+        raise subprocess.CalledProcessError(done.returncode, argv, done.stdout)
+    return done.stdout
+
+
+def probe(python: str) -> dict:
+    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
+    clean["_ROS_WHEELS_BOOTSTRAP_COMPLETE"] = "1"
+    return json.loads(subprocess.check_output([python, "-c", PROBE], env=clean, text=True))
+
+
+def libpython_folder(facts: dict) -> str | None:
+    """Folder of the interpreter's shared library, or None where only a static one is installed."""
+    soname = f"libpython{facts['version'][0]}.{facts['version'][1]}.so"
+    folders = [facts["libdir"], f"/usr/lib/{facts['multiarch']}", "/usr/lib64"]
+    return next((f for f in folders if f and (Path(f) / soname).exists()), None)
+
+
+# ---- the user's own installation ------------------------------------------------------------------------
+
+
+def installation_sourced() -> bool:
+    return bool(os.environ.get("AMENT_PREFIX_PATH") and os.environ.get("ROS_DISTRO"))
+
+
+def use_installation(build: Path) -> dict:
+    distribution = os.environ["ROS_DISTRO"]
+    if distribution not in DISTRIBUTIONS:
+        raise Absent(
+            f"the sourced ROS distribution is {distribution!r}; known: {', '.join(DISTRIBUTIONS)}. "
+            "Source one of those, or none to use the wheels"
+        )
+    python = installation_python()
+    prefixes = os.environ["AMENT_PREFIX_PATH"].split(":")
+    install = build / "interfaces"
+    build_interfaces(build, install, python, dict(os.environ))
+    paths = {
+        name: joined([*added, *os.environ.get(name, "").split(":")])
+        for name, added in interface_paths(install, probe(python)).items()
+    }
+    env = {"ROS_DISTRO": distribution, "ROS_VERSION": "2", "ROS_PYTHON_VERSION": "3", **paths}
+    return {
+        "env": env,
+        "python": python,
+        "lists": compile_lists([str(install), *prefixes], []),
+        "facts": {
+            "distribution": distribution,
+            "how": "installation",
+            "prefixes": ":".join(prefixes),
+            "rcl": package_version(prefixes, "rcl"),
+            "rclpy": package_version(prefixes, "rclpy"),
+        },
+    }
+
+
+def installation_python() -> str:
+    """The interpreter whose rclpy imports: the one on PATH may be another than ROS was built for."""
+    for candidate in ("/usr/bin/python3", shutil.which("python3"), sys.executable):
+        if candidate and Path(candidate).exists():
+            check = [candidate, "-c", "import rclpy, rosidl_parser"]
+            if subprocess.run(check, capture_output=True).returncode == 0:
+                return candidate
+    raise Absent(
+        "a ROS installation is sourced, but neither /usr/bin/python3 nor the python3 on PATH can "
+        "import rclpy and rosidl_parser; install ros-$ROS_DISTRO-ros-base and python3-dev"
+    )
+
+
+# ---- wheels ---------------------------------------------------------------------------------------------
+
+
+def use_wheels(build: Path) -> dict:
+    base, facts = wheels_python()
+    venv = build / "venv"
+    python = str(venv / "bin" / "python")
+    install_wheels(base, venv, python)
+    site = Path(probe(python)["site"])
+    env = wheels_env(venv, site, facts)
+    rewrite_cmake_paths(venv, site, facts, python, env)
+    install = build / "interfaces"
+    tools = {"CMAKE_PREFIX_PATH": str(venv), "PATH": f"{venv / 'bin'}:{os.environ['PATH']}"}
+    build_interfaces(build, install, python, {**os.environ, **env, **tools})
+    for name, added in interface_paths(install, facts).items():
+        env[name] = joined([*added, *env.get(name, "").split(":")])
+    short = "python{}.{}".format(*facts["version"])
+    # Every library of the wheels refers to libpython, also those that a C++ program needs.
+    libpython = libpython_folder(facts)
+    extra = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed"]
+    extra += [f"-L{libpython}"] if libpython else []
+    versions = {name: package_version([str(venv)], name) for name in ("rcl", "rclpy", "fastdds")}
+    return {
+        "env": env,
+        "python": python,
+        "lists": compile_lists([str(install), str(venv)], [*extra, f"-l{short}"]),
+        "facts": {
+            "distribution": WHEELS_DISTRIBUTION,
+            "how": "wheels",
+            "prefixes": str(venv),
+            "libpython": libpython or f"absent: install lib{short}-dev to build C and C++ cells",
+            **versions,
+        },
+    }
+
+
+def wheels_python() -> tuple[str, dict]:
+    """An interpreter for which wheels exist, preferably one that has its shared library."""
+    found: list[tuple[str, dict]] = []
+    name = "python{}.{}".format(*WHEELS_PYTHON)
+    for candidate in (sys.executable, shutil.which(name), f"/usr/bin/{name}"):
+        if candidate and Path(candidate).exists():
+            try:
+                facts = probe(candidate)
+            except (OSError, subprocess.CalledProcessError):
+                continue
+            if tuple(facts["version"]) == WHEELS_PYTHON:
+                found.append((candidate, facts))
+    if not found:
+        raise Absent(
+            f"ROS 2 is neither sourced nor installable: its wheels exist for Python {name[6:]} only and "
+            f"this is {sys.version_info[0]}.{sys.version_info[1]}; install {name}, or source a ROS "
+            f"installation ({', '.join(DISTRIBUTIONS)})"
+        )
+    return next((pair for pair in found if libpython_folder(pair[1])), found[0])
+
+
+def install_wheels(base: str, venv: Path, python: str) -> None:
+    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    run([base, "-m", "venv", "--clear", str(venv)], clean)
+    pip = [python, "-m", "pip", "install", "--require-hashes"]
+    try:
+        run([*pip, "--disable-pip-version-check", "--no-input", "-r", str(REQUIREMENTS)], clean)
+    except subprocess.CalledProcessError as failure:
+        # Only "no such file for this platform" is absence; an unreachable registry is a failure.
+        unreachable = re.search(r"Retrying|ConnectionError|timed out", failure.output)
+        if not unreachable and re.search(r"No matching distribution|not a supported wheel", failure.output):
+            machine = probe(base)["machine"]
+            raise Absent(
+                f"no ROS 2 wheels for this platform ({machine}, {base}); source a ROS installation "
+                f"({', '.join(DISTRIBUTIONS)}) and build again"
+            ) from failure
+        raise
+
+
+def wheels_env(venv: Path, site: Path, facts: dict) -> dict[str, str]:
+    """What the wheels' own .pth would set, with its guard: so that python does not execute itself twice."""
+    libraries = [str(venv / "lib"), *sorted(str(p) for p in site.glob("ros_*.libs"))]
+    libpython = libpython_folder(facts)
+    return {
+        "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1",
+        "AMENT_PREFIX_PATH": str(venv),
+        "LD_LIBRARY_PATH": joined([*libraries, libpython or ""]),
+        "ROS_DISTRO": WHEELS_DISTRIBUTION,
+        "ROS_VERSION": "2",
+        "ROS_PYTHON_VERSION": "3",
+    }
+
+
+def rewrite_cmake_paths(venv: Path, site: Path, facts: dict, python: str, env: dict[str, str]) -> None:
+    """The wheels' CMake exports carry paths of the machine they were built on."""
+    numpy_include = subprocess.check_output(
+        [python, "-c", "import numpy; print(numpy.get_include())"], env={**os.environ, **env}, text=True
+    ).strip()
+    tinyxml = next(iter(site.glob("ros_fastdds.libs/libtinyxml2*")), None)
+    short = "python{}.{}".format(*facts["version"])
+    origin = f"/opt/python/cp{facts['version'][0]}{facts['version'][1]}-" + r"cp\d+"
+    rules = [
+        (rf"{origin}/lib/{short}/site-packages/numpy/_core/include", numpy_include),
+        (rf"{origin}/include/{short}", facts["include"]),
+    ]
+    if tinyxml is not None:
+        rules.append((r"/usr/lib64/libtinyxml2\.so", str(tinyxml)))
+    for file in (venv / "share").rglob("*.cmake"):
+        before = file.read_text()
+        after = before
+        for pattern, replacement in rules:
+            after = re.sub(pattern, replacement.replace("\\", r"\\"), after)
+        if after != before:
+            file.write_text(after)
+
+
+# ---- our interfaces, and what a compiler needs ----------------------------------------------------------
+
+
+def build_interfaces(build: Path, install: Path, python: str, env: dict[str, str]) -> None:
+    work = build / "interfaces-build"
+    run(
+        ["cmake", "-G", "Ninja", "-S", str(IDL), "-B", str(work), "-DCMAKE_BUILD_TYPE=Release",
+         f"-DCMAKE_INSTALL_PREFIX={install}", f"-DPython3_EXECUTABLE={python}",
+         f"-DPYTHON_EXECUTABLE={python}", "-DBUILD_TESTING=OFF"],
+        env,
+    )  # fmt: skip
+    run(["cmake", "--build", str(work), "--target", "install"], env)
+    shutil.rmtree(work)
+
+
+def interface_paths(install: Path, facts: dict) -> dict[str, list[str]]:
+    packages = sorted(install.glob("l*/python3*/*-packages")) + sorted(
+        install.glob("local/lib/python3*/*-packages")
+    )
+    return {
+        "AMENT_PREFIX_PATH": [str(install)],
+        "LD_LIBRARY_PATH": [str(install / "lib")],
+        "PYTHONPATH": [str(p) for p in packages],
+    }
+
+
+def compile_lists(prefixes: list[str], extra_ldflags: list[str]) -> dict[str, list[str]]:
+    """Flags for programs on the rcl C API. A package's headers lie in include/ or include/<package>/."""
+    includes: list[str] = []
+    for prefix in prefixes:
+        root = Path(prefix) / "include"
+        if root.is_dir():
+            nested = sorted(p for p in root.iterdir() if (p / p.name).is_dir())
+            includes += [f"-isystem{p}" for p in nested] + [f"-isystem{root}"]
+    libraries = [f"-L{Path(p) / 'lib'}" for p in prefixes]
+    names = [
+        "wattwire_interfaces__rosidl_typesupport_c", "wattwire_interfaces__rosidl_generator_c",
+        "std_msgs__rosidl_typesupport_c", "std_msgs__rosidl_generator_c",
+        "rosidl_runtime_c", "rcl", "rcutils",
+    ]  # fmt: skip
+    rpath_link = f"-Wl,-rpath-link,{joined(str(Path(p) / 'lib') for p in prefixes)}"
+    ldflags = [*libraries, rpath_link, *(f"-l{name}" for name in names), rmw_library(prefixes)]
+    return {"cxxflags": includes, "ldflags": [*ldflags, *extra_ldflags]}
+
+
+def rmw_library(prefixes: list[str]) -> str:
+    """The RMW loader of an installation; the wheels have none and link their one RMW directly."""
+    for prefix in prefixes:
+        if (Path(prefix) / "lib" / "librmw_implementation.so").exists():
+            return "-lrmw_implementation"
+    return "-lrmw_fastrtps_cpp"
+
+
+def package_version(prefixes: Iterable[str], package: str) -> str:
+    for prefix in prefixes:
+        manifest = Path(prefix) / "share" / package / "package.xml"
+        if manifest.exists():
+            found = re.search(r"<version>([^<]+)</version>", manifest.read_text())
+            if found:
+                return found.group(1).strip()
+    return "unknown"
+
+
+def joined(parts: Iterable[str]) -> str:
+    return ":".join(part for part in parts if part)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

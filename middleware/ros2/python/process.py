@@ -1,0 +1,86 @@
+"""The process's ROS configuration: all that ROS reads from the environment, set from the spec.
+
+It must be in place before rclpy is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed
+
+# What a shell may have set for another robot; only the spec configures a node.
+FOREIGN_VARIABLES = (
+    "CYCLONEDDS_URI",
+    "FASTDDS_BUILTIN_TRANSPORTS",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "RMW_FASTRTPS_PUBLICATION_MODE",
+    "RMW_FASTRTPS_USE_QOS_FROM_XML",
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
+    "ROS_DISCOVERY_SERVER",
+    "ROS_LOCALHOST_ONLY",
+    "ROS_STATIC_PEERS",
+    "ZENOH_SESSION_CONFIG_URI",
+)
+PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+
+
+def domain_of(kit: Kit) -> int:
+    """The spec's domain, or one of 1 … 100 from the run token (FNV-1a, so that all languages agree)."""
+    if kit.setting("domain"):
+        return kit.setting("domain")
+    state = 0x811C9DC5
+    for byte in kit.spec["run"].encode():
+        state = ((state ^ byte) * 0x01000193) % 2**32
+    return 1 + state % 100
+
+
+def configure_process(kit: Kit) -> str:
+    """Sets ROS's environment variables from the spec; returns the sha256 of the RMW's profile or ""."""
+    for name in FOREIGN_VARIABLES:
+        os.environ.pop(name, None)
+    os.environ["ROS_DOMAIN_ID"] = str(domain_of(kit))
+    localhost = kit.setting("discovery") == "localhost"
+    if os.environ.get("ROS_DISTRO") == "humble":
+        os.environ["ROS_LOCALHOST_ONLY"] = str(int(localhost))
+    else:
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST" if localhost else "SUBNET"
+    if kit.setting("transports") == "udp":
+        os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
+    if kit.setting("rmw"):
+        select_rmw(kit.setting("rmw"))
+    if not kit.setting("rmw_profile"):
+        return ""
+    profile = Path(kit.setting("rmw_profile")).absolute()
+    if not profile.is_file():
+        raise BadSpec("settings.rmw_profile", str(profile), "the path of a readable file")
+    for name in PROFILE_VARIABLES:
+        os.environ[name] = str(profile)
+    os.environ["CYCLONEDDS_URI"] = f"file://{profile}"
+    os.environ["ZENOH_SESSION_CONFIG_URI"] = str(profile)
+    return hashlib.sha256(profile.read_bytes()).hexdigest()
+
+
+def select_rmw(name: str) -> None:
+    """Sets RMW_IMPLEMENTATION; raises MiddlewareFailed where this ROS lacks that RMW.
+
+    rcl's library ends the process (exit 102) where the variable and the loaded RMW differ, so the file is
+    looked for first. Wheels have no loader library and link one RMW: another must come first in the
+    process's symbol scope.
+    """
+    folders = [Path(f) for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f]
+    library = next((f / f"lib{name}.so" for f in folders if (f / f"lib{name}.so").is_file()), None)
+    if library is None:
+        present = sorted({p.name[3:-3] for f in folders for p in f.glob("librmw_*_cpp.so")})
+        raise MiddlewareFailed(
+            f"settings.rmw: no lib{name}.so; this ROS has {', '.join(present) or 'none'}. Install "
+            f"{name} (a ROS package) and build again, or leave settings.rmw empty"
+        )
+    os.environ["RMW_IMPLEMENTATION"] = name
+    if not any((f / "librmw_implementation.so").is_file() for f in folders):
+        import ctypes
+
+        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)

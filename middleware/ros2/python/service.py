@@ -1,0 +1,73 @@
+"""Service and pingpong patterns: ExchangeText or ExchangeBytes, request and reply of one field each."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+from session import Session
+from wattwire_kit import Kit
+
+
+def service_type(kit: Kit) -> Any:
+    from wattwire_interfaces.srv import ExchangeBytes, ExchangeText
+
+    return ExchangeText if kit.text else ExchangeBytes
+
+
+def serve(kit: Kit) -> None:
+    session = Session(kit)
+
+    def on_request(request: Any, response: Any) -> Any:
+        reply = kit.serve(request.request)
+        if reply is not None:
+            response.reply = reply.decode("ascii", "replace") if kit.text else array("B", reply)
+        return response
+
+    service = session.node.create_service(
+        service_type(kit), f"{session.prefix}/service", on_request, qos_profile=session.qos()
+    )
+    hand_over = service.send_response
+
+    def send_response(response: Any, header: Any) -> None:
+        hand_over(response, header)
+        kit.served()
+
+    # The executor hands the reply over after the callback returned: only here it is known to be out.
+    service.send_response = send_response
+    session.await_clients(f"{session.prefix}/service")
+    session.spin_until_end()
+    session.close()
+
+
+def call(kit: Kit) -> None:
+    session = Session(kit)
+    kind = service_type(kit)
+    client = session.node.create_client(
+        kind, f"{session.prefix}/service", qos_profile=session.qos()
+    )
+
+    def request_of(buffer: bytearray) -> Any:
+        return kind.Request(request=buffer.decode("ascii") if kit.text else array("B", buffer))
+
+    def call_once(buffer: bytearray, timeout_s: float) -> Any:
+        future = client.call_async(request_of(buffer))
+        session.executor.spin_until_future_complete(future, timeout_sec=timeout_s)
+        if not future.done():
+            client.remove_pending_request(future)
+            return None
+        return future.result().reply
+
+    def call_slot(slot: Any, buffer: bytearray) -> None:
+        future = client.call_async(request_of(buffer))
+        future.add_done_callback(lambda done: kit.complete(slot, done.result().reply))
+
+    discovery_ns = kit.await_peers(lambda: int(client.service_is_ready()), session.spin_once)
+    # The server may see this client's reader later than its writer: its first replies are then lost.
+    discovery_ns += kit.probe(call_once)
+    session.ready(1, discovery_ns, session.requested_qos())
+    if kit.spec["pacing"] == "native":
+        session.drive(call_slot)
+    else:
+        kit.call_all(call_once)
+    session.close()

@@ -1,0 +1,171 @@
+"""What all roles share: one ROS node with the default executor, its QoS, and what is really in force."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from process import configure_process, domain_of
+from wattwire_kit import Kit, MiddlewareFailed
+
+
+class Session:
+    """One ROS node. `close` gives everything back to the middleware."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        self.profile_sha256 = configure_process(kit)
+        import rclpy
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.signals import SignalHandlerOptions
+
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        self.prefix = f"/wattwire_{kit.spec['run']}"
+        self.node = rclpy.create_node(f"wattwire_{kit.spec['role']}_{kit.spec['node']}")
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.rmw = rclpy.get_rmw_implementation_identifier()
+        if kit.setting("rmw") and self.rmw != kit.setting("rmw"):
+            raise MiddlewareFailed(f"settings.rmw: wanted {kit.setting('rmw')}, loaded {self.rmw}")
+        if kit.setting("transports") == "udp" and "fastrtps" not in self.rmw:
+            raise MiddlewareFailed(
+                f"settings.transports = udp is known for Fast DDS only and {self.rmw} is loaded; "
+                "use settings.rmw_profile"
+            )
+
+    def qos(self, durability: str = "volatile") -> Any:
+        """The settings as a profile. Services and actions stay volatile, as ROS demands of them."""
+        from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+        setting = self.kit.setting
+        return QoSProfile(
+            reliability=ReliabilityPolicy[setting("reliability").upper()],
+            history=HistoryPolicy[setting("history").upper()],
+            depth=setting("depth"),
+            durability=DurabilityPolicy[durability.upper()],
+        )
+
+    def spin_once(self, timeout_s: float) -> None:
+        self.executor.spin_once(timeout_sec=timeout_s)
+
+    def spin_until_end(self) -> None:
+        """Spins until the kit says that the window is over."""
+        from rclpy.task import Future
+
+        over: Future = Future()
+        self.kit.on_end(lambda: over.set_result(None))
+        self.executor.spin_until_future_complete(over)
+
+    def drive(self, act: Any) -> None:
+        """Calls `act(slot, buffer)` for each slot, replies run on this executor, until STOP.
+
+        With native pacing a ROS timer gives the ticks and `act` runs in its callback.
+        """
+        kit = self.kit
+        if kit.spec["pacing"] != "native" or kit.spec["loop"] == "closed":
+            kit.drive(act, self.spin_once)
+            return
+
+        def on_timer() -> None:
+            slot = kit.tick()
+            if slot is not None:
+                act(slot, kit.begin(slot))
+
+        kit.wait_go()
+        kit.wait_timer_birth()
+        timer = self.node.create_timer(kit.period_ns / 1e9, on_timer)
+        while not kit.finished():
+            self.spin_once(kit.wait_s())
+        timer.cancel()
+        kit.end_schedule(self.spin_once)
+
+    def await_clients(self, service: str) -> None:
+        """READY of a server, once the graph shows its clients; they probe for the match itself."""
+        kit = self.kit
+        if not hasattr(self.node, "count_clients"):  # before Jazzy rclpy cannot tell
+            self.ready(None, None, self.requested_qos())
+            return
+
+        def clients() -> int:
+            return self.node.count_clients(service)
+
+        discovery_ns = kit.await_peers(clients, self.spin_once)
+        self.ready(clients(), discovery_ns, self.requested_qos())
+
+    def ready(self, matched: int | None, discovery_ns: int | None, granted: dict[str, Any]) -> None:
+        kit = self.kit
+        reliable = granted["reliability"] == "reliable"
+        effective = {
+            "distribution": os.environ.get("ROS_DISTRO", "unknown"),
+            "rmw": self.rmw,
+            "libraries": loaded_libraries(),
+            "transports": kit.setting("transports"),
+            "rmw_profile": kit.setting("rmw_profile"),
+            "rmw_profile_sha256": self.profile_sha256,
+            "domain": domain_of(kit),
+            "discovery": kit.setting("discovery"),
+            "executor": "SingleThreadedExecutor",
+            **granted,
+        }
+        overload = "block" if granted["history"] == "keep_all" else "drop_oldest"
+        kit.ready(
+            matched=matched,
+            discovery_ns=discovery_ns,
+            library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
+            effective=effective,
+            guarantee=(
+                "reliable" if reliable and overload == "block" else "best_effort",
+                "per_sender",
+                overload,
+            ),
+        )
+
+    def requested_qos(self) -> dict[str, Any]:
+        names = ("reliability", "history", "depth", "durability")
+        return {name: self.kit.setting(name) for name in names}
+
+    def granted_qos(self, topic: str, publishers: bool) -> dict[str, Any]:
+        """The QoS of this node's endpoint of `topic` as ROS's graph shows it.
+
+        Discovery carries reliability and durability; where an RMW does not tell history and depth of
+        its own endpoint, the requested ones stand.
+        """
+        node = self.node
+        query = node.get_publishers_info_by_topic if publishers else node.get_subscriptions_info_by_topic
+        granted = self.requested_qos()
+        for info in query(topic):
+            if info.node_name == node.get_name():
+                for name in ("reliability", "history", "durability"):
+                    value = getattr(info.qos_profile, name).name.lower()
+                    if value != "unknown":
+                        granted[name] = value
+                if info.qos_profile.depth:
+                    granted["depth"] = info.qos_profile.depth
+        return granted
+
+    def close(self) -> None:
+        import rclpy
+
+        self.executor.shutdown()
+        self.node.destroy_node()
+        with suppress(Exception):
+            rclpy.shutdown()
+
+
+def package_version(package: str) -> str:
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":"):
+        manifest = Path(prefix) / "share" / package / "package.xml"
+        if manifest.is_file():
+            found = re.search(r"<version>\s*([^<\s]+)\s*</version>", manifest.read_text())
+            return found.group(1) if found else "unknown"
+    return "unknown"
+
+
+def loaded_libraries() -> str:
+    """File names, with their versions, of the middleware's libraries that this process has mapped."""
+    wanted = re.compile(r"/(lib(?:rmw_(?!dds_common)\w+_cpp|fastdds|fastrtps|ddsc|zenohc?)\.so[\w.]*)$")
+    names = {m.group(1) for line in open("/proc/self/maps") if (m := wanted.search(line.strip()))}
+    return " ".join(sorted(names))
