@@ -1,0 +1,73 @@
+"""Which package of wattwire may import which: the table in ARCHITECTURE.md, enforced."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = "wattwire"
+ENTRY_POINTS = frozenset({"__init__", "__main__"})
+_ROW = re.compile(r"^\| `(?P<layer>[a-z_]+)/?` \| (?P<allowed>[^|]*) \|", re.MULTILINE)
+
+
+def read_layers(architecture: str) -> dict[str, frozenset[str]]:
+    """Package → packages it may import, from the rows "| `store` | model |"."""
+    table = {}
+    for row in _ROW.finditer(architecture):
+        words = re.findall(r"[a-z_]+", row["allowed"])
+        table[row["layer"]] = frozenset(words) - {"nothing"}
+    if "all" in table.get("cli", ()):
+        table["cli"] = frozenset(table) - {"cli"}
+    return table
+
+
+def is_test(path: Path) -> bool:
+    """Tests sit beside their code and may look at it from above."""
+    return path.name.startswith("test_") or path.name == "conftest.py" or "tests" in path.parts
+
+
+def layer_problems(path: Path, source: str, layers: dict[str, frozenset[str]]) -> list[str]:
+    """Problems with the imports of one module; `path` is relative, wattwire/LAYER/….py."""
+    parts = path.with_suffix("").parts
+    if is_test(path):
+        return []
+    if len(parts) == 2:
+        if parts[1] not in ENTRY_POINTS:
+            return [f"{path}: a module outside the packages; move it into one of {_names(layers)}"]
+        return []
+    layer = parts[1]
+    if layer not in layers:
+        return [f"{path}: package {layer} is not in ARCHITECTURE.md's table of layers; add it"]
+    problems = []
+    for line, other in _imports(path, ast.parse(source)):
+        if other != layer and other not in layers[layer]:
+            allowed = _names(layers[layer]) or "nothing of ours"
+            problems.append(f"{path}:{line}: {layer} imports {other}; allowed: {allowed}")
+    return problems
+
+
+def _names(words: object) -> str:
+    return ", ".join(sorted(words))  # type: ignore[call-overload]
+
+
+def _imports(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, package) of each import of ours, relative imports resolved."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = path.parts[: len(path.parts) - node.level]
+                base = ".".join((*above, *([base] if base else [])))
+            modules = [base]
+            if base == PACKAGE:
+                modules = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            words = module.split(".")
+            if words[0] == PACKAGE and len(words) > 1 and not words[1].startswith("__"):
+                yield node.lineno, words[1]

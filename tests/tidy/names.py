@@ -1,0 +1,73 @@
+"""Closed code names nothing that lives in an open folder."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.tidy.tokens import tokenise
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+
+def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
+    """Problems, one a line, for each string or identifier in `source` equal to one of `names`.
+
+    A string that is a path is taken apart at its slashes, so that `NAME/cpp` counts too.
+    """
+    problems = []
+    for line, word in _words(path, source):
+        parts = word.split("/") if not any(c.isspace() for c in word) else [word]
+        for name in sorted({p.lower() for p in parts} & names):
+            problems.append(
+                f'{path}:{line}: closed code names "{name}", which is a folder\'s name; find it '
+                "through the catalogue, or choose a more distinctive word"
+            )
+    return problems
+
+
+def _words(path: Path, source: str) -> Iterator[tuple[int, str]]:
+    if path.suffix == ".py":
+        yield from _python_words(ast.parse(source))
+    elif path.suffix in (".toml", ".json"):
+        document = tomllib.loads(source) if path.suffix == ".toml" else json.loads(source)
+        yield from ((1, word) for word in _data_words(document))
+    else:
+        yield from ((token.line, token.text) for token in tokenise(source) if token.kind != "mark")
+
+
+def _python_words(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 1)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield line, node.value
+        elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
+            yield line, node.value.decode("latin-1")
+        elif isinstance(node, ast.Name):
+            yield line, node.id
+        elif isinstance(node, ast.Attribute):
+            yield line, node.attr
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)):
+            yield from ((line, part) for part in node.name.split("."))
+            if isinstance(node, ast.alias) and node.asname:
+                yield line, node.asname
+        elif isinstance(node, (ast.arg, ast.keyword)) and node.arg:
+            yield line, node.arg
+
+
+def _data_words(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _data_words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _data_words(item)
+    elif isinstance(value, str):
+        yield value

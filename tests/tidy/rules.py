@@ -1,0 +1,127 @@
+"""Rules about one file's text. Each returns problems, one a line: where, what, what to do."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from tests.tidy.tokens import function_lengths
+from tests.tidy.tree import BRACE_SUFFIXES
+
+LINE_LENGTH_MAX = 100
+FUNCTION_LINES_MAX = 70
+BLOB_BYTES_MAX = 500_000
+
+SUFFIXES = frozenset(
+    ".bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java .js .json .jsonl "
+    ".lock .md .mod .png .proto .py .pyi .rs .sh .sql .sum .svg .toml .ts .txt .xml .action .msg "
+    ".srv .spec .yaml .yml".split()
+)
+BARE_NAMES = frozenset(
+    ".clang-format .editorconfig .gitattributes .gitignore .gitkeep CMakeLists.txt LICENSE "
+    "Makefile run py.typed .dockerignore Dockerfile".split()
+)
+
+# Written in pieces, so that this file keeps the rules it states.
+_LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
+_MACHINE_PATH = re.compile(
+    r"(?<![\w.}])/(?:wo" + r"rk/|ro" + r"ot(?:/|\b)|ho" + r"me/\w|Us" + r"ers/\w|opt/wh" + r"eels)"
+)
+_REGISTRY = re.compile(
+    r"py" + r"pi\.org|pythonho" + r"sted\.org|(?:index|static)\.crat" + r"es\.io|"
+    r"registry\.np" + r"mjs|proxy\.gol" + r"ang|maven\.apa" + r"che\.org|repo1\.ma" + r"ven|"
+    r"(?:deb|security)\.deb" + r"ian\.org",
+    re.IGNORECASE,
+)
+_WORKPLACE = re.compile(
+    r"\bC" + r"EO\b|\bwork" + r"place\b|\bClau" + r"de\b|\bAnthro" + r"pic\b|\bsub-?ag" + r"ents?\b"
+    r"|\bthis ses" + r"sion's\b|\bAI assis" + r"tant\b|\blanguage mod" + r"el\b"
+)
+_URL = re.compile(r"\w+://")
+LOCK_FILES = frozenset({"Cargo.lock", "package-lock.json", "go.sum", "go.mod"})
+"""Written by package managers, which name their registry in them."""
+
+
+def name_problems(path: Path) -> list[str]:
+    """A file's extension is one that the repository knows."""
+    if path.suffix in SUFFIXES or path.name in BARE_NAMES:
+        return []
+    return [f"{path}: unknown kind of file; allowed: {' '.join(sorted(SUFFIXES))}"]
+
+
+def size_problems(path: Path, size_bytes: int) -> list[str]:
+    """No blobs: data of any size is made by a script or kept elsewhere."""
+    if size_bytes <= BLOB_BYTES_MAX:
+        return []
+    return [f"{path}: {size_bytes} bytes; at most {BLOB_BYTES_MAX} are allowed"]
+
+
+def word_problems(path: Path, text: str) -> list[str]:
+    """No leftovers, no paths of one machine, no registry's host, no words from outside."""
+    rules = [
+        (_LEFTOVER, "a leftover; do it, or write down why it is as it is"),
+        (_MACHINE_PATH, "a path of one machine; take it from the environment or a parameter"),
+        (_WORKPLACE, "a word that has no place in the repository; delete it"),
+    ]
+    if path.name not in LOCK_FILES:
+        rules.append((_REGISTRY, "a registry's host; packages are named, their source is not"))
+    problems = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        for pattern, advice in rules:
+            if match := pattern.search(line):
+                problems.append(f'{path}:{number}: found "{match[0]}": {advice}')
+    return problems
+
+
+def line_problems(path: Path, text: str) -> list[str]:
+    """Lines of code fit in 100 columns."""
+    return [
+        f"{path}:{number}: {len(line)} columns; at most {LINE_LENGTH_MAX} are allowed"
+        for number, line in enumerate(text.splitlines(), start=1)
+        if len(line) > LINE_LENGTH_MAX
+    ]
+
+
+def long_functions(path: Path, text: str) -> dict[str, int]:
+    """`path:name` → lines, for every function that is longer than it should be."""
+    if path.suffix == ".py":
+        lengths = [
+            (node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1)
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
+    elif path.suffix in BRACE_SUFFIXES:
+        lengths = function_lengths(text)
+    else:
+        return {}
+    return {f"{path}:{name}": count for name, _, count in lengths if count > FUNCTION_LINES_MAX}
+
+
+def ratchet_problems(found: dict[str, int], allowed: dict[str, int]) -> list[str]:
+    """A long function may stay as long as it is, never grow; a mended one leaves the list."""
+    problems = []
+    for name, count in sorted(found.items()):
+        limit = allowed.get(name, FUNCTION_LINES_MAX)
+        if count > limit:
+            problems.append(f"{name}: {count} lines; at most {limit} are allowed; take it apart")
+    for name in sorted(set(allowed) - set(found)):
+        problems.append(f"{name}: no longer too long; take it out of the ratchet")
+    return problems
+
+
+def requirement_problems(path: Path, text: str) -> list[str]:
+    """A pinned requirement file: exact versions, hashes for each, no addresses, no options."""
+    problems = []
+    logical = text.replace("\\\n", " ").splitlines()
+    for line in logical:
+        requirement = line.split(" #")[0].strip()
+        if not requirement or requirement.startswith("#"):
+            continue
+        if requirement.startswith("-") or _URL.search(requirement):
+            problems.append(f'{path}: found "{requirement[:60]}"; allowed: NAME==VERSION --hash=…')
+        elif "==" not in requirement or "--hash=sha256:" not in requirement:
+            problems.append(f'{path}: "{requirement[:60]}" lacks its version or its hashes')
+    if _URL.search("\n".join(line for line in text.splitlines() if line.startswith("#"))):
+        problems.append(f"{path}: an address in a comment; compile it without index addresses")
+    return problems

@@ -1,0 +1,70 @@
+"""The repository's files, as the rules see them: what is or could be committed."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CODE_SUFFIXES = frozenset(
+    {".py", ".rs", ".c", ".cc", ".cpp", ".h", ".hpp", ".go", ".java", ".js", ".ts", ".cs", ".sh"}
+)
+BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh"}
+CLOSED_FOLDERS = ("wattwire", "agent", "contract")
+OPEN_MANIFESTS = {
+    "middleware": "middleware.toml",
+    "meters": "meter.toml",
+    "links": "link.toml",
+    "studies": "study.toml",
+}
+"""Open folder → the manifest that makes one of its folders a member."""
+
+
+@cache
+def files() -> tuple[Path, ...]:
+    """Every file that git tracks or would offer to add, relative to the root, sorted."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    names = sorted(name for name in listed.split("\0") if name)
+    return tuple(Path(name) for name in names if (ROOT / name).is_file())
+
+
+def text_of(path: Path) -> str | None:
+    """A file's text, or None where it is not UTF-8 (pictures, golden bytes)."""
+    try:
+        return (ROOT / path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def texts() -> list[tuple[Path, str]]:
+    """All text files with their text."""
+    return [(path, text) for path in files() if (text := text_of(path)) is not None]
+
+
+def is_fixture(path: Path) -> bool:
+    """Tell whether a file is captured or golden data, whose form is not ours to choose."""
+    return bool({"fixtures", "vectors", "data"} & set(path.parts[:-1]))
+
+
+def is_closed(path: Path) -> bool:
+    """Tell whether a file belongs to the closed code: the core, and every language's kit."""
+    parts = path.parts
+    return parts[0] in CLOSED_FOLDERS or (
+        parts[0] == "languages" and len(parts) > 2 and parts[2] == "kit"
+    )
+
+
+def open_names() -> frozenset[str]:
+    """Names of all members of the open folders that closed code must not know."""
+    found = set()
+    for folder, manifest in OPEN_MANIFESTS.items():
+        found |= {path.parent.name for path in (ROOT / folder).glob(f"*/{manifest}")}
+    return frozenset(found) - {"loopback", "fake"}
