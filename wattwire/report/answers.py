@@ -1,0 +1,225 @@
+"""The study's questions answered: ratios inside blocks, their family, their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, column, levels_of, same_level
+from wattwire.report.responses import Response, measured, resolve
+
+CONFIDENCE = 0.95
+Result = stats.Ratio | stats.TooFew | stats.NotComputable
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One level against its baseline in one response; `with_all` includes set-aside runs."""
+
+    question: str
+    response: Response
+    factor: str
+    level: Any
+    baseline: Any
+    result: Result
+    with_all: Result
+    registered: bool = True
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Every answer of the study and the family they hold in together."""
+
+    items: tuple[Answer, ...]
+    family: int
+    level: float
+    margin: float | None
+    block_count: int
+
+    def computed(self) -> list[Answer]:
+        """Answers that carry a number."""
+        return [item for item in self.items if isinstance(item.result, stats.Ratio)]
+
+
+def baseline_of(evidence: Evidence, factor: str) -> Any:
+    """The level that a factor's other levels are compared with: named in the study, or first."""
+    named = evidence.study.get("answers", {}).get("baseline", {}).get(factor)
+    levels = evidence.factors.get(factor, ())
+    for level in levels:
+        if named is not None and same_level(level, named):
+            return level
+    return levels[0] if levels else None
+
+
+def answer_all(evidence: Evidence) -> Answers:
+    """Answer each question of the study with simultaneous intervals over all of them."""
+    wanted = _wanted(evidence)
+    countable = [item for item in wanted if measured(evidence.usable, item[1])]
+    distinct = {(response.column, factor, level) for _, response, factor, level in countable}
+    family = max(1, len(distinct))
+    level = stats.bonferroni(CONFIDENCE, family)
+    everything = pl.concat([evidence.usable, evidence.set_aside], how="diagonal_relaxed")
+    items = []
+    for question, response, factor, factor_level in wanted:
+        draft = Answer(
+            question, response, factor, factor_level, baseline_of(evidence, factor),
+            stats.NotComputable("not computed"), stats.NotComputable("not computed"),
+        )
+        items.append(
+            replace(
+                draft,
+                result=contrast(evidence, evidence.usable, draft, level),
+                with_all=contrast(evidence, everything, draft, level),
+            )
+        )
+    blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
+    margin = evidence.study.get("answers", {}).get("margin")
+    return Answers(tuple(items), family, level, margin, blocks)
+
+
+def _wanted(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
+    found = []
+    for question in evidence.study.get("question", []):
+        for name in question.get("responses", []):
+            for factor in question.get("factors", []):
+                for level in evidence.factors.get(factor, ()):
+                    if not same_level(level, baseline_of(evidence, factor)):
+                        found.append((str(question.get("id", "")), resolve(name), factor, level))
+    return found
+
+
+def contrast(
+    evidence: Evidence,
+    frame: pl.DataFrame,
+    wanted: Answer,
+    level: float,
+    within: tuple[str, Any] | None = None,
+) -> Result:
+    """One ratio from the runs of `frame`, at `level`; `within` holds another factor fixed."""
+    refused = _refused(frame, wanted.response)
+    if refused is not None:
+        return refused
+    fit = fit_of(evidence, frame, wanted.response)
+    if not isinstance(fit, stats.Fit):
+        return fit
+    return stats.ratio(fit, wanted.factor, wanted.level, wanted.baseline, level, within)
+
+
+def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | None:
+    if frame.height == 0:
+        return stats.NotComputable("no usable run")
+    if not measured(frame, response):
+        if response.energy:
+            return stats.NotComputable("cannot be answered here: no meter measured energy")
+        return stats.NotComputable("not measured in this campaign")
+    if response.share:
+        values = column(frame, response.column)
+        hit = int((values > 0).sum())
+        return stats.NotComputable(
+            f"a share, not a ratio: above zero in {hit} of {len(values)} runs; see the counts"
+        )
+    return None
+
+
+def fit_of(
+    evidence: Evidence, frame: pl.DataFrame, response: Response
+) -> stats.Fit | stats.TooFew | stats.NotComputable:
+    """The blocked log-scale model of a response over all varied factors."""
+    values = column(frame, response.column)
+    known = values == values  # NaN marks runs that could not give this response
+    factors = {
+        name: [_planned(evidence, name, level) for level in levels_of(frame, name)]
+        for name in evidence.varied
+    }
+    kept = [i for i, keep in enumerate(known) if keep]
+    blocks = frame["block"].to_list()
+    return stats.fit_log(
+        values[known],
+        [blocks[i] for i in kept],
+        {name: [levels[i] for i in kept] for name, levels in factors.items()},
+    )
+
+
+def _planned(evidence: Evidence, factor: str, level: Any) -> Any:
+    for planned in evidence.factors[factor]:
+        if same_level(planned, level):
+            return planned
+    return level
+
+
+def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
+    """The answer in words: who, how many times what, with interval, level, runs and blocks."""
+    level = evidence.title(answer.factor, answer.level)
+    baseline = evidence.title(answer.factor, answer.baseline)
+    level, baseline = level[:1].upper() + level[1:], baseline
+    result = answer.result
+    if not isinstance(result, stats.Ratio):
+        return f"{level} against {baseline}, {answer.response.title}: {result}."
+    interval = result.interval
+    together = f"simultaneous {words.confidence(CONFIDENCE)} interval" if family > 1 else (
+        f"{words.confidence(interval.level)} interval"
+    )
+    return (
+        f"{level} {answer.response.had} {words.number(interval.estimate)} times the "
+        f"{answer.response.title} of {baseline} ({together} {words.number(interval.low)} to "
+        f"{words.number(interval.high)}, {words.plural(result.block_count, 'block')}, "
+        f"{words.plural(result.run_count, 'run')})."
+    )
+
+
+def headline(evidence: Evidence, answers: Answers) -> str:
+    """The page's first sentence: the primary factor's first answer that is not about energy."""
+    if evidence.usable.height == 0:
+        return _no_runs(evidence)
+    prefix = ""
+    expected = len(evidence.planned)
+    if evidence.usable.height < expected:
+        prefix = f"Of {words.count(expected)} planned runs {evidence.usable.height} are usable: "
+    candidates = [item for item in answers.computed() if not item.response.energy]
+    candidates.sort(key=lambda item: item.factor != evidence.primary)
+    if not candidates:
+        return prefix + _without_contrast(evidence, answers)
+    words_of_it = sentence(evidence, candidates[0], answers.family)
+    if answers.block_count == 1:
+        prefix += "One block, main effects only, no interval per treatment: "
+    return prefix + words_of_it if not prefix else prefix + words_of_it
+
+
+def _no_runs(evidence: Evidence) -> str:
+    reasons = sorted(
+        {r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])}
+    )
+    because = f" ({words.listed(reasons)})" if reasons else ""
+    done = evidence.attempts.height
+    return (
+        f"This campaign answers nothing yet: of {words.plural(len(evidence.planned), 'planned run')}"
+        f" {done} {'was' if done == 1 else 'were'} tried and none can be used{because}."
+    )
+
+
+def _without_contrast(evidence: Evidence, answers: Answers) -> str:
+    if answers.items:
+        return f"No question can be answered with a number: {answers.items[0].result}."
+    return (
+        f"{words.plural(evidence.usable.height, 'run')} measured; the study asks for no comparison."
+    )
+
+
+def moderated(evidence: Evidence, answers: Answers) -> list[tuple[Answer, str, Any, Result]]:
+    """For questions over several factors: the first factor's ratio at each level of the others."""
+    found: list[tuple[Answer, str, Any, Result]] = []
+    asked = {str(q.get("id", "")): q.get("factors", []) for q in evidence.study.get("question", [])}
+    for item in answers.computed():
+        factors: Sequence[str] = asked.get(item.question, [])
+        if len(factors) < 2 or item.factor != factors[0]:
+            continue
+        for other in factors[1:]:
+            for level in evidence.factors.get(other, ()):
+                result = contrast(evidence, evidence.usable, item, CONFIDENCE, (other, level))
+                found.append((item, other, level, result))
+    return found

@@ -1,0 +1,297 @@
+"""What messages cost: CPU and memory per role, measured energy, the folded estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wattwire import stats
+from wattwire.report import figures, words
+from wattwire.report.evidence import Evidence, column, levels_of, mean_of, members
+from wattwire.report.latency import facet_factor, titles_of, treatment_of
+from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
+from wattwire.report.responses import CPU, MEMORY, Response, measured
+
+FloatArray = NDArray[np.float64]
+GROUP = "group"
+
+
+def section(evidence: Evidence) -> Section:
+    """The page's part about CPU, memory and energy."""
+    part = Section("costs", "What it costs")
+    if evidence.usable.height == 0:
+        part.parts.append(Text("No usable run carries a cost.", "warning"))
+        return part
+    for response in (CPU, MEMORY):
+        if measured(evidence.usable, response):
+            part.parts.append(runs_figure(evidence, response))
+    part.parts.append(_roles_table(evidence))
+    part.parts.extend(_energy(evidence))
+    return part
+
+
+def runs_figure(evidence: Evidence, response: Response) -> Figure:
+    """Every usable run of a response as a dot, by the primary factor."""
+    across = facet_factor(evidence)
+    frame = evidence.usable
+    values = column(frame, response.column)
+    points: list[dict[str, Any]] = []
+    for run, value in zip(frame["run"].to_list(), values, strict=True):
+        if not value > 0 or np.isinf(value):
+            continue
+        treatment = treatment_of(evidence, run)
+        points.append(
+            {"value": figures.rounded(float(value)), "run": run,
+             "treatment": evidence.treatment_title(treatment),
+             "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+             "column": str(treatment.get("pattern", "")),
+             "row": evidence.title(across, treatment.get(across)) if across else ""}
+        )  # fmt: skip
+    _place(points)
+    return Figure(
+        f"runs-{response.column.replace('_', '-')}",
+        f"{response.title[:1].upper()}{response.title[1:]}, every usable run",
+        "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
+        "vertically by their rank only to be told apart.",
+        figures.runs_chart(
+            points, titles_of(evidence, evidence.primary), words.factor_title(evidence.primary),
+            [str(p) for p in evidence.factors.get("pattern", ())],
+            titles_of(evidence, across) if across else [],
+            words.factor_title(across) if across else "",
+            f"{response.title} ({response.unit}, log scale)",
+        ),
+    )  # fmt: skip
+
+
+def _place(points: list[dict[str, Any]]) -> None:
+    """Give each dot its group's geometric mean and a place across its row."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for point in points:
+        groups.setdefault((point["colour"], point["column"], point["row"]), []).append(point)
+    for group in groups.values():
+        centre = float(np.exp(np.mean(np.log([p["value"] for p in group]))))
+        for place, point in enumerate(group):
+            point["jitter"] = ((place * 7) % 11 - 5) / 9.0
+            point["centre"] = figures.rounded(centre)
+
+
+def _grouped(evidence: Evidence) -> dict[tuple[str, Any], pl.DataFrame]:
+    """Usable runs by pattern and level of the primary factor, in planned order."""
+    frame = evidence.usable
+    patterns = [str(v) for v in levels_of(frame, "pattern")]
+    levels = [words.plain(v) for v in levels_of(frame, evidence.primary)]
+    found: dict[tuple[str, Any], pl.DataFrame] = {}
+    for pattern in dict.fromkeys(patterns):
+        for level in evidence.factors.get(evidence.primary, ()):
+            mask = [p == pattern and v == words.plain(level)
+                    for p, v in zip(patterns, levels, strict=True)]  # fmt: skip
+            if any(mask):
+                found[(pattern, level)] = frame.filter(pl.Series(mask))
+    return found
+
+
+def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
+    """Role → its columns `prefix.role.index` that hold a value in `frame`."""
+    found: dict[str, list[str]] = {}
+    for name in members(frame, prefix):
+        if frame[name].null_count() < frame.height:
+            found.setdefault(name.split(".")[1], []).append(name)
+    return found
+
+
+def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
+    """Length of each run's window in seconds, shape (rows,); NaN where unknown."""
+    found = []
+    for run in frame["run"].to_list():
+        window = evidence.runs[run].get("window") or {}
+        known = window.get("end_ns") is not None and window.get("start_ns") is not None
+        found.append((window["end_ns"] - window["start_ns"]) / 1e9 if known else np.nan)
+    return np.array(found, dtype=np.float64)
+
+
+def _roles_table(evidence: Evidence) -> Table:
+    rows = []
+    for (pattern, level), frame in _grouped(evidence).items():
+        shares = roles_in(frame, "cpu_share")
+        memories = roles_in(frame, "memory_kib")
+        seconds = window_seconds(evidence, frame)
+        sent = column(frame, "sent")
+        for role in dict.fromkeys([*shares, *memories]):
+            share = mean_of(frame, shares.get(role, []))
+            memory = mean_of(frame, memories.get(role, []))
+            per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
+            rows.append(
+                {"pattern": pattern, GROUP: evidence.title(evidence.primary, level), "role": role,
+                 "runs": frame.height, "cpu_us": _middle(per_message),
+                 "cpu_us_range": _range(per_message), "cpu_percent": _middle(100 * share),
+                 "memory_kib": _middle(memory), "memory_kib_range": _range(memory)}
+            )  # fmt: skip
+    return Table(
+        "costs-by-role", "CPU and memory by role",
+        [
+            Column("pattern", "pattern"),
+            Column(GROUP, words.factor_title(evidence.primary)),
+            Column("role", "role"),
+            Column("runs", "runs", "measured"),
+            Column("cpu_us", "CPU per message sent", "measured", "µs"),
+            Column("cpu_us_range", "lowest – highest run", "measured", "µs"),
+            Column("cpu_percent", "CPU of one core", "measured", "%"),
+            Column("memory_kib", "memory", "measured", "KiB", 4),
+            Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
+        ],
+        rows,
+        "One node of the role; where a role has several nodes, their mean. Middle: geometric mean "
+        "over the usable runs of the group, all other factors pooled. The ranges are runs, not "
+        "intervals.",
+    )
+
+
+def _middle(values: FloatArray) -> float | None:
+    known = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.mean(np.log(known)))) if known.size else None
+
+
+def _range(values: FloatArray) -> Band | None:
+    known = values[np.isfinite(values)]
+    return Band(float(known.min()), float(known.max())) if known.size else None
+
+
+def _energy(evidence: Evidence) -> list[Any]:
+    parts: list[Any] = []
+    if _any(evidence.usable, "power_window_w"):
+        parts.append(_powers_table(evidence))
+    else:
+        parts.append(
+            Text("Energy cannot be answered here: no meter measured it. " + _absent(evidence))
+        )
+    estimate = _estimate_table(evidence)
+    if estimate is not None:
+        parts.append(
+            Fold(
+                "Modelled energy: an estimate, not a measurement",
+                [
+                    Text(
+                        "This estimate is CPU time multiplied by an assumed range of energy per "
+                        "CPU second. It holds nothing that CPU time does not hold; the range "
+                        "is an assumption, not a confidence interval. No test, ranking or answer "
+                        "on this page rests on it.", "warning",
+                    ),
+                    estimate,
+                ],
+            )
+        )  # fmt: skip
+    return parts
+
+
+def _absent(evidence: Evidence) -> str:
+    told = [
+        f"{meter['name']}: {meter.get('reason')}"
+        for host in evidence.reader.machine.get("hosts", {}).values()
+        for meter in host.get("meters", [])
+        if meter.get("state") == "absent"
+    ]
+    return f"Absent: {'; '.join(told)}." if told else ""
+
+
+def _any(frame: pl.DataFrame, name: str) -> bool:
+    return bool(np.isfinite(column(frame, name)).any())
+
+
+def _powers_table(evidence: Evidence) -> Table:
+    rows = []
+    for key, frame in _by_treatment(evidence).items():
+        treatment = dict(zip(evidence.varied, key, strict=True))
+        silent, window = column(frame, "power_silent_w"), column(frame, "power_window_w")
+        row: dict[str, Any] = {n: words.plain(v) for n, v in treatment.items()}
+        row["runs"] = frame.height
+        for name in ("power_machine_w", "power_silent_w", "power_window_w", "energy_standing_j",
+                     "energy_message_j", "energy_total_j"):  # fmt: skip
+            known = column(frame, name)
+            known = known[np.isfinite(known)]
+            row[name] = float(np.mean(known)) if known.size else None
+        sent = stats.joules_per_message(
+            [float(v) for v in window - silent],
+            [float(v) for v in column(frame, "rate_hz_achieved")],
+        )
+        delivered_hz = column(frame, "received_unique") / window_seconds(evidence, frame)
+        delivered = stats.joules_per_message(
+            [float(v) for v in window - silent], [float(v) for v in delivered_hz]
+        )
+        row["j_per_sent"], row["j_per_delivered"] = sent, delivered
+        rows.append(row)
+    columns = [Column(name, words.factor_title(name)) for name in evidence.varied]
+    columns += [
+        Column("runs", "runs", "measured"),
+        Column("power_machine_w", "machine", "measured", "W"),
+        Column("power_silent_w", "connected, silent", "measured", "W"),
+        Column("power_window_w", "window", "measured", "W"),
+        Column("energy_standing_j", "standing", "measured", "J"),
+        Column("energy_message_j", "messages", "measured", "J"),
+        Column("energy_total_j", "total", "measured", "J"),
+        Column("j_per_sent", "per message sent", "measured", "J"),
+        Column("j_per_delivered", "per message delivered", "measured", "J"),
+    ]
+    return Table(
+        "energy-measured", "Measured energy", columns, rows,
+        "Standing = (silent − machine) × window; messages = (window − silent) × window; total is "
+        "their sum. Joules per message are paired within blocks, with a 95 % t interval, from "
+        "three blocks on; below the resolution only an upper limit is printed.",
+    )  # fmt: skip
+
+
+def _by_treatment(evidence: Evidence) -> dict[tuple[Any, ...], pl.DataFrame]:
+    keys: dict[tuple[Any, ...], list[int]] = {}
+    levels = [levels_of(evidence.usable, name) for name in evidence.varied]
+    for at in range(evidence.usable.height):
+        keys.setdefault(tuple(each[at] for each in levels), []).append(at)
+    return {key: evidence.usable[rows] for key, rows in sorted(keys.items(), key=str)}
+
+
+def _estimate_table(evidence: Evidence) -> Table | None:
+    rows = []
+    for (pattern, level), frame in _grouped(evidence).items():
+        lows = roles_in(frame, "energy_estimate_low_j")
+        highs = roles_in(frame, "energy_estimate_high_j")
+        for role in lows:
+            rows.append(_estimate_row(evidence, frame, lows[role], highs.get(role, []))
+                        | {"pattern": pattern, "role": role, "runs": frame.height,
+                           GROUP: evidence.title(evidence.primary, level)})  # fmt: skip
+    if not rows:
+        return None
+    return Table(
+        "energy-estimate", "Energy by role, estimate",
+        [
+            Column("pattern", "pattern"),
+            Column(GROUP, words.factor_title(evidence.primary)),
+            Column("role", "role"),
+            Column("runs", "runs", "measured"),
+            Column("energy_j", "energy of one node, estimate", "estimate", "J"),
+            Column("power_w", "power of one node, estimate", "estimate", "W"),
+            Column("per_message_uj", "per message sent, estimate", "estimate", "µJ"),
+        ],
+        rows,
+        "Estimate: mean over the runs of the group, lowest to highest assumption.",
+    )
+
+
+def _estimate_row(
+    evidence: Evidence, frame: pl.DataFrame, lows: list[str], highs: list[str]
+) -> Mapping[str, Any]:
+    low, high = mean_of(frame, lows), mean_of(frame, highs)
+    seconds, sent = window_seconds(evidence, frame), column(frame, "sent")
+    sent = np.where(sent > 0, sent, np.nan)
+    return {
+        "energy_j": band(low, high),
+        "power_w": band(low / seconds, high / seconds),
+        "per_message_uj": band(1e6 * low / sent, 1e6 * high / sent),
+    }
+
+
+def band(low: FloatArray, high: FloatArray) -> Band | None:
+    """Means of the known low and high ends; None where there are none."""
+    low, high = low[np.isfinite(low)], high[np.isfinite(high)]
+    return Band(float(low.mean()), float(high.mean())) if low.size and high.size else None

@@ -1,0 +1,116 @@
+"""Messages counted: sent, expected, received, lost, late; how nodes started and matched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, column, levels_of
+from wattwire.report.parts import Column, Section, Table, Text
+
+COUNTS = ("sent", "expected", "received_unique", "lost", "late", "duplicates", "corrupt", "foreign")
+TITLES = {"received_unique": "received once or more"}
+
+
+def section(evidence: Evidence) -> Section:
+    """The page's part about losses and starts."""
+    part = Section("counts", "Counts, losses, starts")
+    if evidence.usable.height == 0:
+        part.parts.append(Text("No usable run to count in.", "warning"))
+        return part
+    part.parts.append(Text(_loss_words(evidence)))
+    part.parts.append(_counts_table(evidence))
+    part.parts.append(_starts_table(evidence))
+    return part
+
+
+def _loss_words(evidence: Evidence) -> str:
+    frame = evidence.usable
+    expected, lost = column(frame, "expected"), column(frame, "lost")
+    total, gone = np.nansum(expected), np.nansum(lost)
+    with_loss = int((lost > 0).sum())
+    if gone == 0:
+        return f"None of {words.count(float(total))} expected receptions was lost."
+    return (
+        f"{words.count(float(gone))} of {words.count(float(total))} expected receptions were lost "
+        f"({words.percent(float(gone / total))}), in {with_loss} of "
+        f"{words.plural(frame.height, 'run')}."
+    )
+
+
+def _counts_table(evidence: Evidence) -> Table:
+    frame = evidence.usable
+    values = {name: column(frame, name) for name in COUNTS}
+    levels = [levels_of(frame, name) for name in evidence.varied]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for at in range(frame.height):
+        groups.setdefault(tuple(each[at] for each in levels), []).append(at)
+    rows = []
+    for key, places in sorted(groups.items(), key=str):
+        row: dict[str, Any] = {n: words.plain(v) for n, v in zip(evidence.varied, key, strict=True)}
+        row["runs"] = len(places)
+        for name in COUNTS:
+            known = values[name][places]
+            known = known[np.isfinite(known)]
+            row[name] = int(known.sum()) if known.size else None
+        row["check"] = sums_check(row)
+        rows.append(row)
+    columns = [Column(name, words.factor_title(name)) for name in evidence.varied]
+    columns.append(Column("runs", "runs", "measured"))
+    columns += [Column(n, TITLES.get(n, n.replace("_", " ")), "measured") for n in COUNTS]
+    columns.append(Column("check", "sum"))
+    return Table(
+        "counts", "Messages", columns, rows,
+        "Expected: receptions due, one per subscriber and message, or one per call. Sum: received "
+        "once or more + lost = expected; duplicates stand apart.",
+    )  # fmt: skip
+
+
+def sums_check(row: dict[str, Any]) -> str:
+    """Whether unique receptions and losses make up what was expected."""
+    parts = [row.get("received_unique"), row.get("lost"), row.get("expected")]
+    if any(part is None for part in parts):
+        return "not known"
+    got, lost, expected = (int(part) for part in parts if part is not None)
+    return "holds" if got + lost == expected else f"off by {got + lost - expected}"
+
+
+def _starts_table(evidence: Evidence) -> Table:
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in evidence.usable["run"].to_list():
+        for node in evidence.runs[run].get("nodes", []):
+            if node.get("ready"):
+                groups.setdefault((node["cell"], node["role"]), []).append(node["ready"])
+    rows = []
+    for (cell, role), ready in sorted(groups.items()):
+        startup = _seconds(ready, "startup_ns")
+        discovery = _seconds(ready, "discovery_ns")
+        rows.append(
+            {"cell": cell, "role": role, "nodes": len(ready),
+             "startup": float(np.median(startup)) if startup else None,
+             "startup_max": max(startup, default=None),
+             "discovery": float(np.median(discovery)) if discovery else None,
+             "discovery_max": max(discovery, default=None)}
+        )  # fmt: skip
+    return Table(
+        "starts", "From process start to ready",
+        [
+            Column("cell", "cell"),
+            Column("role", "role"),
+            Column("nodes", "nodes", "measured"),
+            Column("startup", "start, median", "measured", "s"),
+            Column("startup_max", "slowest", "measured", "s"),
+            Column("discovery", "discovery, median", "measured", "s"),
+            Column("discovery_max", "slowest", "measured", "s"),
+        ],
+        rows,
+        "Start: from the process's first statement to ready. Discovery: from the endpoint's "
+        "creation to the match; “–” where the middleware cannot tell.",
+    )
+
+
+def _seconds(ready: Sequence[dict[str, Any]], key: str) -> list[float]:
+    return [one[key] / 1e9 for one in ready if one.get(key) is not None]

@@ -1,0 +1,172 @@
+"""What a campaign holds, read once and sorted: factors, usable runs, set-aside runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wattwire.report import words
+
+FloatArray = NDArray[np.float64]
+
+
+class CampaignReader(Protocol):
+    """The part of the store's campaign that a report reads."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def study(self) -> dict[str, Any]: ...
+    @property
+    def plan(self) -> list[dict[str, Any]]: ...
+    @property
+    def machine(self) -> dict[str, Any]: ...
+    def summary(self) -> pl.DataFrame: ...
+    def run(self, run_id: str) -> dict[str, Any]: ...
+    def messages(self, run_id: str) -> pl.DataFrame: ...
+
+
+@dataclass
+class Evidence:
+    """A campaign's material for a page.
+
+    `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
+    `set_aside` the counting ones without. `factors` maps each factor to the levels planned.
+    """
+
+    reader: CampaignReader
+    study: dict[str, Any]
+    plan: list[dict[str, Any]]
+    attempts: pl.DataFrame
+    usable: pl.DataFrame
+    set_aside: pl.DataFrame
+    factors: dict[str, tuple[Any, ...]]
+    primary: str
+    titles: Mapping[str, Mapping[str, str]]
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def planned(self) -> list[dict[str, Any]]:
+        """Plan entries that were to be executed."""
+        return [entry for entry in self.plan if not entry.get("skipped")]
+
+    @property
+    def skipped(self) -> list[dict[str, Any]]:
+        """Plan entries that were not, with their reason."""
+        return [entry for entry in self.plan if entry.get("skipped")]
+
+    @property
+    def varied(self) -> list[str]:
+        """Factors with more than one planned level."""
+        return [name for name, levels in self.factors.items() if len(levels) > 1]
+
+    def title(self, factor: str, level: Any) -> str:
+        """A level's name for readers."""
+        return words.level_title(factor, level, self.titles)
+
+    def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
+        """The varied levels of a treatment, in the study's order."""
+        kept = [name for name in self.varied if name not in without and name in treatment]
+        return ", ".join(self.title(name, treatment[name]) for name in kept)
+
+
+def gather(reader: CampaignReader) -> Evidence:
+    """Read a campaign's plan, summaries and run documents."""
+    study, plan = reader.study, list(reader.plan)
+    attempts = with_derived(_with_treatments(reader.summary(), plan))
+    counting = attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
+    has_verdict = "verdict" in counting.columns
+    usable = counting.filter(pl.col("verdict") == "ok") if has_verdict else counting
+    set_aside = counting.filter(pl.col("verdict") != "ok") if has_verdict else counting.head(0)
+    factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
+    primary = str(study.get("plan", {}).get("primary", ""))
+    varied = [name for name, levels in factors.items() if len(levels) > 1]
+    if primary not in varied:
+        primary = varied[0] if varied else next(iter(factors), "")
+    evidence = Evidence(
+        reader, study, plan, attempts, usable, set_aside, factors, primary, study.get("titles", {})
+    )
+    for run in counting["run"].to_list() if counting.height else []:
+        evidence.runs[run] = reader.run(run)
+    return evidence
+
+
+def _with_treatments(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Give every row the planned treatment's levels as `factor.<name>` where it lacks them."""
+    if summary.height == 0:
+        return pl.DataFrame(
+            schema={"run": pl.String, "used": pl.Boolean, "verdict": pl.String, "block": pl.Int64}
+        )
+    by_run = {entry["run"]: entry.get("treatment", {}) for entry in plan}
+    names = dict.fromkeys(name for treatment in by_run.values() for name in treatment)
+    missing = [name for name in names if f"factor.{name}" not in summary.columns]
+    runs = summary["run"].to_list()
+    return summary.with_columns(
+        [
+            pl.Series(f"factor.{name}", [by_run.get(run, {}).get(name) for run in runs])
+            for name in missing
+        ]
+    )
+
+
+def column(frame: pl.DataFrame, name: str) -> FloatArray:
+    """A numeric column, shape (rows,); NaN where unknown or where there is no such column."""
+    if name not in frame.columns:
+        return np.full(frame.height, math.nan)
+    values = frame[name].cast(pl.Float64, strict=False)
+    return np.array([math.nan if v is None else v for v in values.to_list()], dtype=np.float64)
+
+
+def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
+    """The level of `factor` of every row; None where unknown."""
+    name = f"factor.{factor}"
+    return frame[name].to_list() if name in frame.columns else [None] * frame.height
+
+
+def members(frame: pl.DataFrame, prefix: str) -> list[str]:
+    """Columns `prefix.<role>.<index>`, in order."""
+    return sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 2)
+
+
+def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
+    """Row-wise mean of the named columns over those that are known; NaN where none is."""
+    if not names:
+        return np.full(frame.height, math.nan)
+    stack = np.stack([column(frame, name) for name in names])
+    known = np.isfinite(stack)
+    sums = np.where(known, stack, 0.0).sum(axis=0)
+    counts = known.sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
+
+
+def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add responses that follow from others: per node, per message, above the machine's own."""
+    if frame.height == 0:
+        return frame
+    sent = column(frame, "sent")
+    per_sent = np.where(sent > 0, sent, math.nan)
+    expected = column(frame, "expected")
+    derived = {
+        "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
+        "loss_share": column(frame, "lost") / np.where(expected > 0, expected, math.nan),
+        "energy_uj_per_message": 1e6 * column(frame, "energy_message_j") / per_sent,
+        "power_above_machine_w": column(frame, "power_window_w")
+        - column(frame, "power_machine_w"),
+    }
+    fresh = {name: values for name, values in derived.items() if name not in frame.columns}
+    return frame.with_columns([pl.Series(name, values) for name, values in fresh.items()])
+
+
+def same_level(one: Any, other: Any) -> bool:
+    """Whether two levels are the same, numbers compared as numbers."""
+    try:
+        return math.isclose(float(one), float(other), rel_tol=1e-9)
+    except (TypeError, ValueError):
+        return str(one) == str(other)

@@ -1,0 +1,264 @@
+"""Latency: each run's series with its losses, percentiles by the rule, curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wattwire import stats
+from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP, KINDS
+from wattwire.report import figures, words
+from wattwire.report.evidence import Evidence, column
+from wattwire.report.parts import Column, Figure, Section, Table, Text
+
+FloatArray = NDArray[np.float64]
+SHARES = (0.5, 0.9, 0.99, 0.999)
+POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
+ROWS_MAX = 6
+
+# Who is due to receive what, and whose record says that it was due (contract, C-27).
+CALLERS = {"client": "call", "ping": "call", "action_client": "result"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """Latencies of one run in µs, in order of begin, lost = +inf; `loose` counts losses whose
+    place in time is unknown and that stand at the end."""
+
+    values_us: FloatArray
+    loose: int
+
+
+def series_of(messages: pl.DataFrame, run: Mapping[str, Any], lost: float) -> Series:
+    """The latency of every expected reception or call of a run, warm-up left out.
+
+    Topics: begin → callback entered at each subscriber. Calls: begin → reply in hand. Actions:
+    goal sent → result in hand. `lost` is the summary's count, for losses without a record.
+    """
+    roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
+    named = _with_kind_names(messages).with_columns(
+        role=pl.col("node").replace_strict(roles, default=None, return_dtype=pl.String)
+    )
+    callers = [role for role in roles.values() if role in CALLERS]
+    frame = _calls(named) if callers else _receptions(named, roles)
+    latency = (frame["end_ns"] - frame["begin_ns"]).cast(pl.Float64) / 1000.0
+    values = np.array([math.inf if v is None else v for v in latency.to_list()], dtype=np.float64)
+    present = int(np.isinf(values).sum())
+    # Only losses that left no record at all are added; those with one stand in their place.
+    loose = max(0, round(lost) - present) if math.isfinite(lost) else 0
+    return Series(np.concatenate([values, np.full(loose, math.inf)]), loose)
+
+
+def _with_kind_names(messages: pl.DataFrame) -> pl.DataFrame:
+    if messages.schema.get("kind") == pl.String:
+        return messages
+    names = dict(enumerate(KINDS))
+    return messages.with_columns(
+        pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
+    )
+
+
+def _clean(frame: pl.DataFrame, ignored_flags: int) -> pl.DataFrame:
+    flags = pl.col("flags").cast(pl.Int64).fill_null(0)
+    return frame.filter((flags & ignored_flags) == 0)
+
+
+def _calls(frame: pl.DataFrame) -> pl.DataFrame:
+    mine = pl.concat(
+        [
+            frame.filter((pl.col("role") == role) & (pl.col("kind") == kind))
+            for role, kind in CALLERS.items()
+        ]
+    )
+    goals = frame.filter((pl.col("role") == "action_client") & (pl.col("kind") == "goal"))
+    answered = mine.select("node", "counter", "end_ns", result_begin_ns="begin_ns")
+    if goals.height:
+        # A goal that never came back has no result record: it is due by its goal record.
+        mine = goals.drop("end_ns").join(
+            answered.unique(["node", "counter"], keep="first"), on=["node", "counter"], how="left"
+        )
+    return _clean(mine, FLAG_WARM_UP | FLAG_CORRUPT).sort("begin_ns", nulls_last=True)
+
+
+def _receptions(frame: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame:
+    arrived = frame.filter((pl.col("role") == "subscriber") & (pl.col("kind") == "message"))
+    arrived = arrived.sort("end_ns").unique(["node", "sender", "counter"], keep="first")
+    sent = _clean(
+        frame.filter((pl.col("role") == "publisher") & (pl.col("kind") == "message")),
+        FLAG_WARM_UP | FLAG_FAILED,
+    )
+    if sent.height == 0:
+        kept = _clean(arrived, FLAG_WARM_UP | FLAG_CORRUPT)
+        return kept.filter(pl.col("begin_ns").is_not_null()).sort("begin_ns")
+    receivers = [node for node, role in roles.items() if role == "subscriber"]
+    due = sent.select("sender", "counter", due_ns="begin_ns").join(
+        pl.DataFrame({"node": receivers}, schema={"node": frame.schema["node"]}), how="cross"
+    )
+    arrivals = _clean(arrived, FLAG_CORRUPT).select(
+        "node", "sender", "counter", "begin_ns", "end_ns"
+    )
+    joined = due.join(arrivals, on=["node", "sender", "counter"], how="left")
+    # A reception whose payload was too short for a send time has no latency; it isn't lost.
+    return joined.filter(pl.col("end_ns").is_null() | pl.col("begin_ns").is_not_null()).sort(
+        "due_ns"
+    )
+
+
+def all_series(evidence: Evidence) -> dict[str, Series]:
+    """The latency series of every usable run, by run."""
+    found = {}
+    runs = evidence.usable["run"].to_list() if evidence.usable.height else []
+    for run, lost in zip(runs, column(evidence.usable, "lost"), strict=True):
+        found[run] = series_of(evidence.reader.messages(run), evidence.runs[run], float(lost))
+    return found
+
+
+def section(evidence: Evidence) -> Section:
+    """The page's part about latency."""
+    part = Section("latency", "Latency")
+    series = {run: s for run, s in all_series(evidence).items() if s.values_us.size}
+    if not series:
+        part.parts.append(Text("No usable run carries a latency.", "warning"))
+        return part
+    part.parts.append(
+        Text(
+            "Latency runs from the moment a message was handed over to its callback (topics), "
+            "from a request to the reply in hand (calls), from a goal to its result (actions). "
+            "A lost message stands as +∞: its curve ends below 100 %."
+        )
+    )
+    part.parts.append(_curves(evidence, series))
+    part.parts.append(_percentiles(evidence, series))
+    loose = sum(s.loose for s in series.values())
+    if loose:
+        part.parts.append(
+            Text(f"{words.plural(loose, 'loss', 'losses')} left no record of when they were sent; "
+                 "they count in the quantiles and stand at the end of their series.", "note")
+        )  # fmt: skip
+    return part
+
+
+def facet_factor(evidence: Evidence) -> str | None:
+    """The factor that parts a figure into rows: the one with most levels, up to ROWS_MAX."""
+    others = [
+        name for name in evidence.varied
+        if name not in ("pattern", evidence.primary) and len(evidence.factors[name]) <= ROWS_MAX
+    ]  # fmt: skip
+    return max(others, key=lambda name: len(evidence.factors[name])) if others else None
+
+
+def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
+    across = facet_factor(evidence)
+    groups: dict[tuple[str, str, str], list[FloatArray]] = {}
+    for run, one in series.items():
+        treatment = treatment_of(evidence, run)
+        key = (
+            str(treatment.get("pattern", "")),
+            evidence.title(across, treatment.get(across)) if across else "",
+            evidence.title(evidence.primary, treatment.get(evidence.primary)),
+        )
+        groups.setdefault(key, []).append(one.values_us)
+    budget = POINTS_PER_PAGE // max(1, len(groups))
+    points_max = max(POINTS_PER_CURVE_MIN, min(POINTS_PER_CURVE_MAX, budget))
+    points: list[dict[str, Any]] = []
+    thinned = False
+    for (pattern, row, tone), parts in groups.items():
+        curve = stats.ecdf(np.concatenate(parts), points_max)
+        thinned = thinned or curve.thinned
+        for value, share in zip(curve.values, curve.shares, strict=True):
+            points.append(
+                {"us": figures.rounded(float(value)), "share": figures.rounded(float(share), 5),
+                 "colour": tone, "column": pattern, "row": row}
+            )  # fmt: skip
+    caption = f"Each curve pools the messages of {_pooled(evidence, across)}. " + (
+        f"Curves are thinned to at most {points_max} points, with more of them above the 99th "
+        "percentile; every kept point is exact. " if thinned else ""
+    ) + "Click a name in the legend to single it out."  # fmt: skip
+    return Figure(
+        "latency-ecdf", "How latency is distributed", caption,
+        figures.ecdf_chart(
+            [p for p in points if p["us"] > 0], titles_of(evidence, evidence.primary),
+            words.factor_title(evidence.primary),
+            [str(p) for p in evidence.factors.get("pattern", ())],
+            titles_of(evidence, across) if across else [],
+            words.factor_title(across) if across else "",
+        ),
+    )  # fmt: skip
+
+
+def titles_of(evidence: Evidence, factor: str) -> list[str]:
+    """The planned levels of a factor as readers see them, in order."""
+    return [evidence.title(factor, level) for level in evidence.factors.get(factor, ())]
+
+
+def _pooled(evidence: Evidence, across: str | None) -> str:
+    hidden = [n for n in evidence.varied if n not in ("pattern", evidence.primary, across)]
+    over = f" over {words.listed([words.factor_title(n) for n in hidden])}" if hidden else ""
+    return f"all usable runs of its group{over}"
+
+
+def treatment_of(evidence: Evidence, run: str) -> dict[str, Any]:
+    """The treatment of a run."""
+    found: dict[str, Any] = evidence.runs[run].get("treatment", {})
+    return found
+
+
+def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for run in series:
+        treatment = treatment_of(evidence, run)
+        groups.setdefault(tuple(treatment.get(n) for n in evidence.varied), []).append(run)
+    rows = []
+    for key in sorted(groups, key=lambda k: _planned_place(evidence, k)):
+        runs = groups[key]
+        row: dict[str, Any] = {n: words.plain(v) for n, v in zip(evidence.varied, key, strict=True)}
+        everything = np.concatenate([series[run].values_us for run in runs])
+        row["runs"] = len(runs)
+        row["messages"] = int(everything.size)
+        row["lost"] = int(np.isinf(everything).sum())
+        for share in SHARES:
+            row[_name(share)] = _over_runs([series[run].values_us for run in runs], share)
+        rows.append(row)
+    columns = [Column(name, words.factor_title(name)) for name in evidence.varied]
+    columns += [
+        Column("runs", "runs", "measured"),
+        Column("messages", "expected", "measured"),
+        Column("lost", "lost", "measured"),
+    ]
+    columns += [Column(_name(s), _name(s).split("_")[0], "measured", "µs") for s in SHARES]
+    return Table(
+        "latency-percentiles", "Latency percentiles", columns, rows,
+        "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval over "
+        "runs. With one or two runs: the first run's percentile with its order-statistic interval, "
+        "which describes that run only. “Too few” where the effective sample or the number of "
+        "separate clusters above the percentile does not carry it.",
+    )  # fmt: skip
+
+
+def _planned_place(evidence: Evidence, key: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(
+        [str(level) for level in evidence.factors[name]].index(str(value))
+        if str(value) in [str(level) for level in evidence.factors[name]] else 999
+        for name, value in zip(evidence.varied, key, strict=True)
+    )  # fmt: skip
+
+
+def _name(share: float) -> str:
+    return f"p{100 * share:g}_us"
+
+
+def _over_runs(runs: list[FloatArray], share: float) -> Any:
+    each = [stats.percentile(values, share) for values in runs]
+    refused = [one for one in each if isinstance(one, stats.TooFew)]
+    if refused:
+        return min(refused, key=lambda one: one.found)
+    found = [one for one in each if isinstance(one, stats.Percentile)]
+    if len(found) < 3:
+        return found[0].interval
+    return stats.geometric_mean([one.interval.estimate for one in found])

@@ -1,0 +1,179 @@
+"""What a page is made of: sections holding paragraphs, tables, figures and folds."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from wattwire.report import words
+from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
+
+KINDS = ("text", "measured", "estimate", "bound", "published")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph. `tone` is "", "lead", "note" or "warning"."""
+
+    words: str
+    tone: str = ""
+    shape: ClassVar[str] = "text"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A table's column: `kind` is one of KINDS and is printed where it is not "text"."""
+
+    key: str
+    title: str
+    kind: str = "text"
+    unit: str = ""
+    digits: int = 3
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its cells stand to the right."""
+        return self.kind != "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows by column key. Values: text, numbers, None, Interval, TooFew and its kin, Band."""
+
+    id: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[dict[str, Any]]
+    note: str = ""
+    shape: ClassVar[str] = "table"
+
+    def text(self, column: Column, row: dict[str, Any]) -> str:
+        """The cell as printed."""
+        return shown(row.get(column.key), column.digits)
+
+    def muted(self, column: Column, row: dict[str, Any]) -> bool:
+        """Whether the cell says why there is no number."""
+        return isinstance(row.get(column.key), (TooFew, NotComputable, BelowResolution))
+
+
+@dataclass(frozen=True)
+class Band:
+    """A range without a best value: an estimate's two ends."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart: `spec` is Vega-Lite, drawn on the page and written as SVG and PDF alike."""
+
+    id: str
+    title: str
+    caption: str
+    spec: dict[str, Any]
+    shape: ClassVar[str] = "figure"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts that stay closed until asked for."""
+
+    title: str
+    parts: Sequence[Any]
+    shape: ClassVar[str] = "fold"
+
+
+@dataclass
+class Section:
+    """A numbered part of the page with an entry in the table of contents."""
+
+    id: str
+    title: str
+    parts: list[Any] = field(default_factory=list)
+
+
+def shown(value: Any, digits: int = 3) -> str:
+    """Any cell value as text."""
+    if value is None:
+        return words.MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Interval):
+        low, high = words.number(value.low, digits), words.number(value.high, digits)
+        return f"{words.number(value.estimate, digits)} [{low}, {high}]"
+    if isinstance(value, Band):
+        return f"{words.number(value.low, digits)} – {words.number(value.high, digits)}"
+    if isinstance(value, int):
+        return words.count(value)
+    if isinstance(value, float):
+        return words.number(value, digits)
+    return str(value)
+
+
+def tables_of(parts: Sequence[Any]) -> list[Table]:
+    """Every table in `parts`, folds included, in order."""
+    return [part for part in _flat(parts) if isinstance(part, Table)]
+
+
+def figures_of(parts: Sequence[Any]) -> list[Figure]:
+    """Every figure in `parts`, folds included, in order."""
+    return [part for part in _flat(parts) if isinstance(part, Figure)]
+
+
+def _flat(parts: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for part in parts:
+        found.extend(_flat(part.parts) if isinstance(part, Fold) else [part])
+    return found
+
+
+def write_csv(table: Table, path: Path) -> None:
+    """Write the table with full digits: an interval takes columns _low, _high, _level besides."""
+    spread = [
+        (column, _suffixes([row.get(column.key) for row in table.rows])) for column in table.columns
+    ]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([_heading(column) + tail for column, tails in spread for tail in tails])
+        for row in table.rows:
+            writer.writerow(
+                [
+                    _raw(row.get(column.key), tail, len(tails) > 1)
+                    for column, tails in spread
+                    for tail in tails
+                ]
+            )
+
+
+def _heading(column: Column) -> str:
+    marked = f"{column.key}_estimate" if column.kind == "estimate" else column.key
+    return marked if "estimate" not in column.key else column.key
+
+
+def _suffixes(values: Sequence[Any]) -> list[str]:
+    if any(isinstance(value, Interval) for value in values):
+        return ["", "_low", "_high", "_level", "_note"]
+    if any(isinstance(value, Band) for value in values):
+        return ["_low", "_high", "_note"]
+    return [""]
+
+
+def _raw(value: Any, tail: str, spread: bool) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, (Interval, Band)):
+        name = {"": "estimate", "_note": "method"}.get(tail, tail[1:])
+        return getattr(value, name, "")
+    if isinstance(value, float) and math.isinf(value):
+        value = "inf"
+    if isinstance(value, (TooFew, NotComputable, BelowResolution)):
+        value = str(value)
+    if not spread:
+        return value
+    wanted = "_note" if isinstance(value, str) else ""
+    return value if tail == wanted else ""

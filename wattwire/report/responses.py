@@ -1,0 +1,65 @@
+"""Responses a study may ask for: their names, units and the words of an answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from wattwire.report.evidence import column
+
+
+@dataclass(frozen=True)
+class Response:
+    """A number per run: `column` of the summary, in `unit`.
+
+    `had` goes between two levels in "A {had} 0.5 times the {title} of B". `energy` marks
+    responses that only a measuring meter can give.
+    """
+
+    column: str
+    title: str
+    unit: str
+    had: str = "had"
+    energy: bool = False
+    share: bool = False
+
+
+CPU = Response("cpu_us_per_message", "CPU time per message", "µs", "used")
+MEMORY = Response("memory_kib_per_node", "memory per node", "KiB", "held")
+LATENCY_P50 = Response("latency_p50_us", "median latency", "µs")
+
+_KNOWN: tuple[tuple[str, Response], ...] = (
+    (r"cpu(_[nu]s)?(_per_message)?", CPU),
+    (r"memory(_bytes|_kib|_kib_per_node)?", MEMORY),
+    (r"latency(_p50)?(_[nu]s)?", LATENCY_P50),
+    (r"latency_p90(_[nu]s)?", Response("latency_p90_us", "90th percentile of latency", "µs")),
+    (r"latency_p99(_[nu]s)?", Response("latency_p99_us", "99th percentile of latency", "µs")),
+    (r"latency_mean(_[nu]s)?", Response("latency_mean_us", "mean latency", "µs")),
+    (
+        r"energy(_message_j|_[um]?j_per_message)?",
+        Response("energy_uj_per_message", "energy per message", "µJ", "used", energy=True),
+    ),
+    (
+        r"power(_[um]?w)?",
+        Response("power_above_machine_w", "power above the machine's own", "W", "drew", energy=True),
+    ),
+    (r"loss(_share)?|lost", Response("loss_share", "share of messages lost", "", share=True)),
+    (r"startup(_s_max|_[nmu]?s)?", Response("startup_s_max", "slowest node's start", "s")),
+    (r"discovery(_s_max|_[nmu]?s)?", Response("discovery_s_max", "slowest discovery", "s")),
+)  # fmt: skip
+
+
+def resolve(name: str) -> Response:
+    """The response that a study calls `name`; a column of the summary stands for itself."""
+    for pattern, response in _KNOWN:
+        if re.fullmatch(pattern, name):
+            return response
+    return Response(name, name.replace("_", " "), "", energy="energy" in name or "power" in name)
+
+
+def measured(frame: pl.DataFrame, response: Response) -> bool:
+    """Whether any run carries the response."""
+    values = column(frame, response.column)
+    return bool((values == values).any())

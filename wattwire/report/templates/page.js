@@ -1,0 +1,22 @@
+"use strict";
+// Each chart starts as a picture; where scripts run it becomes interactive.
+const specs = JSON.parse(document.getElementById("charts").textContent);
+const actions = { export: true, source: false, compiled: false, editor: false };
+for (const holder of document.querySelectorAll("[data-chart]")) {
+  const stage = document.createElement("div");
+  vegaEmbed(stage, specs[holder.dataset.chart], { renderer: "svg", ast: true, actions })
+    .then(() => holder.replaceChildren(stage))
+    .catch((error) => console.error(holder.dataset.chart, error));
+}
+const links = new Map(
+  [...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]),
+);
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      links.get(entry.target.id).classList.toggle("here", entry.isIntersecting);
+    }
+  },
+  { rootMargin: "-10% 0px -80% 0px" },
+);
+for (const section of document.querySelectorAll("main section")) watcher.observe(section);

@@ -1,0 +1,298 @@
+"""A made-up campaign on disk, in the store's file formats. For tests only, never data.
+
+Planted truths: `FAST` costs `CPU_RATIO` times the CPU of `SLOW` per message, its latency is
+`LATENCY_RATIO` times; memory is 20,000 and 41,000 KiB.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+CPU_RATIO = 0.30
+LATENCY_RATIO = 0.45
+FAST, SLOW = "swift", "python"
+ROLES = {
+    "topic": ("publisher", "subscriber"),
+    "service": ("server", "client"),
+    "action": ("action_server", "action_client"),
+}
+MEMORY_KIB = {FAST: 20_000.0, SLOW: 41_000.0}
+SECOND = 1_000_000_000
+
+
+@dataclass
+class Shape:
+    """What the synthetic campaign holds."""
+
+    blocks: int = 3
+    duration_s: float = 20.0
+    intervals_s: tuple[float, ...] = (0.05, 0.2)
+    clients: tuple[int, ...] = (1, 2)
+    patterns: tuple[str, ...] = ("topic", "service", "action")
+    measured_energy: bool = False
+    loss_share: float = 0.0
+    unknown_runs: tuple[int, ...] = ()
+    drop_runs: tuple[int, ...] = ()
+    skip: dict[str, Any] | None = None
+    study: dict[str, Any] = field(default_factory=dict)
+
+
+def study_document(shape: Shape) -> dict[str, Any]:
+    """The effective study as the store writes it."""
+    document: dict[str, Any] = {
+        "name": "made-up",
+        "title": "What a message costs, made up <for tests>",
+        "goal": {
+            "object": "two languages", "purpose": "compare", "focus": "cost per message",
+            "viewpoint": "a developer", "context": "one machine",
+        },
+        "source": "10.0000/none",
+        "question": [
+            {"id": "Q1", "text": "Does the language change the CPU time of a message?",
+             "factors": ["language"], "responses": ["cpu_us_per_message", "memory_kib"]},
+            {"id": "Q2", "text": "Which factors move latency & energy?",
+             "factors": ["language", "interval_s", "clients"],
+             "responses": ["latency_p50_us", "energy_message_j"]},
+        ],
+        "factors": {
+            "language": [FAST, SLOW], "pattern": list(shape.patterns),
+            "interval_s": list(shape.intervals_s), "clients": list(shape.clients),
+        },
+        "fixed": {"middleware": "loopback", "payload_bytes": 64},
+        "plan": {"blocks": shape.blocks, "seed": 7, "primary": "language",
+                 "duration_s": shape.duration_s, "retries": 1, "linger_ms": 1000},
+        "guards": {"other_load_max": 0.25, "steal_max": 0.05},
+        "answers": {"baseline": {"language": SLOW, "interval_s": 0.05, "clients": 1},
+                    "family": "all answers of Q1 and Q2", "margin": 0.05},
+        "titles": {"language": {FAST: "Swift", SLOW: "Python"}},
+        "preset": "quick",
+    }  # fmt: skip
+    document.update(shape.study)
+    return document
+
+
+MACHINE: dict[str, Any] = {
+    "hosts": {
+        "local": {
+            "facts": [
+                {"key": "cpu_model", "value": "Made-up CPU <4 cores>", "unit": "", "check": "equal"},
+                {"key": "cores", "value": 4, "unit": "count", "check": "equal"},
+                {"key": "memory_bytes", "value": 8 << 30, "unit": "bytes", "check": "equal"},
+                {"key": "kernel", "value": "6.1.0", "unit": "", "check": "equal"},
+            ],
+            "meters": [
+                {"name": "fake", "state": "present", "reason": "", "grant": "",
+                 "quantities": ["cpu_time"], "info": {}},
+                {"name": "wall_meter", "state": "absent", "reason": "no device at /dev/wall0",
+                 "grant": "plug one in", "quantities": [], "info": {}},
+            ],
+            "cgroup": {"rung": "none", "lost": ["no per-tree CPU"]},
+            "rights": {"root": False},
+        }
+    },
+    "versions": {"wattwire": "0.1.0", "agent": "0.1.0"},
+}  # fmt: skip
+
+
+def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> Path:
+    """Write a campaign under `folder` and return it."""
+    shape = shape or Shape()
+    rng = np.random.default_rng(seed)
+    (folder / "runs").mkdir(parents=True)
+    (folder / "study.json").write_text(json.dumps(study_document(shape)))
+    (folder / "machine.json").write_text(json.dumps(MACHINE))
+    plan: list[dict[str, Any]] = []
+    index = 0
+    for block in range(1, shape.blocks + 1):
+        cells = list(product([FAST, SLOW], shape.patterns, shape.intervals_s, shape.clients))
+        order = rng.permutation(len(cells))
+        for position, at in enumerate(order, start=1):
+            language, pattern, interval_s, clients = cells[at]
+            treatment = {"language": language, "pattern": pattern, "interval_s": interval_s,
+                         "clients": clients}  # fmt: skip
+            run = f"b{block:02d}-p{position:03d}"
+            skipped = None
+            if shape.skip and all(treatment[k] == v for k, v in shape.skip.items()):
+                skipped = "the cell has no such capability"
+            plan.append(
+                {"run": run, "block": block, "position": position, "treatment": treatment,
+                 "cells": {role: f"loopback/{language}" for role in ROLES[pattern]},
+                 "skipped": skipped}
+            )  # fmt: skip
+            if skipped is None and index not in shape.drop_runs:
+                _write_run(folder, plan[-1], shape, rng, index in shape.unknown_runs)
+            index += 1
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return folder
+
+
+def _write_run(
+    folder: Path, entry: dict[str, Any], shape: Shape, rng: np.random.Generator, unknown: bool
+) -> None:
+    at = folder / "runs" / entry["run"]
+    at.mkdir()
+    treatment = entry["treatment"]
+    nodes = _nodes(treatment)
+    messages, counts = _messages(entry["run"], treatment, nodes, shape, rng)
+    messages.write_parquet(at / "messages.parquet")
+    summary = _summary(entry, nodes, messages, counts, shape, rng, unknown)
+    pl.DataFrame([summary]).write_parquet(at / "summary.parquet")
+    (at / "columns.json").write_text(
+        json.dumps({k: {"unit": "", "kind": "estimate" if "estimate" in k else "measured",
+                        "summary": k} for k in summary})
+    )  # fmt: skip
+    start = SECOND * 1000
+    document = {
+        "run": entry["run"], "attempt": 1, "block": entry["block"], "position": entry["position"],
+        "predecessor": None, "treatment": treatment, "cells": entry["cells"], "nodes": nodes,
+        "services": [],
+        "window": {"start_ns": start, "end_ns": start + int(shape.duration_s * SECOND)},
+        "baselines": {"machine": {"begin_ns": 0, "end_ns": SECOND},
+                      "silent": {"begin_ns": SECOND, "end_ns": 2 * SECOND}},
+        "outcome": "completed", "verdict": "unknown" if unknown else "ok",
+        "reasons": [{"code": "other_load", "detail": "another process took 40 % <of> a core",
+                     "evidence": "other_load_share = 0.41"}] if unknown else [],
+        "guards": {"other_load_share": 0.41 if unknown else 0.01},
+        "seconds": {"start": 0.4, "window": shape.duration_s, "drain": 0.3}, "commands": [],
+    }  # fmt: skip
+    (at / "run.json").write_text(json.dumps(document))
+
+
+def _nodes(treatment: dict[str, Any]) -> list[dict[str, Any]]:
+    server, client = ROLES[treatment["pattern"]]
+    nodes = []
+    members = [(server, 0)] + [(client, i) for i in range(treatment["clients"])]
+    for number, (role, index) in enumerate(members):
+        nodes.append(
+            {"node": number, "role": role, "index": index,
+             "cell": f"loopback/{treatment['language']}", "process": f"{role}-{index}",
+             "language": treatment["language"],
+             "ready": {"matched": 1, "startup_ns": 120_000_000, "discovery_ns": 30_000_000,
+                       "library": {"name": "made-up", "version": "1.2.3", "build": "release"},
+                       "effective": {"transport": "tcp", "nodelay": True},
+                       "guarantee": {"delivery": "reliable", "ordering": "per_sender",
+                                     "overload": "block"}},
+             "sent": None, "done": {"sent": 1, "received": 1, "recorded": 1, "overflow": 0,
+                                    "foreign": 0, "corrupt": 0, "probes": 0},
+             "exit": {"code": 0, "signal": None, "rusage": {}}}
+        )  # fmt: skip
+    return nodes
+
+
+def _messages(
+    run: str,
+    treatment: dict[str, Any],
+    nodes: list[dict[str, Any]],
+    shape: Shape,
+    rng: np.random.Generator,
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    count = int(shape.duration_s / treatment["interval_s"])
+    scale_us = 400.0 * (LATENCY_RATIO if treatment["language"] == FAST else 1.0)
+    kind = {"topic": "message", "service": "call", "action": "result"}[treatment["pattern"]]
+    frames, sent, expected, received = [], 0, 0, 0
+    calls = treatment["pattern"] != "topic"
+    for node in nodes[1:]:
+        begin = 1000 * SECOND + (np.arange(count) * treatment["interval_s"] * SECOND).astype(int)
+        delay = (scale_us * 1000 * np.exp(rng.normal(0, 0.25, count))).astype(int)
+        lost = rng.random(count) < shape.loss_share
+        keep = np.ones(count, bool) if calls else ~lost
+        frames.append(
+            pl.DataFrame(
+                {"node": np.full(count, node["node"]), "counter": np.arange(count),
+                 "sender": np.full(count, node["node"] if calls else 0),
+                 "intended_ns": begin, "begin_ns": begin + 2000, "end_ns": begin + 2000 + delay,
+                 "flags": np.where(lost, 4, 0) if calls else np.zeros(count, int),
+                 "keep": keep, "lost": lost}
+            ).with_columns(
+                end_ns=pl.when(pl.col("lost")).then(None).otherwise(pl.col("end_ns"))
+            ).filter(pl.col("keep")).drop("keep", "lost")
+        )  # fmt: skip
+        sent += count if calls else 0
+        expected += count
+        received += int(count - lost.sum())
+    sent = sent or count
+    frame = pl.concat(frames).with_columns(
+        run=pl.lit(run), flow=pl.lit("main"), host=pl.lit("local"), kind=pl.lit(kind),
+        peer=pl.lit(0), hop=pl.lit(0), bytes=pl.lit(64),
+    )  # fmt: skip
+    counts = {"sent": sent, "expected": expected, "received": received}
+    return frame, counts
+
+
+def _summary(
+    entry: dict[str, Any],
+    nodes: list[dict[str, Any]],
+    messages: pl.DataFrame,
+    counts: dict[str, int],
+    shape: Shape,
+    rng: np.random.Generator,
+    unknown: bool,
+) -> dict[str, Any]:
+    treatment = entry["treatment"]
+    fast = treatment["language"] == FAST
+    drift = 1.0 + 0.1 * entry["block"]
+    cpu_us = 250.0 * (CPU_RATIO if fast else 1.0) * drift * float(np.exp(rng.normal(0, 0.05)))
+    cpu_us *= 5.0 if unknown else 1.0
+    window_s = shape.duration_s
+    share = cpu_us * 1e-6 * counts["sent"] / window_s / len(nodes)
+    latency = ((messages["end_ns"] - messages["begin_ns"]) / 1000).drop_nulls().to_numpy()
+    row: dict[str, Any] = {
+        "run": entry["run"], "attempt": 1, "block": entry["block"], "position": entry["position"],
+        "verdict": "unknown" if unknown else "ok", "outcome": "completed", "used": True,
+        **{f"factor.{k}": v for k, v in treatment.items()},
+        "sent": counts["sent"], "expected": counts["expected"],
+        "received_unique": counts["received"], "lost": counts["expected"] - counts["received"],
+        "late": 0, "duplicates": 0, "corrupt": 0, "foreign": 0,
+        "rate_hz_achieved": counts["sent"] / window_s,
+        "latency_p50_us": float(np.quantile(latency, 0.5)),
+        "latency_p90_us": float(np.quantile(latency, 0.9)),
+        "latency_p99_us": float(np.quantile(latency, 0.99)),
+        "latency_mean_us": float(np.mean(latency)),
+        "schedule_late_p99_us": 80.0, "startup_s_max": 0.12, "discovery_s_max": 0.03,
+        "cpu_us_per_message": cpu_us, "harness_cpu_share": 0.004, "steal_share": 0.001,
+        "other_load_share": 0.41 if unknown else 0.01,
+        "power_machine_w": 3.0 if shape.measured_energy else None,
+        "power_silent_w": 3.2 if shape.measured_energy else None,
+        "power_window_w": 3.6 if shape.measured_energy else None,
+    }  # fmt: skip
+    energy = {"standing": 0.2, "message": 0.4 * float(np.exp(rng.normal(0, 0.1))), "total": 0.6}
+    for name, power in energy.items():
+        row[f"energy_{name}_j"] = power * window_s if shape.measured_energy else None
+    for node in nodes:
+        tail = f"{node['role']}.{node['index']}"
+        row[f"cpu_share.{tail}"] = share
+        row[f"memory_kib.{tail}"] = MEMORY_KIB[treatment["language"]]
+        row[f"energy_estimate_low_j.{tail}"] = share * window_s * 3.0
+        row[f"energy_estimate_high_j.{tail}"] = share * window_s * 12.0
+    return row
+
+
+class FileCampaign:
+    """Reads the files as the store does, so that the report is tested without it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.study = json.loads((path / "study.json").read_text())
+        self.plan = json.loads((path / "plan.json").read_text())
+        self.machine = json.loads((path / "machine.json").read_text())
+
+    def summary(self) -> pl.DataFrame:
+        frames = [pl.read_parquet(p) for p in sorted(self.path.glob("runs/*/summary.parquet"))]
+        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.path / "runs" / run_id / "run.json").read_text())
+        return loaded
+
+    def messages(self, run_id: str) -> pl.DataFrame:
+        return pl.read_parquet(self.path / "runs" / run_id / "messages.parquet")
+
+    def quantities(self, run_id: str) -> pl.DataFrame:
+        return pl.read_parquet(self.path / "runs" / run_id / "quantities.parquet")

@@ -1,0 +1,114 @@
+"""Numbers, durations and levels as a reader wants to see them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+NARROW_SPACE = "\u202f"
+MISSING = "–"
+INFINITE = "∞ (lost)"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`value` to `digits` significant digits, thousands parted, no exponent below 10⁹."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return MISSING
+    if math.isinf(value):
+        return INFINITE if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude >= 9 or magnitude < -5:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa.replace('-', '−')} × 10{_superscript(int(exponent))}"
+    rounded = round(value, digits - 1 - magnitude)
+    # Rounding may carry into the next power of ten (9.996 → 10.0): ask again.
+    magnitude = math.floor(math.log10(abs(rounded)))
+    places = max(0, digits - 1 - magnitude)
+    return f"{rounded:,.{places}f}".replace(",", NARROW_SPACE).replace("-", "−")
+
+
+def _superscript(value: int) -> str:
+    return str(value).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def count(value: float | int | None) -> str:
+    """A whole number with its thousands parted."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return MISSING
+    return f"{round(value):,}".replace(",", NARROW_SPACE).replace("-", "−")
+
+
+def plural(amount: int, one: str, many: str | None = None) -> str:
+    """`amount` with its noun: "1 run", "60 runs"."""
+    return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as the two units a person would say."""
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    if seconds < 60:
+        return f"{number(seconds)} s"
+    minutes, rest_s = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s} s" if rest_s else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def percent(share: float | None, digits: int = 2) -> str:
+    """A share as per cent."""
+    if share is None or math.isnan(share):
+        return MISSING
+    return f"{number(100 * share, digits)} %"
+
+
+def confidence(level: float) -> str:
+    """A confidence level as exactly as it is worth saying: 95 %, 99.58 %."""
+    return f"{100 * level:.2f}".rstrip("0").rstrip(".") + " %"
+
+
+def listed(words: list[str]) -> str:
+    """Words joined as in a sentence."""
+    if len(words) < 2:
+        return "".join(words)
+    return ", ".join(words[:-1]) + " and " + words[-1]
+
+
+FACTOR_TITLES = {
+    "interval_s": "interval",
+    "rate_hz": "rate",
+    "payload_bytes": "payload",
+    "payload_encoding": "encoding",
+}
+FACTOR_UNITS = {"interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeout_ms": "ms"}
+
+
+def factor_title(factor: str) -> str:
+    """A factor's name as a table's heading."""
+    return FACTOR_TITLES.get(factor, factor.removeprefix("settings.").replace("_", " "))
+
+
+def plain(level: Any) -> str:
+    """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05"."""
+    if isinstance(level, bool):
+        return "yes" if level else "no"
+    if isinstance(level, float):
+        return f"{level:g}"
+    return str(level)
+
+
+def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]) -> str:
+    """A level as a sentence names it: the study's own title, else the level with its unit."""
+    named = titles.get(factor, {}).get(plain(level))
+    if named:
+        return named
+    unit = FACTOR_UNITS.get(factor)
+    if unit:
+        return f"{plain(level)} {unit}"
+    if isinstance(level, (int, float)):
+        return f"{plain(level)} {factor_title(factor)}"
+    return plain(level)

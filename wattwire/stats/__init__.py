@@ -1,0 +1,44 @@
+"""Pure functions on arrays. Each says what it measures, how, what it misses, and its source."""
+
+from wattwire.stats.blocked import (
+    Fit,
+    Ratio,
+    bonferroni,
+    fit_log,
+    geometric_mean,
+    mean_interval,
+    ratio,
+    verdict,
+)
+from wattwire.stats.dependence import clusters_above, effective_size
+from wattwire.stats.distribution import Ecdf, ecdf
+from wattwire.stats.energy import additivity, joules_per_message
+from wattwire.stats.percentiles import Percentile, nearest_rank, percentile
+from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
+from wattwire.stats.shares import same_share_p, share_interval
+
+__all__ = [
+    "BelowResolution",
+    "Ecdf",
+    "Fit",
+    "Interval",
+    "NotComputable",
+    "Percentile",
+    "Ratio",
+    "TooFew",
+    "additivity",
+    "bonferroni",
+    "clusters_above",
+    "ecdf",
+    "effective_size",
+    "fit_log",
+    "geometric_mean",
+    "joules_per_message",
+    "mean_interval",
+    "nearest_rank",
+    "percentile",
+    "ratio",
+    "same_share_p",
+    "share_interval",
+    "verdict",
+]

@@ -1,0 +1,299 @@
+"""Treatments contrasted inside blocks: log-scale linear model, ratios with t intervals.
+
+What: geometric-mean ratios between levels of one factor, from one positive number per run.
+How: ordinary least squares on log(response) with fixed block effects. With two or more blocks
+each treatment has its own mean and the error is what is left (pooled over treatments); with
+one block there is no repetition, so the model has main effects only and the other factors
+act as replication: their interactions stand in the error.
+What it misses: unequal variances between treatments (the error is pooled); with one block,
+interactions and drift, which cannot be told from the effects.
+Reference: Montgomery, Design and Analysis of Experiments, ch. 4 (blocks, incomplete blocks
+through the general linear model); Searle, Linear Models, ch. 5 (estimable functions);
+Dunn 1961, JASA 56:52 (Bonferroni's simultaneous intervals).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as distributions
+
+from wattwire.stats.results import Interval, NotComputable, TooFew
+
+FloatArray = NDArray[np.float64]
+Level = Hashable
+
+# Below this share of the data's own spread a residual is rounding, not error.
+RELATIVE_ZERO = 1e-9
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted log-scale model, ready to be asked for contrasts.
+
+    `design` has shape (runs, columns); `residuals` (runs,) on the log scale, in input order.
+    `kind` is "treatments" (a mean per treatment) or "main effects".
+    """
+
+    design: FloatArray
+    coefficients: FloatArray
+    residuals: FloatArray
+    covariance_base: FloatArray
+    variance: float
+    degrees: int
+    kind: str
+    block_count: int
+    factors: dict[str, tuple[Level, ...]]
+    treatments: tuple[tuple[Level, ...], ...]
+
+    @property
+    def run_count(self) -> int:
+        """Number of runs in the fit."""
+        return int(self.design.shape[0])
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Geometric mean of `level` over that of `baseline`, with a t interval.
+
+    `strata` is the number of combinations of the other factors that hold both levels and over
+    which the log ratios are averaged with equal weight (1 under main effects).
+    """
+
+    factor: str
+    level: Level
+    baseline: Level
+    interval: Interval
+    strata: int
+    run_count: int
+    block_count: int
+    kind: str
+
+
+Unanswered = TooFew | NotComputable
+
+
+def fit_log(
+    response: Sequence[float] | FloatArray,
+    blocks: Sequence[Hashable],
+    factors: Mapping[str, Sequence[Level]],
+) -> Fit | Unanswered:
+    """Fit log(response) on blocks and factors; every sequence has one entry per run.
+
+    The response is in any unit, positive and finite; otherwise `NotComputable` says how many
+    runs are not. Incomplete blocks are taken as they are: nothing is deleted.
+    """
+    values = np.asarray(response, dtype=np.float64)
+    refused = _refuse(values)
+    if refused is not None:
+        return refused
+    names = [name for name, levels in factors.items() if len(set(levels)) > 1]
+    rows = [tuple(factors[name][i] for name in names) for i in range(len(values))]
+    treatments = tuple(dict.fromkeys(rows))
+    block_names = tuple(dict.fromkeys(blocks))
+    levels = {name: tuple(dict.fromkeys(factors[name])) for name in names}
+    block_part = _indicators(list(blocks), block_names)
+    if len(block_names) > 1:
+        kind, part = "treatments", _indicators(rows, treatments)
+    else:
+        kind = "main effects"
+        part = _main_effects(rows, names, levels)
+    design = np.hstack([block_part, part])
+    return _solve(np.log(values), design, kind, block_part.shape[1], levels, treatments)
+
+
+def _refuse(values: FloatArray) -> Unanswered | None:
+    if values.size < 2:
+        return TooFew(values.size, 2, "runs")
+    unbounded = int(np.sum(np.isposinf(values)))
+    if unbounded:
+        return NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
+    bad = int(np.sum(~np.isfinite(values) | (values <= 0)))
+    if bad:
+        return NotComputable(f"zero, negative or missing in {bad} of {values.size} runs")
+    return None
+
+
+def _indicators(rows: Sequence[Hashable], names: Sequence[Hashable]) -> FloatArray:
+    where = {name: column for column, name in enumerate(names)}
+    matrix = np.zeros((len(rows), len(names)))
+    for row, name in enumerate(rows):
+        matrix[row, where[name]] = 1.0
+    return matrix
+
+
+def _main_effects(
+    rows: Sequence[tuple[Level, ...]], names: Sequence[str], levels: Mapping[str, Sequence[Level]]
+) -> FloatArray:
+    parts = [
+        _indicators([row[at] for row in rows], levels[name]) for at, name in enumerate(names)
+    ]
+    return np.hstack(parts) if parts else np.zeros((len(rows), 0))
+
+
+def _solve(
+    logs: FloatArray,
+    design: FloatArray,
+    kind: str,
+    block_count: int,
+    levels: dict[str, tuple[Level, ...]],
+    treatments: tuple[tuple[Level, ...], ...],
+) -> Fit:
+    gram_inverse = np.linalg.pinv(design.T @ design, hermitian=True)
+    coefficients = gram_inverse @ design.T @ logs
+    residuals = logs - design @ coefficients
+    rank = int(np.linalg.matrix_rank(design))
+    degrees = len(logs) - rank
+    rounding = RELATIVE_ZERO * max(1.0, float(np.max(np.abs(logs))))
+    residuals = np.where(np.abs(residuals) < rounding, 0.0, residuals)
+    variance = float(residuals @ residuals) / degrees if degrees > 0 else float("nan")
+    return Fit(
+        design, coefficients, residuals, gram_inverse, variance, degrees, kind, block_count,
+        levels, treatments,
+    )
+
+
+def ratio(
+    fit: Fit,
+    factor: str,
+    level: Level,
+    baseline: Level,
+    confidence: float = 0.95,
+    within: tuple[str, Level] | None = None,
+) -> Ratio | Unanswered:
+    """Geometric-mean ratio of `level` to `baseline`, at `confidence` for this one interval.
+
+    `within` = (other factor, its level) averages over the combinations at that level only; it
+    needs a mean per treatment, so two blocks or more.
+    """
+    if within is not None and fit.kind != "treatments":
+        return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
+    for wanted in (level, baseline):
+        if wanted not in fit.factors.get(factor, ()):
+            return NotComputable(f"{factor} = {wanted} has no usable run")
+    weights, strata = _contrast(fit, factor, level, baseline, within)
+    if strata == 0:
+        return NotComputable(
+            f"{factor}: {level} and {baseline} share no combination of the other factors"
+        )
+    if not _estimable(fit, weights):
+        return NotComputable(f"{factor}: {level} and {baseline} are not linked through the blocks")
+    if fit.degrees < 1:
+        return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    centre = float(weights @ fit.coefficients)
+    error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
+    half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
+    interval = Interval(
+        float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)),
+        confidence, fit.run_count, f"t, log scale, {fit.kind}", float(fit.degrees),
+    )
+    return Ratio(
+        factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
+    )
+
+
+def _contrast(
+    fit: Fit, factor: str, level: Level, baseline: Level, within: tuple[str, Level] | None
+) -> tuple[FloatArray, int]:
+    weights = np.zeros(fit.design.shape[1])
+    if fit.kind == "main effects":
+        at = fit.block_count
+        for name, names in fit.factors.items():
+            if name == factor:
+                weights[at + names.index(level)] += 1.0
+                weights[at + names.index(baseline)] -= 1.0
+            at += len(names)
+        return weights, 1
+    place = list(fit.factors).index(factor)
+    where = {treatment: fit.block_count + i for i, treatment in enumerate(fit.treatments)}
+    pairs = []
+    for treatment, column in where.items():
+        if treatment[place] != level or not _held(fit, treatment, within):
+            continue
+        partner = (*treatment[:place], baseline, *treatment[place + 1 :])
+        if partner in where:
+            pairs.append((column, where[partner]))
+    for upper, lower in pairs:
+        weights[upper] += 1.0 / len(pairs)
+        weights[lower] -= 1.0 / len(pairs)
+    return weights, len(pairs)
+
+
+def _held(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | None) -> bool:
+    if within is None or within[0] not in fit.factors:
+        return True
+    return treatment[list(fit.factors).index(within[0])] == within[1]
+
+
+def _estimable(fit: Fit, weights: FloatArray) -> bool:
+    gram = fit.design.T @ fit.design
+    projected = gram @ fit.covariance_base @ weights
+    return bool(np.allclose(projected, weights, atol=1e-8))
+
+
+def bonferroni(confidence: float, family_size: int) -> float:
+    """Level for each of `family_size` intervals so that all hold together with `confidence`.
+
+    Raises ValueError for a family below 1.
+    """
+    if family_size < 1:
+        raise ValueError(f"family_size: {family_size} found, at least 1 is allowed")
+    return 1.0 - (1.0 - confidence) / family_size
+
+
+def verdict(interval: Interval, margin: float | None) -> str:
+    """"different", "equivalent" (inside 1/(1+margin) … 1+margin) or "undecided".
+
+    Without a margin nothing can be called equivalent.
+    """
+    if margin is not None and interval.within(1.0 / (1.0 + margin), 1.0 + margin):
+        return "equivalent"
+    return "different" if interval.excludes(1.0) else "undecided"
+
+
+def geometric_mean(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> (
+    Interval | Unanswered
+):
+    """Geometric mean of run summaries with a t interval on the log scale; three runs or more.
+
+    Reference: measurement by run summaries; t keeps its level from n = 3 on.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    refused = _refuse(data) if data.size >= 3 else TooFew(data.size, 3, "runs")
+    if refused is not None:
+        return refused
+    logs = np.log(data)
+    half = float(distributions.t.ppf(0.5 + confidence / 2, data.size - 1)) * float(
+        np.std(logs, ddof=1) / np.sqrt(data.size)
+    )
+    centre = float(np.mean(logs))
+    return Interval(
+        float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)),
+        confidence, int(data.size), "t, log scale", float(data.size - 1),
+    )
+
+
+def mean_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> (
+    Interval | float
+):
+    """Arithmetic mean of run summaries with a t interval; below three values the bare mean.
+
+    What it misses: skew. For ratios and latencies the geometric mean is the better centre.
+    Raises ValueError without a value.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if data.size == 0:
+        raise ValueError("values: none found, at least one is needed for a mean")
+    centre = float(np.mean(data))
+    if data.size < 3:
+        return centre
+    half = float(distributions.t.ppf(0.5 + confidence / 2, data.size - 1)) * float(
+        np.std(data, ddof=1) / np.sqrt(data.size)
+    )
+    return Interval(
+        centre, centre - half, centre + half, confidence, int(data.size), "t over runs",
+        float(data.size - 1),
+    )

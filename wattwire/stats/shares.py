@@ -1,0 +1,33 @@
+"""k of m with exact limits, and an exact comparison of two such shares.
+
+What: a rate of rare events (losses, rejections) with an interval that keeps its level.
+How: Clopper–Pearson from the beta distribution; Fisher's exact test for two shares.
+What it misses: messages inside one run are not independent; use it over runs.
+Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
+"""
+
+from __future__ import annotations
+
+from scipy import stats as distributions
+
+from wattwire.stats.results import Interval
+
+
+def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval:
+    """Share hits/trials with Clopper–Pearson limits.
+
+    Raises ValueError unless 0 ≤ hits ≤ trials and trials ≥ 1.
+    """
+    if trials < 1 or not 0 <= hits <= trials:
+        raise ValueError(f"hits, trials: {hits}, {trials} found, 0 ≤ hits ≤ trials ≥ 1 is allowed")
+    tail = (1.0 - confidence) / 2.0
+    beta = distributions.beta
+    low = 0.0 if hits == 0 else float(beta.ppf(tail, hits, trials - hits + 1))
+    high = 1.0 if hits == trials else float(beta.ppf(1.0 - tail, hits + 1, trials - hits))
+    return Interval(hits / trials, low, high, confidence, trials, "Clopper–Pearson")
+
+
+def same_share_p(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
+    """Two-sided exact p that two shares are one, by Fisher's test."""
+    table = [[hits, trials - hits], [other_hits, other_trials - other_hits]]
+    return float(distributions.fisher_exact(table).pvalue)
