@@ -1,0 +1,5 @@
+"""`python -m wattwire`."""
+
+from wattwire.cli.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,173 @@
+"""The catalogue: languages, middleware, cells, meters and studies found under some roots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import manifest
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.study import merge
+from wattwire.model.treatment import Level
+
+SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
+
+
+def default_roots() -> list[Path]:
+    """The roots that are searched: WATTWIRE_PATH's, then the one this package came with."""
+    here = Path(__file__).resolve().parents[2]
+    extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
+    return [*extra, here]
+
+
+@dataclass(frozen=True)
+class Middleware:
+    """What carries messages, as its manifest says."""
+
+    name: str
+    folder: Path
+    document: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        return self.document.get("settings", {})
+
+    @property
+    def services(self) -> dict[str, dict[str, Any]]:
+        return self.document.get("services", {})
+
+    @property
+    def environment(self) -> dict[str, Any] | None:
+        return self.document.get("environment")
+
+    def listens(self, pattern: str) -> str:
+        """The role that listens in a pattern, or "none" where roles discover each other."""
+        return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
+
+    def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
+        """All settings, defaults filled in; an unknown or wrong one is a UsageError."""
+        for name, value in given.items():
+            if name not in self.settings:
+                raise unknown(f"middleware {self.name}", "setting", name, self.settings)
+            self._check_setting(name, value)
+        return {name: given.get(name, table["default"]) for name, table in self.settings.items()}
+
+    def _check_setting(self, name: str, value: Level) -> None:
+        table = self.settings[name]
+        wanted = SETTING_TYPES[table["type"]]
+        where = f"middleware {self.name}: setting {name}: found {value!r}; allowed: "
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise UsageError(where + f"{table['type']}")
+        if "allowed" in table and value not in table["allowed"]:
+            raise UsageError(where + ", ".join(map(repr, table["allowed"])))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One middleware in one language."""
+
+    name: str
+    folder: Path
+    language: str
+    language_folder: Path | None
+    middleware: Middleware
+    document: dict[str, Any] = field(hash=False)
+
+    def gap(self, pattern: str, needs: Sequence[str], payload_bytes: int = 0) -> str | None:
+        """Why this cell cannot take part, or None where it can."""
+        if pattern not in self.document["patterns"]:
+            have = ", ".join(self.document["patterns"]) or "none"
+            return f"{self.name} has no {pattern} (it has: {have})"
+        lacking = [need for need in needs if need not in self.document["capabilities"]]
+        if lacking:
+            return f"{self.name} lacks the capability {', '.join(lacking)}"
+        limit = self.document.get("payload_bytes_max")
+        if limit is not None and payload_bytes > limit:
+            return f"{self.name} carries at most {limit} bytes, not {payload_bytes}"
+        return None
+
+
+class Catalog:
+    """Everything found under `roots`; the first root that has a name wins."""
+
+    def __init__(self, roots: Sequence[Path] | None = None) -> None:
+        self.roots = list(roots) if roots is not None else default_roots()
+        self.languages = {p.parent.name: p for p in self._glob("languages/*/language.toml")}
+        self.meters = {p.parent.name: p.parent for p in self._glob("meters/*/meter.toml")}
+        self.studies = {p.parent.name: p.parent for p in self._glob("studies/*/study.toml")}
+        self.middleware = {
+            p.parent.name: self._middleware(p) for p in self._glob("middleware/*/middleware.toml")
+        }
+        self._cell_paths = {
+            f"{p.parent.parent.name}/{p.parent.name}": p
+            for p in self._glob("middleware/*/*/node.toml")
+        }
+
+    def _glob(self, pattern: str) -> Iterator[Path]:
+        # Reversed, so that in a dict built from this the first root's entry is the last word.
+        for root in reversed(self.roots):
+            yield from sorted(root.glob(pattern))
+
+    def _middleware(self, path: Path) -> Middleware:
+        document = manifest.read_toml(path)
+        manifest.check_keys(document, manifest.MIDDLEWARE_KEYS, str(path))
+        for name, table in document.get("settings", {}).items():
+            if table.get("type") not in SETTING_TYPES or "default" not in table:
+                raise UsageError(
+                    f"{path}: settings.{name}: needs a default and a type; allowed types: "
+                    + ", ".join(SETTING_TYPES)
+                )
+        return Middleware(path.parent.name, path.parent, document)
+
+    @property
+    def cells(self) -> list[str]:
+        return sorted(self._cell_paths)
+
+    def cell(self, name: str) -> Cell:
+        """The cell of that name, manifests merged. Raises UsageError for an unknown one."""
+        path = self._cell_paths.get(name)
+        if path is None:
+            raise unknown("cell", "cell", name, self._cell_paths)
+        own = manifest.read_toml(path)
+        manifest.check_keys(own, manifest.NODE_KEYS, str(path))
+        parent = path.parent.parent.name
+        if parent not in self.middleware:
+            raise UsageError(f"{path}: its middleware has no middleware.toml in {path.parents[1]}")
+        middleware = self.middleware[parent]
+        language = own.get("language", path.parent.name)
+        if language not in self.languages:
+            raise unknown(str(path), "language", language, self.languages)
+        language_path = self.languages[language]
+        language_document = manifest.read_toml(language_path)
+        manifest.check_keys(language_document, manifest.LANGUAGE_KEYS, str(language_path))
+        document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
+        inherited = ("build", "run", "payload_bytes_max")
+        shared = {k: v for k, v in middleware.document.items() if k in inherited}
+        for layer in (language_document, shared, own):
+            document = merge(document, layer)
+        return Cell(name, path.parent, language, language_path.parent, middleware, document)
+
+    def resolve(self, middleware: str, language: str) -> list[Cell]:
+        """Cells of a middleware in a language, the one whose folder is so called first."""
+        if middleware not in self.middleware:
+            raise unknown("catalogue", "middleware", middleware, self.middleware)
+        if language not in self.languages:
+            raise unknown("catalogue", "language", language, self.languages)
+        cells = [self.cell(n) for n in self.cells if n.startswith(f"{middleware}/")]
+        fitting = [cell for cell in cells if cell.language == language]
+        return sorted(fitting, key=lambda cell: (cell.folder.name != language, cell.name))
+
+    def study(self, name_or_path: str) -> tuple[str, Path]:
+        """Name and file of a study given by name, folder or file."""
+        path = Path(name_or_path)
+        if path.suffix == ".toml" or path.is_dir():
+            file = path / "study.toml" if path.is_dir() else path
+            if not file.exists():
+                raise UsageError(f"{file}: there is no such study file")
+            return (file.parent.name if file.name == "study.toml" else file.stem), file
+        if name_or_path not in self.studies:
+            raise unknown("catalogue", "study", name_or_path, self.studies)
+        return name_or_path, self.studies[name_or_path] / "study.toml"

@@ -1,0 +1,1 @@
+"""Parses, calls, prints and exits. Nobody imports this package."""

@@ -1,0 +1,169 @@
+"""plan, run, status, report."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog
+from wattwire.cli import studies
+from wattwire.cli.screen import make_progress
+from wattwire.design import make_plan
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.model.study import Study, parse_study
+from wattwire.run import CampaignRunner, Options, prepare
+from wattwire.store import Campaign
+
+START_ESTIMATE_S = 1.5
+"""Starting, matching and ending nodes: an estimate for the forecast, nothing else."""
+
+
+def plan(options: argparse.Namespace) -> int:
+    """Say what a study would run here, without building or running anything."""
+    catalog = Catalog()
+    name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
+    study = parse_study(name, document, str(path))
+    prepared = prepare(study, catalog, None)
+    choose = studies.chooser(study, options.only)
+    kept = [t for t in prepared.treatments if choose is None or choose(t)]
+    runs = make_plan(kept, study.plan)
+    seconds = len(runs) * _run_estimate_s(study)
+    print(
+        f"{study.title}: {len(kept)} treatments × {study.plan.blocks} blocks = {len(runs)} runs, "
+        f"about {seconds / 60:.0f} min (estimate: {_run_estimate_s(study):.1f} s a run)."
+    )
+    for factor, levels in study.factors.items():
+        print(f"  {factor}: {', '.join(map(str, levels))}")
+    for reason, count in Counter(reason for _, reason in prepared.skipped).items():
+        print(f"  skipped, {count} treatments: {reason}")
+    if options.table:
+        for run in runs:
+            print(f"{run.run}  {run.treatment.label()}")
+    presets = document_presets(catalog, options.study)
+    if presets and not options.preset:
+        print(f"Presets: {', '.join(presets)}.")
+    print(
+        f"Next: wattwire run {options.study}"
+        + (f" --preset {options.preset}" if options.preset else "")
+    )
+    return EXIT_OK
+
+
+def document_presets(catalog: Catalog, study: str) -> list[str]:
+    """The names of a study's presets."""
+    from wattwire.catalog.manifest import read_toml  # noqa: PLC0415
+
+    return sorted(read_toml(catalog.study(study)[1]).get("presets", {}))
+
+
+def _run_estimate_s(study: Study) -> float:
+    plan_ = study.plan
+    fixed = 2 * plan_.baseline_s + plan_.duration_s + plan_.quiet_ms / 1000 + plan_.cooldown_s
+    return fixed + START_ESTIMATE_S
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a study to its end, or go on with a campaign; then write its page."""
+    catalog = Catalog()
+    progress = make_progress(options.json, options.plain)
+    runner = None
+    try:
+        if options.resume:
+            runner = _resumed(options, catalog, progress)
+        else:
+            runner = _begun(options, catalog, progress)
+        runner.execute()
+        path = runner.campaign.path
+    finally:
+        if runner is not None:
+            runner.close()
+        progress.close()
+    return _close(path, options, progress)
+
+
+def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
+    name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
+    study = parse_study(name, document, str(path))
+    choose = studies.chooser(study, options.only)
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    directory = Path(options.campaign or f"campaigns/{name}-{stamp}")
+    runner = CampaignRunner(Campaign.create(directory), catalog, progress)
+    try:
+        runner.begin(name, document, Options(choose=choose))
+    except BaseException:
+        runner.close()
+        raise
+    return runner
+
+
+def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
+    if options.campaign:
+        raise UsageError("--resume DIR names the campaign already; leave out --campaign")
+    document = None
+    if options.study:
+        _, _, document = studies.load(catalog, options.study, options.preset, options.changes)
+    elif options.preset or options.changes or options.only:
+        raise UsageError(
+            "--resume goes on with the frozen study: --preset, --set and --only "
+            "belong to a new campaign"
+        )
+    runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
+    try:
+        runner.resume(document, Options(accept=tuple(options.accept)))
+    except BaseException:
+        runner.close()
+        raise
+    return runner
+
+
+def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
+    campaign = Campaign(path)
+    rows = campaign.rows()
+    campaign.close()
+    usable = sum(row["used"] for row in rows)
+    page = None if options.no_report else _write_report(path)
+    if options.json:
+        progress.event("report", page=str(page) if page else None, usable=usable)
+    else:
+        print(f"{usable} of {len({r['run'] for r in rows})} runs can be used: {path}")
+        if page:
+            print(page.resolve())
+    return EXIT_OK if usable else EXIT_BAD_RESULT
+
+
+def _write_report(path: Path) -> Path:
+    from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
+
+    return build_report(path)
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write the page of a campaign, finished or not."""
+    Campaign(Path(options.campaign)).close()
+    print(_write_report(Path(options.campaign)).resolve())
+    return EXIT_OK
+
+
+def status(options: argparse.Namespace) -> int:
+    """Say how far a campaign is and what was set aside."""
+    campaign = Campaign(Path(options.campaign))
+    planned = campaign.journal.runs()
+    attempts = campaign.journal.attempts()
+    done = {a.run for a in attempts if a.state == "done"}
+    good = {a.run for a in attempts if a.verdict == "ok"}
+    flying = [a.run for a in attempts if a.state == "begun"]
+    print(f"{len(done)} of {len(planned)} runs are done, {len(good)} of them usable.")
+    if flying:
+        print(f"In flight (or cut off): {', '.join(flying)}")
+    for row in campaign.rows():
+        if row["verdict"] != "ok":
+            print(f"  {row['run']}-{row['attempt']}: {row['verdict']}, {row['outcome']}")
+    if len(done) < len(planned) and not flying:
+        print(f"Next: wattwire run --resume {options.campaign}")
+    elif len(done) == len(planned):
+        print(f"Next: wattwire report {options.campaign}")
+    campaign.close()
+    return EXIT_OK

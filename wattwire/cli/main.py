@@ -1,0 +1,119 @@
+"""The command line: verbs, options, exit codes (0 ok, 1 result is bad, 2 usage, 3 environment)."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import sys
+from collections.abc import Sequence
+
+from wattwire import __version__
+from wattwire.cli import campaigns, things
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
+
+DISK_ERRORS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EROFS: "the file system is read-only",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission is denied",
+}
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.call(options))
+    except WattwireError as error:
+        print(f"wattwire: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("wattwire: interrupted; what was done is kept", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return EXIT_BAD_RESULT  # the reader of a pipe left; it knows
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        where = error.filename or "a file"
+        print(
+            f"wattwire: {where}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
+            "go on with --resume DIR, or choose another place with --campaign DIR.",
+            file=sys.stderr,
+        )
+        return EXIT_ENVIRONMENT
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar."""
+    top = argparse.ArgumentParser(
+        prog="wattwire",
+        description="Measure what a message costs: latency, loss, CPU, memory, energy.",
+    )
+    top.add_argument("--version", action="version", version=f"wattwire {__version__}")
+    verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    verb = verbs.add_parser("list", help="what there is: studies, cells, meters")
+    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
+    verb.set_defaults(call=things.list_things)
+
+    verb = verbs.add_parser("build", help="build cells (all, if none is named)")
+    verb.add_argument("cells", nargs="*", metavar="CELL")
+    verb.set_defaults(call=things.build)
+
+    verb = verbs.add_parser("check", help="run the conformance suite on cells")
+    verb.add_argument("cells", nargs="*", metavar="CELL", help="name or path; all if none")
+    verb.add_argument("--clause", action="append", metavar="C-NN", help="only these clauses")
+    verb.add_argument("--no-pairs", action="store_true", help="leave out the language pairs")
+    verb.set_defaults(call=things.check)
+
+    verb = verbs.add_parser("plan", help="what a study would run, and for how long")
+    _study_options(verb)
+    verb.add_argument("--table", action="store_true", help="print every run in its order")
+    verb.set_defaults(call=campaigns.plan)
+
+    verb = verbs.add_parser("run", help="run a study, or go on with a campaign")
+    _study_options(verb)
+    verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
+    verb.add_argument("--resume", metavar="DIR", help="go on with this campaign")
+    verb.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="on resume: accept that this fact of the machine changed",
+    )
+    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
+    verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
+    verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
+    verb.set_defaults(call=campaigns.run)
+
+    verb = verbs.add_parser("status", help="how far a campaign is")
+    verb.add_argument("campaign", metavar="DIR")
+    verb.set_defaults(call=campaigns.status)
+
+    verb = verbs.add_parser("report", help="write a campaign's page")
+    verb.add_argument("campaign", metavar="DIR")
+    verb.set_defaults(call=campaigns.report)
+    return top
+
+
+def _study_options(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study's name, folder or file")
+    verb.add_argument("--preset", metavar="P", help="a preset of the study")
+    verb.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="changes",
+        help="change the study, e.g. plan.blocks=2 or factors.clients=[1,2]",
+    )
+    verb.add_argument(
+        "--only", metavar="EXPR", help="only some treatments, e.g. language=python,clients=1|2"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

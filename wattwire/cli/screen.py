@@ -1,0 +1,161 @@
+"""How a campaign's progress looks: a live line on a terminal, plain lines, or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from wattwire.run import Progress
+
+
+def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
+    """JSON for machines, plain lines for logs, a live line where somebody watches."""
+    if as_json:
+        return JsonProgress(sys.stdout)
+    if plain or not sys.stdout.isatty():
+        return PlainProgress(sys.stdout)
+    return ScreenProgress()
+
+
+class JsonProgress:
+    """One JSON object a line, `kind` first."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def event(self, kind: str, **fields: Any) -> None:
+        print(json.dumps({"kind": kind, **fields}), file=self._stream, flush=True)
+
+    def close(self) -> None:
+        return
+
+
+class Tally:
+    """Counts what is done and forecasts what is left from the mean of the runs so far."""
+
+    def __init__(self) -> None:
+        self.runs = self.left = 0
+        self.verdicts = {"ok": 0, "unknown": 0, "failed": 0}
+        self._began = time.monotonic()
+        self._first_run: float | None = None
+        self._executed = 0
+
+    def campaign(self, runs: int, left: int) -> None:
+        self.runs, self.left = runs, left
+
+    def run(self) -> None:
+        self._first_run = self._first_run or time.monotonic()
+
+    def done(self, verdict: str) -> None:
+        self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
+        self._executed += 1
+        self.left = max(0, self.left - 1)
+
+    def words(self) -> str:
+        finished = self.runs - self.left
+        text = f"{finished}/{self.runs} runs"
+        for verdict in ("unknown", "failed"):
+            if self.verdicts[verdict]:
+                text += f", {self.verdicts[verdict]} {verdict}"
+        if self._executed and self._first_run is not None and self.left:
+            mean = (time.monotonic() - self._first_run) / self._executed
+            text += f", {_duration(mean * self.left)} left ({mean:.1f} s a run so far)"
+        return text
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+class PlainProgress:
+    """A line for each thing that matters; no cursor movement."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._tally = Tally()
+        self._label = ""
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+    def event(self, kind: str, **fields: Any) -> None:
+        if kind == "campaign":
+            self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
+            skipped = f", {fields['skipped']} treatments skipped" if fields["skipped"] else ""
+            self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
+        elif kind == "building":
+            self._print(f"  {fields['text']}")
+        elif kind == "run":
+            self._tally.run()
+            self._label = f"{fields['run']} {fields['label']}"
+        elif kind == "done":
+            self._tally.done(fields["verdict"])
+            self._print(f"{self._label}: {told(fields)} [{self._tally.words()}]")
+        elif kind == "note":
+            self._print(f"  note: {fields['text']}")
+
+    def close(self) -> None:
+        return
+
+
+class ScreenProgress:
+    """A live line on a terminal; finished runs scroll past above it."""
+
+    def __init__(self) -> None:
+        self._console = Console()
+        self._live = Live(Text(""), console=self._console, refresh_per_second=4, transient=True)
+        self._live.start()
+        self._tally = Tally()
+        self._label = self._phase = ""
+
+    def event(self, kind: str, **fields: Any) -> None:
+        if kind == "campaign":
+            self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
+            self._console.print(f"campaign {fields['path']}", highlight=False)
+        elif kind == "building":
+            self._phase = fields["text"]
+        elif kind == "run":
+            self._tally.run()
+            self._label = f"{fields['run']} {fields['label']}"
+        elif kind == "phase":
+            self._phase = fields["phase"]
+        elif kind == "done":
+            self._tally.done(fields["verdict"])
+            self._console.print(f"{self._label}: {told(fields)}", highlight=False)
+        elif kind == "note":
+            self._console.print(f"note: {fields['text']}", style="yellow", highlight=False)
+        self._live.update(Text(f"{self._tally.words()} · {self._label} · {self._phase}"))
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def told(fields: dict[str, Any]) -> str:
+    """One finished run in words."""
+    words = fields["verdict"]
+    if fields["outcome"] != "completed":
+        words += f", {fields['outcome']}: {fields['detail']}"
+    if fields["reasons"]:
+        words += f" ({'; '.join(fields['reasons'])})"
+    figures = fields["figures"]
+    if figures.get("sent") is not None:
+        words += f", sent {figures['sent']}, lost {figures['lost']}"
+    if figures.get("latency_p50_us") is not None:
+        words += f", p50 {figures['latency_p50_us']:.0f} µs"
+    if figures.get("cpu_us_per_message") is not None:
+        words += f", {figures['cpu_us_per_message']:.0f} CPU-µs a message"
+    return words
+
+
+def _static_check(progress: ScreenProgress | PlainProgress | JsonProgress) -> Progress:
+    return progress  # a type error here means that a class above left the protocol

@@ -1,0 +1,73 @@
+"""From what was typed to a study document: presets, --set, --only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog
+from wattwire.catalog.manifest import read_toml, tomllib
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.study import Study, apply_preset, merge
+from wattwire.model.treatment import Treatment
+
+
+def load(
+    catalog: Catalog, name: str | None, preset: str | None, changes: list[str]
+) -> tuple[str, Path, dict[str, Any]]:
+    """Name, file and effective document of a study."""
+    if name is None:
+        raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
+    found, path = catalog.study(name)
+    document = apply_preset(read_toml(path), preset, str(path))
+    for change in changes:
+        document = _apply(document, change)
+    return found, path, document
+
+
+def _apply(document: dict[str, Any], change: str) -> dict[str, Any]:
+    key, equals, text = change.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--set {change}: allowed: KEY=VALUE, e.g. plan.blocks=2")
+    parts = (
+        key.split(".", 1)
+        if not key.startswith("fixed.settings.")
+        else ["fixed", key.removeprefix("fixed.")]
+    )
+    overlay: dict[str, Any] = {parts[-1]: _value(text)}
+    if len(parts) == 2:
+        overlay = {parts[0]: overlay}
+    merged = merge(document, overlay)
+    if parts[0] == "fixed":
+        merged.get("factors", {}).pop(parts[-1], None)
+    if parts[0] == "factors":
+        merged.get("fixed", {}).pop(parts[-1], None)
+    return merged
+
+
+def _value(text: str) -> Any:
+    """A TOML value; a bare word is a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def chooser(study: Study, expression: str | None) -> Callable[[Treatment], bool] | None:
+    """A predicate from `key=level|level,key=level`; None where all treatments are wanted."""
+    if not expression:
+        return None
+    wanted: dict[str, set[str]] = {}
+    for part in expression.split(","):
+        key, equals, levels = part.partition("=")
+        key = key.strip()
+        if not equals:
+            raise UsageError(f"--only {expression}: allowed: factor=level|level,factor=level")
+        if key not in study.factors:
+            raise unknown("--only", "factor", key, study.factors)
+        known = {str(level) for level in study.factors[key]}
+        wanted[key] = {level.strip() for level in levels.split("|")}
+        for level in wanted[key] - known:
+            raise unknown(f"--only {key}", "level", level, known)
+    return lambda t: all(str(t[key]) in levels for key, levels in wanted.items())

@@ -1,0 +1,66 @@
+"""list, build, check: what is in the open folders."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from wattwire.catalog import Catalog, Cell
+from wattwire.catalog.manifest import read_toml
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, EXIT_OK, MissingError
+from wattwire.rig import AgentClient, Builder
+
+
+def list_things(options: argparse.Namespace) -> int:
+    """List studies, cells and meters that the catalogue finds."""
+    catalog = Catalog()
+    if options.what in (None, "studies"):
+        print(f"{len(catalog.studies)} studies")
+        for name, folder in sorted(catalog.studies.items()):
+            print(f"  {name:<16} {read_toml(folder / 'study.toml').get('title', '')}")
+    if options.what in (None, "cells"):
+        print(f"{len(catalog.cells)} cells")
+        for name in catalog.cells:
+            cell = catalog.cell(name)
+            print(f"  {name:<16} {', '.join(cell.document['patterns'])}")
+    if options.what in (None, "meters"):
+        print(f"{len(catalog.meters)} meters")
+        for name, folder in sorted(catalog.meters.items()):
+            print(f"  {name:<16} {read_toml(folder / 'meter.toml').get('summary', '')}")
+    return EXIT_OK
+
+
+def chosen_cells(catalog: Catalog, names: list[str]) -> list[Cell]:
+    """Cells by name or by path (middleware/NAME/CELL); all of them if none is named."""
+    if not names:
+        return [catalog.cell(name) for name in catalog.cells]
+    return [catalog.cell("/".join(Path(name).parts[-2:])) for name in names]
+
+
+def build(options: argparse.Namespace) -> int:
+    """Build cells; one that cannot be built does not stop the others."""
+    catalog = Catalog()
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="wattwire-") as state:
+        agent = AgentClient(Path(state))
+        try:
+            builder = Builder(agent, lambda text: print(f"  {text}", flush=True))
+            for cell in chosen_cells(catalog, options.cells):
+                try:
+                    result = builder.cell(cell)
+                    print(f"{cell.name}: {'was built before' if result.cached else 'built'}")
+                except MissingError as error:
+                    failed += 1
+                    print(f"{cell.name}: absent: {error}")
+        finally:
+            agent.close()
+    return EXIT_ENVIRONMENT if failed else EXIT_OK
+
+
+def check(options: argparse.Namespace) -> int:
+    """Run the conformance suite; every failure names the clause that it breaks."""
+    from wattwire.cli.conformance import check_cells  # noqa: PLC0415 - needs the repository
+
+    failures = check_cells(options.cells, options.clause, pairs=not options.no_pairs)
+    return EXIT_BAD_RESULT if failures else EXIT_OK

@@ -1,0 +1,32 @@
+"""All treatments of a study: the product of its factors, less what it excludes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from wattwire.model.errors import UsageError
+from wattwire.model.study import Study
+from wattwire.model.treatment import Level, Treatment
+
+
+def expand(study: Study) -> list[tuple[Treatment, str | None]]:
+    """Return every treatment in factor order with the reason it is excluded, or None."""
+    names = list(study.factors)
+    pairs = []
+    for levels in itertools.product(*study.factors.values()):
+        varied = dict(zip(names, levels, strict=True))
+        pairs.append((Treatment.of(varied, study.fixed), _excluded(varied, study.excludes)))
+    if all(reason is not None for _, reason in pairs):
+        raise UsageError(
+            f"study {study.name}: nothing is left to run: the [exclude] table takes out all "
+            f"{len(pairs)} treatments"
+        )
+    return pairs
+
+
+def _excluded(varied: dict[str, Level], excludes: tuple[dict[str, Any], ...]) -> str | None:
+    for exclude in excludes:
+        if all(varied[key] == level for key, level in exclude.items() if key != "because"):
+            return str(exclude.get("because", "excluded by the study"))
+    return None

@@ -1,0 +1,104 @@
+"""The two binary formats that processes write: node samples and sampler readings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from wattwire.model.errors import WattwireError
+
+UNKNOWN_NS = -(2**63)
+UNKNOWN_PEER = 65535
+PROBE_COUNTER = 2**48 - 1
+COUNTER_MASK = 2**48 - 1
+KINDS = ("message", "call", "goal", "accept", "feedback", "result", "relay")
+FLAG_WARM_UP, FLAG_FAILED, FLAG_TIMEOUT, FLAG_CORRUPT = 1, 2, 4, 8
+ROLES = (
+    "publisher", "subscriber", "server", "client",
+    "action_server", "action_client", "ping", "pong",
+)  # fmt: skip
+
+MESSAGE_HEADER = np.dtype(
+    [("magic", "S8"), ("version", "<u2"), ("header_bytes", "<u2"), ("record_bytes", "<u2"),
+     ("role", "u1"), ("clock", "u1"), ("node", "<u2"), ("pad16", "<u2"), ("pad32", "<u4"),
+     ("count", "<u8"), ("overflow", "<u8"), ("seed", "<u8"), ("rest", "V16")]
+)  # fmt: skip
+MESSAGE_RECORD = np.dtype(
+    [("seq", "<u8"), ("intended_ns", "<i8"), ("begin_ns", "<i8"), ("end_ns", "<i8"),
+     ("bytes", "<u4"), ("peer", "<u2"), ("kind", "u1"), ("flags", "u1")]
+)  # fmt: skip
+READING_RECORD = np.dtype(
+    [("t_ns", "<i8"), ("series", "<u4"), ("read_ns", "<u4"), ("value", "<f8")]
+)
+_HEADER_BYTES = 64
+
+
+class SampleFileError(WattwireError):
+    """A sample file is not what the contract says (truncated, foreign, another version)."""
+
+
+@dataclass(frozen=True)
+class NodeSamples:
+    """The records of one node process: `records` has shape (count,), dtype MESSAGE_RECORD."""
+
+    role: str
+    node: int
+    overflow: int
+    records: npt.NDArray[np.void]
+
+
+def read_node_samples(path: Path, seed: int | None = None) -> NodeSamples:
+    """Read one samples file (contract C-24, C-25).
+
+    Raises SampleFileError where the file is short, long, or not ours; nothing is guessed.
+    """
+    data = path.read_bytes()
+    if len(data) < _HEADER_BYTES:
+        raise SampleFileError(
+            f"{path}: {len(data)} bytes; the header alone has {_HEADER_BYTES}. "
+            "The node did not finish writing: the run cannot be used."
+        )
+    header = np.frombuffer(data[:_HEADER_BYTES], MESSAGE_HEADER)[0]
+    _check_header(path, header, seed)
+    count, expected = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
+    if len(data) != expected:
+        raise SampleFileError(
+            f"{path}: {len(data)} bytes; its header promises {count} records, {expected} bytes. "
+            "The file is truncated or was appended to: the run cannot be used."
+        )
+    records = np.frombuffer(data, MESSAGE_RECORD, count=count, offset=_HEADER_BYTES)
+    if count and int(records["kind"].max()) >= len(KINDS):
+        raise SampleFileError(
+            f"{path}: record kind {int(records['kind'].max())}; allowed: 0 to {len(KINDS) - 1}"
+        )
+    return NodeSamples(
+        ROLES[int(header["role"])], int(header["node"]), int(header["overflow"]), records
+    )
+
+
+def _check_header(path: Path, header: np.void, seed: int | None) -> None:
+    found = bytes(header["magic"])
+    if found != b"WATTWIRE":
+        raise SampleFileError(f"{path}: begins with {found!r}; a sample file with b'WATTWIRE'")
+    expected = {"version": 1, "header_bytes": 64, "record_bytes": 40, "clock": 1}
+    for key, value in expected.items():
+        if int(header[key]) != value:
+            raise SampleFileError(f"{path}: {key} is {int(header[key])}; this reader knows {value}")
+    if int(header["role"]) >= len(ROLES):
+        raise SampleFileError(f"{path}: role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}")
+    if seed is not None and int(header["seed"]) != seed:
+        raise SampleFileError(f"{path}: seed {int(header['seed'])} is not this run's seed {seed}")
+
+
+def read_readings(path: Path) -> npt.NDArray[np.void]:
+    """Read a sampler file: shape (n,), dtype READING_RECORD. A torn last record is an error."""
+    data = path.read_bytes()
+    if len(data) < _HEADER_BYTES or data[:8] != b"WWSAMPLE":
+        raise SampleFileError(f"{path}: {len(data)} bytes, begins {data[:8]!r}; not a sampler file")
+    body = len(data) - _HEADER_BYTES
+    if body % READING_RECORD.itemsize:
+        raise SampleFileError(f"{path}: {body} bytes of records; not a multiple of 24: truncated")
+    return np.frombuffer(data, READING_RECORD, offset=_HEADER_BYTES)

@@ -1,0 +1,295 @@
+"""A study: a question as data. Parsing and checking of `study.toml` after presets are merged."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.treatment import PATTERN_ROLES, Level
+
+LEVEL_TYPES: dict[str, type] = {
+    "middleware": str, "language": str, "cell": str, "pattern": str,
+    "interval_s": float, "rate_hz": float, "clients": int,
+    "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
+    "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
+    "outstanding_max": int, "action_feedback": int,
+}  # fmt: skip
+"""What may be a factor or a fixed level; `settings.NAME` besides, checked by the manifest."""
+
+ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
+    "pattern": tuple(PATTERN_ROLES),
+    "payload_encoding": ("bytes", "text"),
+    "loop": ("open", "closed"),
+    "pacing": ("kit", "native"),
+    "verify": ("header", "full"),
+    "reply": ("echo", "ack", "literal"),
+}
+MINIMUM_LEVELS: dict[str, float] = {
+    "interval_s": 1e-6, "rate_hz": 1e-3, "clients": 1, "payload_bytes": 0,
+    "count": 1, "timeout_ms": 1, "outstanding_max": 1, "action_feedback": 0,
+}  # fmt: skip
+DEFAULT_LEVELS: dict[str, Level] = {
+    "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
+    "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
+    "timeout_ms": 1000, "outstanding_max": 1, "action_feedback": 3,
+}  # fmt: skip
+
+TOP_KEYS = frozenset(
+    {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
+     "guards", "answers", "exclude", "presets"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How often, how long and in which order. Durations in seconds or milliseconds, as named."""
+
+    blocks: int = 5
+    seed: int = 1
+    primary: str = ""
+    duration_s: float = 10.0
+    warmup_s: float = 0.0
+    baseline_s: float = 1.0
+    quiet_ms: int = 100
+    linger_ms: int = 1000
+    cooldown_s: float = 0.0
+    retries: int = 1
+    ready_timeout_s: float = 20.0
+    guard_wait_s: float = 10.0
+
+
+@dataclass(frozen=True)
+class Guards:
+    """Limits on evidence that is independent of the response. Shares are of all cores."""
+
+    other_load_max: float = 0.25
+    steal_max: float = 0.05
+    temperature_max_celsius: float = 95.0
+    free_disk_bytes_min: int = 200_000_000
+    missed_ticks_max: float = 0.10
+
+
+@dataclass(frozen=True)
+class MeterUse:
+    """Which meters (empty: every default one) and the tick tier's rate in hertz."""
+
+    use: tuple[str, ...] = ()
+    tick_hz: float = 10.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of the study, answered by responses contrasted over factors."""
+
+    id: str
+    text: str
+    factors: tuple[str, ...]
+    responses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study. `document` is the merged TOML, kept for the record."""
+
+    name: str
+    title: str
+    factors: dict[str, tuple[Level, ...]]
+    fixed: dict[str, Level]
+    plan: Plan
+    guards: Guards
+    meters: MeterUse
+    questions: tuple[Question, ...]
+    excludes: tuple[dict[str, Any], ...]
+    document: dict[str, Any]
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge tables deeply; anything else in `overlay` replaces what `base` has."""
+    merged = dict(copy.deepcopy(dict(base)))
+    for key, value in overlay.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) -> dict[str, Any]:
+    """Return the study with one preset merged over it; `presets` itself is dropped."""
+    presets = document.get("presets", {})
+    base = {k: v for k, v in document.items() if k != "presets"}
+    if preset is None:
+        return base
+    if preset not in presets:
+        raise unknown(where, "preset", preset, presets)
+    overlay = presets[preset]
+    for key in overlay:
+        if key not in TOP_KEYS - {"presets"}:
+            raise unknown(f"{where}: presets.{preset}", "key", key, TOP_KEYS - {"presets"})
+    both = set(overlay.get("factors", {})) & set(overlay.get("fixed", {}))
+    if both:
+        key = min(both)
+        raise UsageError(
+            f"{where}: presets.{preset}: {key} stands in factors and in fixed, which contradict "
+            "each other. A key is varied (factors) or held (fixed): delete one of the two."
+        )
+    merged = merge(base, overlay)
+    for key in overlay.get("fixed", {}):  # holding a factor in a preset takes it out of the design
+        merged.get("factors", {}).pop(key, None)
+    for key in overlay.get("factors", {}):
+        merged.get("fixed", {}).pop(key, None)
+    return merged
+
+
+def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
+    """Check a merged study document. Raises UsageError naming place, found and allowed."""
+    for key in document:
+        if key not in TOP_KEYS:
+            raise unknown(where, "key", key, TOP_KEYS)
+    factors = _factors(document.get("factors", {}), where)
+    fixed = _fixed(document.get("fixed", {}), factors, where)
+    plan = _table(Plan, document.get("plan", {}), f"{where}: plan")
+    _check_plan(plan, factors, where)
+    meters = document.get("meters", {})
+    meters = {**meters, "use": tuple(meters.get("use", ()))}
+    excludes = tuple(document.get("exclude", {}).get("treatments", ()))
+    for exclude in excludes:
+        for key in exclude:
+            if key != "because" and key not in factors:
+                raise unknown(f"{where}: exclude.treatments", "factor", key, factors)
+    return Study(
+        name=name,
+        title=str(document.get("title", name)),
+        factors=factors,
+        fixed=fixed,
+        plan=plan,
+        guards=_table(Guards, document.get("guards", {}), f"{where}: guards"),
+        meters=_table(MeterUse, meters, f"{where}: meters"),
+        questions=_questions(document.get("question", []), factors, where),
+        excludes=excludes,
+        document=dict(document),
+    )
+
+
+def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
+    factors: dict[str, tuple[Level, ...]] = {}
+    for key, levels in table.items():
+        if not isinstance(levels, list):
+            raise UsageError(
+                f"{where}: factors.{key}: found {levels!r}; allowed: a list of levels. "
+                f"To hold it at one level write it under [fixed]."
+            )
+        if not levels:
+            raise UsageError(
+                f"{where}: factors.{key}: the list is empty; allowed: at least one level. "
+                "Delete the factor or give it levels."
+            )
+        checked = tuple(check_level(key, level, f"{where}: factors.{key}") for level in levels)
+        if len(set(checked)) != len(checked):
+            raise UsageError(f"{where}: factors.{key}: a level stands twice in {levels!r}")
+        factors[key] = checked
+    return factors
+
+
+def _fixed(
+    table: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], where: str
+) -> dict[str, Level]:
+    fixed = dict(DEFAULT_LEVELS)
+    for key, level in table.items():
+        if key == "settings" and isinstance(level, Mapping):
+            for name, value in level.items():
+                fixed[f"settings.{name}"] = value
+            continue
+        if key in factors:
+            raise UsageError(
+                f"{where}: {key} stands in factors and in fixed, which contradict each other. "
+                "Delete one of the two."
+            )
+        fixed[key] = check_level(key, level, f"{where}: fixed.{key}")
+    given = set(factors) | set(fixed)
+    if {"interval_s", "rate_hz"} <= given:
+        raise UsageError(f"{where}: both interval_s and rate_hz are given; one says the other")
+    if not {"interval_s", "rate_hz"} & given:
+        fixed["rate_hz"] = 10.0
+    if "pattern" not in given:
+        raise UsageError(f"{where}: no pattern; allowed: {', '.join(PATTERN_ROLES)}")
+    if "cell" not in given and not {"middleware", "language"} <= given:
+        raise UsageError(
+            f"{where}: nothing says which cells to measure; give middleware and language, or cell"
+        )
+    return {k: v for k, v in fixed.items() if k not in factors}
+
+
+def check_level(key: str, level: Any, where: str) -> Level:
+    """Check one level of a factor against its type, vocabulary and minimum."""
+    if key.startswith("settings."):
+        if isinstance(level, (str, int, float, bool)):
+            return level
+        raise UsageError(f"{where}: found {level!r}; allowed: a string, a number or a boolean")
+    if key not in LEVEL_TYPES:
+        raise unknown(where, "factor", key, [*LEVEL_TYPES, "settings.NAME"])
+    kind = LEVEL_TYPES[key]
+    numeric = isinstance(level, (int, float)) and not isinstance(level, bool)
+    if kind is float and numeric and math.isfinite(level):
+        level = float(level)
+    elif not isinstance(level, kind) or isinstance(level, bool):
+        words = {str: "a string", int: "an integer", float: "a number"}[kind]
+        raise UsageError(f"{where}: found {level!r}; allowed: {words}")
+    if key in ALLOWED_LEVELS and level not in ALLOWED_LEVELS[key]:
+        raise unknown(where, "level", str(level), ALLOWED_LEVELS[key])
+    if key in MINIMUM_LEVELS and level < MINIMUM_LEVELS[key]:
+        raise UsageError(f"{where}: found {level!r}; allowed: at least {MINIMUM_LEVELS[key]:g}")
+    return level
+
+
+def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
+    """Build a dataclass from a TOML table; integers may stand for floats, nothing else bends."""
+    known = {f.name: f for f in fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in known:
+            raise unknown(where, "key", key, known)
+        default = known[key].default
+        wanted = type(default)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        checked = float(value) if wanted is float and whole else value
+        if not isinstance(checked, wanted) or (wanted is not bool and isinstance(checked, bool)):
+            raise UsageError(f"{where}.{key}: found {value!r}; allowed: {wanted.__name__}")
+        if isinstance(checked, (int, float)) and (checked < 0 or not math.isfinite(checked)):
+            raise UsageError(f"{where}.{key}: found {value!r}; allowed: a finite number, 0 or more")
+        values[key] = checked
+    return kind(**values)
+
+
+def _check_plan(plan: Plan, factors: Mapping[str, Any], where: str) -> None:
+    if plan.primary and plan.primary not in factors:
+        raise unknown(f"{where}: plan.primary", "factor", plan.primary, factors)
+    if plan.blocks < 1:
+        raise UsageError(f"{where}: plan.blocks: found {plan.blocks}; allowed: at least 1")
+    if plan.duration_s <= 0:
+        raise UsageError(f"{where}: plan.duration_s: found {plan.duration_s}; allowed: above 0")
+    if plan.warmup_s >= plan.duration_s:
+        raise UsageError(
+            f"{where}: plan.warmup_s ({plan.warmup_s:g}) leaves nothing of plan.duration_s "
+            f"({plan.duration_s:g}); make the window longer or the warm-up shorter"
+        )
+
+
+def _questions(items: Any, factors: Mapping[str, Any], where: str) -> tuple[Question, ...]:
+    questions = []
+    for item in items:
+        for key in item:
+            if key not in {"id", "text", "factors", "responses"}:
+                raise unknown(
+                    f"{where}: question", "key", key, ("id", "text", "factors", "responses")
+                )
+        asked = [f for f in item.get("factors", []) if f in factors]
+        questions.append(
+            Question(str(item.get("id", "")), str(item.get("text", "")), tuple(asked),
+                     tuple(item.get("responses", [])))
+        )  # fmt: skip
+    return tuple(questions)

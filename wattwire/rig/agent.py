@@ -1,0 +1,215 @@
+"""The client of one agent process (agent/PROTOCOL.md): requests, replies, events."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import queue
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import AgentLostError, MissingError, WattwireError
+
+PROTOCOL = 1
+REQUEST_TIMEOUT_S = 60.0
+_LOST: dict[str, Any] = {"event": "agent_lost"}
+
+
+class AgentError(WattwireError):
+    """The agent refused or failed a request; `kind` is the protocol's error kind."""
+
+    def __init__(self, operation: str, kind: str, message: str) -> None:
+        super().__init__(f"agent: {operation}: {message}")
+        self.kind = kind
+
+
+def find_agent() -> Path:
+    """The agent's binary: WATTWIRE_AGENT, else this checkout's build, else one on PATH."""
+    named = os.environ.get("WATTWIRE_AGENT")
+    built = Path(__file__).resolve().parents[2] / "target" / "release" / "wattwire-agent"
+    on_path = shutil.which("wattwire-agent")
+    for candidate in (named, built, on_path):
+        if candidate and os.access(candidate, os.X_OK):
+            return Path(candidate)
+    raise MissingError(
+        f"no wattwire-agent: looked at WATTWIRE_AGENT ({named or 'unset'}), {built} and PATH. "
+        "Build it with `make setup` (needs cargo)."
+    )
+
+
+class AgentClient:
+    """One running agent. Thread-safe; every wait ends when the agent dies."""
+
+    def __init__(self, state: Path, binary: Path | None = None) -> None:
+        self.binary = binary or find_agent()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Future[dict[str, Any]]] = {}
+        self._queues: dict[str, queue.Queue[dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        self._on_build: Callable[[str], None] | None = None
+        self.lost = threading.Event()
+        state.mkdir(parents=True, exist_ok=True)
+        self._log = open(state / "agent.log", "ab")  # noqa: SIM115 - closed with the client
+        self._process = subprocess.Popen(
+            [str(self.binary), "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,  # so that Ctrl-C reaches the controller alone
+        )
+        threading.Thread(target=self._read, name="agent-reader", daemon=True).start()
+        self.hello = self.request("hello", protocol=PROTOCOL, state=str(state))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def submit(self, operation: str, **arguments: Any) -> Future[dict[str, Any]]:
+        """Send a request without waiting for its reply."""
+        number = next(self._numbers)
+        future: Future[dict[str, Any]] = Future()
+        line = json.dumps({"id": number, "op": operation, **arguments}) + "\n"
+        with self._lock:
+            if self.lost.is_set():
+                raise AgentLostError(f"agent: {operation}: the agent is gone")
+            self._waiting[number] = future
+            try:
+                assert self._process.stdin is not None
+                self._process.stdin.write(line.encode())
+                self._process.stdin.flush()
+            except OSError as error:
+                raise AgentLostError(f"agent: {operation}: its pipe broke ({error})") from error
+        return future
+
+    def request(
+        self, operation: str, reply_timeout_s: float = REQUEST_TIMEOUT_S, **arguments: Any
+    ) -> dict[str, Any]:
+        """Send a request and return its reply. Raises AgentError, AgentLostError."""
+        try:
+            reply = self.submit(operation, **arguments).result(reply_timeout_s)
+        except FutureTimeoutError:
+            raise AgentLostError(f"agent: {operation}: no reply in {reply_timeout_s:g} s") from None
+        if not reply.get("ok"):
+            error = reply.get("error", {})
+            raise AgentError(operation, error.get("kind", "failed"), error.get("message", "?"))
+        return reply
+
+    # -- events ------------------------------------------------------------------------------
+
+    def subscribe(self, process: str, events: queue.Queue[dict[str, Any]]) -> None:
+        """Send the events of one process to `events`; agent_lost goes to every queue."""
+        with self._lock:
+            self._queues[process] = events
+
+    def unsubscribe(self, process: str) -> None:
+        with self._lock:
+            self._queues.pop(process, None)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                break  # a torn line: the agent died while writing
+            if "event" in message:
+                self._dispatch(message)
+            else:
+                with self._lock:
+                    future = self._waiting.pop(message.get("id"), None)
+                if future is not None:
+                    future.set_result(message)
+        self._declare_lost()
+
+    def _dispatch(self, event: dict[str, Any]) -> None:
+        if event["event"] == "build":
+            if self._on_build is not None:
+                self._on_build(event.get("text", ""))
+            return
+        with self._lock:
+            events = self._queues.get(event.get("process", ""))
+        if events is not None:
+            events.put(event)
+
+    def _declare_lost(self) -> None:
+        self.lost.set()
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+            queues = list(self._queues.values())
+        for future in waiting.values():
+            future.set_exception(AgentLostError("the agent ended before it answered"))
+        for events in queues:
+            events.put(_LOST)
+
+    # -- building ----------------------------------------------------------------------------
+
+    def build(
+        self,
+        key: str,
+        files: list[tuple[str, Path, str]],
+        commands: list[list[str]],
+        env: dict[str, str],
+        timeout_s: int,
+        progress: Callable[[str], None] | None = None,
+    ) -> dict[str, Any]:
+        """Lay out `files` (relative path, file here, sha256) and run `commands` once per key."""
+        missing = self.request("have", hashes=sorted({digest for _, _, digest in files}))
+        wanted = set(missing["missing"])
+        for _, path, digest in files:
+            if digest in wanted:
+                wanted.discard(digest)
+                self.request("put", hash=digest, path=str(path))
+        listed = [
+            {"path": relative, "hash": digest, "mode": path.stat().st_mode & 0o777}
+            for relative, path, digest in files
+        ]
+        self._on_build = progress
+        try:
+            return self.request(
+                "build",
+                reply_timeout_s=timeout_s + 60.0,
+                key=key,
+                files=listed,
+                commands=commands,
+                env=env,
+                timeout_s=timeout_s,
+            )
+        finally:
+            self._on_build = None
+
+    def close(self, patience_s: float = 10.0) -> None:
+        """End the agent: it ends all it started when its input ends."""
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+
+def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[str, Any] | None:
+    """Next event before `deadline_s` (time.monotonic), None when time is up.
+
+    Raises AgentLostError when the agent is gone.
+    """
+    try:
+        event = events.get(timeout=max(0.0, deadline_s - time.monotonic()))
+    except queue.Empty:
+        return None
+    if event["event"] == "agent_lost":
+        raise AgentLostError("the agent died while a process was being waited for")
+    return event

@@ -1,0 +1,225 @@
+"""What must be built before a cell runs: its middleware's environment, then the cell itself.
+
+An artifact's key is the hash of everything that goes in: file contents, commands, the key of
+the environment, the interpreter. The same key is never built twice on one host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Cell, Middleware
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.rig.agent import AgentClient, AgentError
+
+SKIPPED_NAMES = frozenset({"__pycache__", "tests", ".pytest_cache", ".mypy_cache"})
+
+
+def host_python() -> str:
+    """The interpreter that runs cells: the base one, so that no cell sees our own packages."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A finished build: its folder, and what it exports to those who use it."""
+
+    key: str
+    directory: Path | None
+    cached: bool = True
+    exports: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class CellBuild:
+    """A cell that is ready to run. `argv` lacks --spec and --out."""
+
+    cell: Cell
+    key: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    facts: dict[str, Any]
+    cached: bool
+
+
+class Builder:
+    """Builds cells on one host through its agent and remembers what it built."""
+
+    def __init__(self, agent: AgentClient, progress: Callable[[str], None] | None = None) -> None:
+        self._agent = agent
+        self._progress = progress or (lambda _text: None)
+        self._environments: dict[str, Artifact] = {}
+        self._cells: dict[str, CellBuild] = {}
+
+    def cell(self, cell: Cell) -> CellBuild:
+        """Build a cell. Raises MissingError where this host lacks what it needs."""
+        if cell.name not in self._cells:
+            require(cell.document["requires"], cell.name)
+            environment = self._environment(cell.middleware)
+            self._cells[cell.name] = self._build_cell(cell, environment)
+        return self._cells[cell.name]
+
+    def _environment(self, middleware: Middleware) -> Artifact:
+        if middleware.name in self._environments:
+            return self._environments[middleware.name]
+        table = middleware.environment
+        if table is None:
+            return Artifact("", None)
+        require(table.get("requires", []), f"the environment of {middleware.name}")
+        files = list(laid_out(middleware.folder, table.get("inputs", [])))
+        # Only the variables that the manifest names are part of the key: a changed PATH is not.
+        inherited = {n: os.environ.get(n, "") for n in table.get("host_env", [])}
+        words = {"python": host_python()}
+        commands = [substitute(c, words, {}) for c in table.get("commands", [])]
+        key = digest_of(
+            "environment",
+            middleware.name,
+            files,
+            commands,
+            inherited,
+            platform.python_version(),
+            platform.machine(),
+        )
+        reply = self._run_build(middleware.name, key, files, commands, table, inherited)
+        directory = Path(reply["directory"])
+        exports: dict[str, Any] = {}
+        if "exports" in table:
+            path = Path(table["exports"].replace("{build}", str(directory)))
+            exports = json.loads(path.read_text(encoding="utf-8"))
+        if "absent" in exports:
+            raise MissingError(f"{middleware.name}: {exports['absent']}")
+        artifact = Artifact(key, directory, bool(reply.get("cached")), exports)
+        self._environments[middleware.name] = artifact
+        return artifact
+
+    def _build_cell(self, cell: Cell, environment: Artifact) -> CellBuild:
+        document = cell.document
+        files = list(laid_out(cell.folder, document["inputs"]))
+        if cell.language_folder is not None and "kit" in document:
+            kit = laid_out(cell.language_folder / document["kit"], ["*"])
+            files += [(f"_kit/{relative}", path, digest) for relative, path, digest in kit]
+        exports = environment.exports
+        words = {
+            "python": exports.get("python", host_python()),
+            "environment": str(environment.directory or ""),
+            "kit": "{source}/_kit",
+        }
+        lists = {**document["build"]["lists"], **exports.get("lists", {})}
+        commands = [substitute(c, words, lists) for c in document["build"]["commands"]]
+        key = digest_of(
+            "cell", cell.name, files, commands, environment.key, document["run"], platform.machine()
+        )
+        reply = self._run_build(
+            cell.name, key, files, commands, document["build"], exports.get("env", {})
+        )
+        directory = str(reply["directory"])
+        final = {
+            **words,
+            "source": f"{directory}/source",
+            "build": directory,
+            "kit": f"{directory}/source/_kit",
+        }
+        argv = tuple(substitute(document["run"]["argv"], final, lists))
+        own_env = {
+            name: substitute([value], final, lists)[0]
+            for name, value in document["run"]["env"].items()
+        }
+        env = merge_env(exports.get("env", {}), own_env)
+        return CellBuild(cell, key, argv, env, exports.get("facts", {}), bool(reply.get("cached")))
+
+    def _run_build(
+        self,
+        name: str,
+        key: str,
+        files: list[tuple[str, Path, str]],
+        commands: list[list[str]],
+        table: Mapping[str, Any],
+        env: dict[str, str],
+    ) -> dict[str, Any]:
+        self._progress(f"building {name}")
+        try:
+            return self._agent.build(
+                key, files, commands, env, int(table.get("timeout_s", 1800)), self._progress
+            )
+        except AgentError as error:
+            raise MissingError(
+                f"{name} could not be built: {error}. Mend what the log says and try again; "
+                f"`wattwire build {name}` repeats only this."
+            ) from error
+
+
+def require(names: Sequence[str], wanted_by: str) -> None:
+    """Check that executables are there; a missing one is named with who wants it."""
+    # Debian keeps daemons in sbin, which an ordinary user's PATH lacks.
+    path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
+    lacking = [n for n in names if not n.startswith("{") and shutil.which(n, path=path) is None]
+    if lacking:
+        raise MissingError(
+            f"{wanted_by}: {', '.join(lacking)} is not on PATH; install it and try again"
+        )
+
+
+def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path, str]]:
+    """Yield (path relative to `folder`, file, sha256) of all files that `patterns` name."""
+    seen: set[Path] = set()
+    for pattern in patterns:
+        matches = sorted(folder.glob(pattern))
+        if not matches:
+            raise UsageError(f"{folder}: inputs: nothing is called {pattern!r} here")
+        for match in matches:
+            found = sorted(match.rglob("*")) if match.is_dir() else [match]
+            for path in found:
+                relative = path.relative_to(folder)
+                skipped = SKIPPED_NAMES.intersection(relative.parts) or path.suffix == ".pyc"
+                if path.is_file() and path not in seen and not skipped:
+                    seen.add(path)
+                    yield str(relative), path, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def substitute(
+    argv: Sequence[str], words: Mapping[str, str], lists: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Replace `{word}` inside arguments and splice `{list...}`; unknown braces stay."""
+    result: list[str] = []
+    for argument in argv:
+        if argument.startswith("{") and argument.endswith("...}"):
+            inner = lists.get(argument[1:-4], [])
+            result += substitute(inner, words, {})
+            continue
+        replaced = argument
+        for name, value in words.items():
+            replaced = replaced.replace("{" + name + "}", value)
+        result.append(replaced)
+    return result
+
+
+def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, str]:
+    """Merge environments; variables that are search paths are joined, the overlay first."""
+    merged = dict(base)
+    for name, value in overlay.items():
+        both = name.endswith("PATH") and name in merged and merged[name] != value
+        merged[name] = f"{value}:{merged[name]}" if both else value
+    return merged
+
+
+def digest_of(*parts: Any) -> str:
+    """A stable hash of nested values; of files only (relative path, digest) counts."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], Path):
+            return [value[0], value[2]]
+        if isinstance(value, (list, tuple)):
+            return [plain(item) for item in value]
+        return value
+
+    text = json.dumps(plain(list(parts)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

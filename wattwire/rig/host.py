@@ -1,0 +1,60 @@
+"""What the controller itself must know of the local host before a run: load, disk, suspend."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Machine-wide times since boot in clock ticks, from the first line of /proc/stat."""
+
+    busy: int
+    steal: int
+    total: int
+
+
+def cpu_times(stat: Path = Path("/proc/stat")) -> CpuTimes:
+    """Read /proc/stat. Guest time is inside user time already and is not added again."""
+    fields = [int(word) for word in stat.read_text().splitlines()[0].split()[1:]]
+    user, nice, system, idle, iowait, irq, softirq, steal = (fields + [0] * 8)[:8]
+    busy = user + nice + system + irq + softirq
+    return CpuTimes(busy, steal, busy + idle + iowait + steal)
+
+
+def load_over(seconds: float) -> tuple[float, float]:
+    """Busy and steal share of all cores over the next `seconds`."""
+    before = cpu_times()
+    time.sleep(seconds)
+    after = cpu_times()
+    whole = max(1, after.total - before.total)
+    return (after.busy - before.busy) / whole, (after.steal - before.steal) / whole
+
+
+def free_disk_bytes(path: Path) -> int:
+    """Bytes that this user may still write below `path`."""
+    return shutil.disk_usage(path).free
+
+
+def cores() -> int:
+    return os.cpu_count() or 1
+
+
+def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
+    """How long the machine slept between two clock readings: BOOTTIME runs on, MONOTONIC stops."""
+    return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")
+
+
+def wall_clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
+    """How far the wall clock moved against MONOTONIC: a step, or the slew of a time daemon."""
+    return _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
+
+
+def _gap(triples: list[dict[str, int]], clock: str) -> int:
+    # The reading with the narrowest bracket is the least disturbed one.
+    best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])
+    return best[clock] - (best["monotonic_ns"] + best["monotonic_after_ns"]) // 2

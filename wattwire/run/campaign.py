@@ -1,0 +1,373 @@
+"""The life of a campaign: plan, run by run with retries in the block, resume, end."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wattwire import __version__
+from wattwire.catalog import Catalog
+from wattwire.design import PlannedRun, make_plan
+from wattwire.model.errors import AgentLostError, MissingError, UsageError
+from wattwire.model.study import Study, parse_study
+from wattwire.model.treatment import Treatment
+from wattwire.model.verdict import Verdict
+from wattwire.rig import AgentClient, Builder, host
+from wattwire.rig.agent import AgentError
+from wattwire.rig.artifacts import digest_of
+from wattwire.run.columns import describe, pool_baselines
+from wattwire.run.crash import crash_point
+from wattwire.run.evidence import guard_before
+from wattwire.run.one_run import OneRun, RunRecord
+from wattwire.run.prepare import Prepared, prepare, role_cells
+from wattwire.run.processes import GuardLostError
+from wattwire.run.progress import Progress
+from wattwire.run.specs import node_plans
+from wattwire.run.summary import Collected
+from wattwire.store import Campaign
+
+Skipped = tuple[Treatment, str]
+MACHINERY_FAILURES_MAX = 3
+"""A run whose attempts all fail by our own machinery stops the campaign, not the machine."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a campaign is executed, beyond what its study says."""
+
+    accept: tuple[str, ...] = ()
+    """Fingerprint keys whose change is accepted on resume."""
+    choose: Callable[[Treatment], bool] | None = None
+
+
+class CampaignRunner:
+    """Executes a campaign in its directory; holds its lock for as long as it lives."""
+
+    def __init__(self, campaign: Campaign, catalog: Catalog, progress: Progress) -> None:
+        self.campaign = campaign
+        self.catalog = catalog
+        self._progress = progress
+        self._agent: AgentClient | None = None
+        self._builder: Builder | None = None
+        campaign.lock()
+
+    # -- beginning ---------------------------------------------------------------------------
+
+    def begin(self, name: str, document: dict[str, Any], options: Options) -> Study:
+        """Freeze the study, build the cells, write the plan. Nothing has run yet."""
+        study = parse_study(name, document, f"study {name}")
+        prepared = self._prepare(study)
+        kept = [t for t in prepared.treatments if options.choose is None or options.choose(t)]
+        if not kept:
+            raise UsageError(f"study {name}: --only leaves no treatment that can be run here")
+        plan = make_plan(kept, study.plan)
+        campaign = self.campaign
+        campaign.write_json("study.json", {"name": name, **document})
+        campaign.write_json("machine.json", self._machine())
+        campaign.write_json("plan.json", self._plan_document(plan, prepared))
+        campaign.journal.set("identity", self._identity(document, prepared))
+        campaign.journal.write_plan((r.run, r.block, r.position, r.treatment.key) for r in plan)
+        campaign.journal.add_segment(self._facts("equal"), [], _now())
+        self._study, self._prepared, self._plan = study, prepared, plan
+        self._progress.event(
+            "campaign", path=str(campaign.path), runs=len(plan), skipped=len(prepared.skipped)
+        )
+        return study
+
+    def resume(self, document: dict[str, Any] | None, options: Options) -> Study:
+        """Go on with a campaign. Refuses a changed study, cell, kit, agent or machine."""
+        campaign = self.campaign
+        if campaign.journal.get("identity") is None:
+            raise UsageError(
+                f"{campaign.path}: this campaign was ended before its plan was written: nothing "
+                "was measured. Delete the directory and run the study anew."
+            )
+        frozen = {k: v for k, v in campaign.study.items() if k != "name"}
+        name = campaign.study["name"]
+        if document is not None and document != frozen:
+            changed = sorted(k for k in {*document, *frozen} if document.get(k) != frozen.get(k))
+            raise UsageError(
+                f"{campaign.path}: the study changed since this campaign began "
+                f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it."
+            )
+        study = parse_study(name, frozen, str(campaign.path / "study.json"))
+        prepared = self._prepare(study)
+        self._refuse_changes(self._identity(frozen, prepared))
+        self._refuse_machine(options.accept)
+        self._plan = self._planned_again(study, prepared)
+        self._study, self._prepared = study, prepared
+        self._recover()
+        left = len(self._plan) - sum(self._is_done(r) for r in self._plan)
+        self._progress.event(
+            "campaign",
+            path=str(campaign.path),
+            runs=len(self._plan),
+            left=left,
+            skipped=len(prepared.skipped),
+        )
+        return study
+
+    def _prepare(self, study: Study) -> Prepared:
+        agent = self._connect()
+        self._builder = Builder(agent, lambda text: self._progress.event("building", text=text))
+        return prepare(study, self.catalog, self._builder)
+
+    def _connect(self) -> AgentClient:
+        if self._agent is None or self._agent.lost.is_set():
+            if self._agent is not None:
+                self._agent.close()
+            self._agent = AgentClient(self.campaign.path / "agent")
+        return self._agent
+
+    def _planned_again(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
+        """The plan as it was written; `--only` may have left treatments out."""
+        kept = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
+        treatments = [t for t in prepared.treatments if t.key in kept]
+        plan = make_plan(treatments, study.plan)
+        if [r.run for r in plan] != self.campaign.journal.runs():
+            raise UsageError(
+                f"{self.campaign.path}: the plan cannot be made again as it was: cells that were "
+                "there are not, or the other way round. See plan.json for the original."
+            )
+        return plan
+
+    def _recover(self) -> None:
+        """Clear what a killed controller left: processes, half-written folders, open attempts."""
+        agent = self._connect()
+        for attempt in self.campaign.journal.attempts():
+            if attempt.state == "begun":
+                agent.request("clean", run=attempt.token)
+                self.campaign.journal.lose(attempt.run, attempt.attempt, _now())
+                self._progress.event("note", text=f"{attempt.run} was in flight: run again")
+        self.campaign.drop_partials()
+
+    def _refuse_changes(self, now: dict[str, Any]) -> None:
+        before = self.campaign.journal.get("identity")
+        for key in sorted({*before, *now}):
+            if before.get(key) != now.get(key):
+                raise UsageError(
+                    f"{self.campaign.path}: {key} changed since this campaign began "
+                    f"({before.get(key)} → {now.get(key)}). Runs of both would not be comparable: "
+                    "undo the change, or begin a new campaign."
+                )
+
+    def _refuse_machine(self, accepted: tuple[str, ...]) -> None:
+        segments = self.campaign.journal.segments()
+        before, now = segments[-1]["machine"], self._facts("equal")
+        changed = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
+        refused = [k for k in changed if k not in accepted]
+        if refused:
+            told = "; ".join(f"{k}: {before.get(k)} → {now.get(k)}" for k in refused)
+            raise UsageError(
+                f"{self.campaign.path}: this is not the machine, or not the state, that the "
+                f"campaign began on ({told}). Resume there, or accept each with --accept KEY: "
+                "what follows is then a segment of its own."
+            )
+        if changed:
+            self.campaign.journal.add_segment(now, list(accepted), _now())
+
+    # -- running -----------------------------------------------------------------------------
+
+    def execute(self) -> None:
+        """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly."""
+        try:
+            for planned in self._plan:
+                if not self._is_done(planned):
+                    self._run_with_retries(planned)
+        finally:
+            rows = pool_baselines(self.campaign.rows())
+            names = {name for row in rows for name in row}
+            self.campaign.write_summary(rows, describe(names))
+        self._progress.event("finished", path=str(self.campaign.path))
+
+    def _is_done(self, planned: PlannedRun) -> bool:
+        done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
+        spent = len(done) > self._study.plan.retries
+        return spent or any(a.verdict == Verdict.OK.value for a in done)
+
+    def _run_with_retries(self, planned: PlannedRun) -> None:
+        """Attempts in the same place of the same block until one is ok, or retries are spent."""
+        lost_in_a_row = 0
+        while not self._is_done(planned):
+            try:
+                self._attempt(planned)
+            except (AgentLostError, GuardLostError, AgentError) as error:
+                lost_in_a_row += 1
+                self._progress.event("note", text=f"{planned.run}: {error}; tried again")
+                if lost_in_a_row >= MACHINERY_FAILURES_MAX:
+                    raise MissingError(
+                        f"{planned.run}: our own machinery failed {lost_in_a_row} times in a row "
+                        f"({error}). The campaign stops here; what is done is kept: "
+                        f"--resume {self.campaign.path}"
+                    ) from error
+
+    def _attempt(self, planned: PlannedRun) -> None:
+        campaign, study = self.campaign, self._study
+        self._require_disk()
+        agent = self._connect()
+        token = "ww" + secrets.token_hex(5)
+        self._progress.event(
+            "run",
+            run=planned.run,
+            label=planned.treatment.label(),
+            block=planned.block,
+            position=planned.position,
+        )
+        guard = guard_before(study.guards, study.plan.guard_wait_s)
+        number = campaign.journal.begin(planned.run, token, _now())
+        folder = campaign.open_attempt(planned.run, number)
+        try:
+            record = self._one_run(agent, planned, token, folder).execute()
+            agent_pid = {"agent": agent.pid}
+            crash_point("convert", agent_pid)
+            model = _energy_model(agent)
+            collected = Collected(planned, number, record, study, folder, guard, model)
+            collected.write()
+            crash_point("commit", agent_pid)
+            name = campaign.commit(planned.run, number, folder)
+            campaign.journal.finish(
+                planned.run, number, collected.verdict.value, record.outcome.value, name, _now()
+            )
+        except BaseException:
+            self._abandon(agent, planned, number, token)
+            raise
+        self._tell(planned, collected, record)
+        if study.plan.cooldown_s > 0:
+            self._progress.event("phase", phase="cool-down")
+            time.sleep(study.plan.cooldown_s)
+
+    def _one_run(self, agent: AgentClient, planned: PlannedRun, token: str, folder: Path) -> OneRun:
+        cell = self._prepared.cells[planned.treatment.key]
+        cells = role_cells(planned.treatment, cell)
+        nodes = node_plans(planned.treatment, self._study.plan, cells, cell.middleware, token)
+        return OneRun(
+            agent,
+            self._study,
+            planned.treatment,
+            cell.middleware,
+            nodes,
+            self._prepared.builds,
+            token,
+            folder,
+            self._progress,
+        )
+
+    def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
+        """Leave nothing of an attempt that broke; its note in the journal stays."""
+        if agent.lost.is_set():
+            agent = self._connect()
+        try:
+            agent.request("clean", run=token)
+        finally:
+            self.campaign.journal.lose(planned.run, number, _now())
+            self.campaign.drop_partials()
+
+    def _tell(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
+        shown = ("sent", "lost", "latency_p50_us", "cpu_us_per_message")
+        self._progress.event(
+            "done",
+            run=planned.run,
+            verdict=collected.verdict.value,
+            outcome=record.outcome.value,
+            detail=record.outcome_detail,
+            reasons=[r.detail for r in collected.reasons],
+            figures={k: collected.row.get(k) for k in shown},
+        )
+
+    def _require_disk(self) -> None:
+        free = host.free_disk_bytes(self.campaign.path)
+        wanted = self._study.guards.free_disk_bytes_min
+        if free < wanted:
+            raise MissingError(
+                f"{self.campaign.path}: {free:,} bytes are free; guards.free_disk_bytes_min asks "
+                f"for {wanted:,}. Make room and go on with --resume {self.campaign.path}: "
+                "nothing is lost."
+            )
+
+    def close(self) -> None:
+        if self._agent is not None:
+            self._agent.close()
+        self.campaign.close()
+
+    # -- documents ---------------------------------------------------------------------------
+
+    def _identity(self, document: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
+        cells = {f"cell {name} (or its kit)": b.key for name, b in sorted(prepared.builds.items())}
+        assert self._agent is not None
+        return {"study": digest_of(document), "agent build": self._agent.hello["build"], **cells}
+
+    def _facts(self, check: str) -> dict[str, Any]:
+        facts = self._connect().request("fingerprint")["facts"]
+        return {f["key"]: f["value"] for f in facts if f["check"] == check}
+
+    def _machine(self) -> dict[str, Any]:
+        agent = self._connect()
+        hello = agent.hello
+        return {
+            "hosts": {
+                "local": {
+                    "facts": agent.request("fingerprint")["facts"],
+                    "meters": hello["meters"],
+                    "cgroup": hello["cgroup"],
+                    "rights": hello["rights"],
+                }
+            },
+            "versions": {
+                "wattwire": __version__,
+                "agent": hello["version"],
+                "agent_build": hello["build"],
+            },
+        }
+
+    @staticmethod
+    def _plan_document(plan: list[PlannedRun], prepared: Prepared) -> list[dict[str, Any]]:
+        def row(treatment: Treatment, **more: Any) -> dict[str, Any]:
+            return {
+                "treatment": dict(treatment.varied),
+                "treatment_key": treatment.key,
+                "levels": dict(treatment.levels),
+                **more,
+            }
+
+        runs = [
+            row(
+                r.treatment,
+                run=r.run,
+                block=r.block,
+                position=r.position,
+                cells={
+                    role: cell.name
+                    for role, cell in role_cells(
+                        r.treatment, prepared.cells[r.treatment.key]
+                    ).items()
+                },
+                skipped=None,
+            )
+            for r in plan
+        ]
+        gaps = [
+            row(t, run=None, block=None, position=None, cells={}, skipped=reason)
+            for t, reason in prepared.skipped
+        ]
+        return [*runs, *gaps]
+
+
+def _energy_model(agent: AgentClient) -> dict[str, float] | None:
+    """The range of joules per CPU second that a present model states, if there is one."""
+    for meter in agent.hello["meters"]:
+        info: Mapping[str, Any] = meter.get("info") or {}
+        if meter.get("state") == "present" and "joules_per_cpu_second_low" in info:
+            return {
+                k: float(info[k])
+                for k in ("joules_per_cpu_second_low", "joules_per_cpu_second_high")
+            }
+    return None
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")

@@ -1,0 +1,96 @@
+"""What each column of the summary means: unit, kind, words. Columns with a node end in .ROLE.N."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_COLUMNS: dict[str, tuple[str, str, str]] = {
+    "run": ("", "identity", "planned run"),
+    "attempt": ("", "identity", "attempt, from 1"),
+    "block": ("", "identity", "block, from 1"),
+    "position": ("", "identity", "place in the block, from 1"),
+    "verdict": ("", "verdict", "ok, unknown or failed"),
+    "outcome": ("", "measured", "completed, saturated, timed_out or died"),
+    "treatment": ("", "identity", "hash of all levels"),
+    "cell": ("", "identity", "cell that was measured"),
+    "used": ("", "verdict", "whether the analysis uses this attempt"),
+    "factor": ("", "identity", "level of a factor"),
+    "sent": ("messages", "measured", "messages or calls sent by all senders"),
+    "expected": ("messages", "measured", "sent, once for each receiver"),
+    "received_unique": ("messages", "measured", "receptions without duplicates; calls answered"),
+    "lost": ("messages", "measured", "gaps in the sequence numbers at the receivers"),
+    "duplicates": ("messages", "measured", "receptions beyond the first"),
+    "late": ("messages", "measured", "receptions in the second half of the drain"),
+    "corrupt": ("messages", "measured", "receptions with a wrong payload"),
+    "foreign": ("messages", "measured", "messages of another run"),
+    "rate_hz_achieved": ("Hz", "measured", "messages sent per second, all senders together"),
+    "latency_p50_us": ("µs", "measured", "median latency of the run; lost counts as infinite"),
+    "latency_p90_us": ("µs", "measured", "90th percentile of the run's latency"),
+    "latency_p99_us": ("µs", "measured", "99th percentile of the run's latency"),
+    "latency_mean_us": ("µs", "measured", "mean latency of what arrived"),
+    "response_p50_us": ("µs", "measured", "median time from the due time to the reply"),
+    "schedule_late_p50_us": ("µs", "measured", "median lateness of senders against the schedule"),
+    "schedule_late_p99_us": ("µs", "measured", "99th percentile of the senders' lateness"),
+    "startup_s_max": ("s", "measured", "process start to READY, slowest node"),
+    "discovery_s_max": ("s", "measured", "endpoint made to peers matched, slowest node"),
+    "window_s": ("s", "measured", "length of the window"),
+    "cpu_us_per_message": ("µs", "measured", "CPU time of nodes and services per message sent"),
+    "cpu_us_per_message_above_silent": ("µs", "measured", "the same above the silent baseline"),
+    "cpu_silent_share": ("cores", "measured", "CPU of the connected, silent nodes and services"),
+    "cpu_share": ("cores", "measured", "CPU time per second of the window"),
+    "memory_kib": ("KiB", "measured", "resident memory, mean over the window"),
+    "memory_kib_total": ("KiB", "measured", "resident memory of nodes and services"),
+    "power_machine_w": ("W", "measured", "power before any process of the run"),
+    "power_silent_w": ("W", "measured", "power with nodes connected and silent"),
+    "power_window_w": ("W", "measured", "power in the window"),
+    "energy_standing_j": ("J", "measured", "(silent − machine) power × window"),
+    "energy_message_j": ("J", "measured", "(window − silent) power × window"),
+    "energy_total_j": ("J", "measured", "standing + message energy"),
+    "energy_j": ("J", "measured", "message energy shared by CPU time above silent"),
+    "energy_estimate_low_j": ("J", "estimate", "low end of a model of CPU time"),
+    "energy_estimate_high_j": ("J", "estimate", "high end of a model of CPU time"),
+    "steal_share": ("cores", "measured", "share of all cores that the hypervisor took"),
+    "harness_cpu_share": ("cores", "measured", "CPU of the agent while sampling"),
+    "other_load_share": ("cores", "measured", "share of all cores used by other processes"),
+}
+
+
+def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Unit, kind and summary of each named column."""
+    described = {}
+    for name in names:
+        stem = name.split(".")[0]
+        if stem in _COLUMNS:
+            unit, kind, summary = _COLUMNS[stem]
+            described[name] = {"unit": unit, "kind": kind, "summary": summary}
+    return described
+
+
+def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add standing, message and total energy, with the machine's power pooled over a block.
+
+    One run's machine baseline is short; all of a block's together are at least as long as a
+    window, and they bracket every run of the block.
+    """
+    pooled: list[dict[str, Any]] = []
+    for row in rows:
+        machine = [
+            r["power_machine_w"]
+            for r in rows
+            if r["block"] == row["block"] and r.get("power_machine_w") is not None
+        ]
+        silent, window_w = row.get("power_silent_w"), row.get("power_window_w")
+        if not machine or silent is None or window_w is None:
+            pooled.append(row)
+            continue
+        base_w = sum(machine) / len(machine)
+        standing = (silent - base_w) * row["window_s"]
+        message = (window_w - silent) * row["window_s"]
+        energy = {
+            "energy_standing_j": standing,
+            "energy_message_j": message,
+            "energy_total_j": standing + message,
+        }
+        pooled.append({**row, **energy})
+    return pooled

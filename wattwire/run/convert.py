@@ -1,0 +1,132 @@
+"""From the binary files that processes wrote to tables with one meaning a column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wattwire.model.records import (
+    COUNTER_MASK,
+    KINDS,
+    UNKNOWN_NS,
+    UNKNOWN_PEER,
+    NodeSamples,
+    read_node_samples,
+    read_readings,
+)
+from wattwire.run.specs import NodePlan
+
+MESSAGE_SCHEMA = {
+    "run": pl.String,
+    "flow": pl.String,
+    "node": pl.UInt16,
+    "host": pl.String,
+    "sender": pl.UInt16,
+    "counter": pl.UInt64,
+    "kind": pl.String,
+    "peer": pl.UInt16,
+    "hop": pl.UInt8,
+    "intended_ns": pl.Int64,
+    "begin_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "bytes": pl.UInt32,
+    "flags": pl.UInt8,
+}
+
+
+def read_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[NodeSamples]]:
+    """Samples of every node that left any: node number → its files. Raises SampleFileError."""
+    found: dict[int, list[NodeSamples]] = {}
+    for node in nodes:
+        out = folder / "out" / node.process
+        files = [out / "samples.bin", *sorted(out.glob("samples-*.bin"))]
+        present = [path for path in files if path.exists()]
+        if present:
+            found[node.node] = [
+                read_node_samples(path, node.spec["payload.seed"]) for path in present
+            ]
+    return found
+
+
+def messages_frame(
+    run: str, pattern: str, host: str, samples: dict[int, list[NodeSamples]]
+) -> pl.DataFrame:
+    """All records of a run in one frame (MESSAGE_SCHEMA); unknown times and peers are null."""
+    frames = [
+        _frame(run, pattern, host, part)
+        for parts in samples.values()
+        for part in parts
+        if len(part.records)
+    ]
+    if not frames:
+        return pl.DataFrame(schema=MESSAGE_SCHEMA)
+    return pl.concat(frames).sort("node", "end_ns", "counter", nulls_last=True)
+
+
+def _frame(run: str, pattern: str, host: str, part: NodeSamples) -> pl.DataFrame:
+    records = part.records
+    count = len(records)
+    kinds = np.array(KINDS, dtype=object)[records["kind"]]
+    frame = pl.DataFrame(
+        {
+            "run": pl.Series([run]).new_from_index(0, count),
+            "flow": pl.Series([pattern]).new_from_index(0, count),
+            "node": np.full(count, part.node, np.uint16),
+            "host": pl.Series([host]).new_from_index(0, count),
+            "sender": (records["seq"] >> np.uint64(48)).astype(np.uint16),
+            "counter": records["seq"] & np.uint64(COUNTER_MASK),
+            "kind": pl.Series(kinds, dtype=pl.String),
+            "peer": records["peer"].copy(),
+            "hop": np.zeros(count, np.uint8),
+            **{name: records[name].copy() for name in ("intended_ns", "begin_ns", "end_ns")},
+            "bytes": records["bytes"].copy(),
+            "flags": records["flags"].copy(),
+        }
+    )
+    return frame.with_columns(
+        *(
+            pl.when(pl.col(name) != UNKNOWN_NS).then(pl.col(name)).alias(name)
+            for name in ("intended_ns", "begin_ns", "end_ns")
+        ),
+        pl.when(pl.col("peer") != UNKNOWN_PEER).then(pl.col("peer")).alias("peer"),
+    ).cast(MESSAGE_SCHEMA)  # type: ignore[arg-type]
+
+
+def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any]]) -> pl.DataFrame:
+    """The sampler's readings as a long table: run, host, scope, …, t_ns, value."""
+    readings = read_readings(path)
+    table = pl.DataFrame(
+        {
+            "series": pl.Series([int(s["series"]) for s in series], dtype=pl.UInt32),
+            **{
+                name: [str(s[name]) for s in series]
+                for name in ("scope", "subject", "meter", "quantity", "unit", "kind")
+            },
+        }
+    )
+    long = pl.DataFrame(
+        {
+            "series": readings["series"].copy(),
+            "t_ns": readings["t_ns"].copy(),
+            "value": readings["value"].copy(),
+        }
+    )
+    return (
+        long.join(table, on="series", how="inner")
+        .select(
+            pl.lit(run).alias("run"),
+            pl.lit(host).alias("host"),
+            "scope",
+            "subject",
+            "meter",
+            "quantity",
+            "unit",
+            "kind",
+            "t_ns",
+            "value",
+        )
+        .sort("meter", "quantity", "subject", "t_ns")
+    )

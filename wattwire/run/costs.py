@@ -1,0 +1,182 @@
+"""CPU, memory and energy of one run, from the sampler's readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+SECOND_NS = 1_000_000_000
+CPU_TIME, RSS, ENERGY = "cpu_time", "rss", "energy"
+
+
+class Readings:
+    """Interpolating access to one run's quantities. Counters are monotonic, values per series."""
+
+    def __init__(self, quantities: pl.DataFrame) -> None:
+        self._frame = quantities
+
+    def subjects(self, quantity: str, scope: str) -> list[str]:
+        chosen = self._frame.filter(pl.col("quantity") == quantity, pl.col("scope") == scope)
+        return sorted(chosen["subject"].unique().to_list())
+
+    def _series(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
+        chosen = self._frame.filter(
+            pl.col("quantity") == quantity,
+            pl.col("scope") == scope,
+            pl.col("subject") == subject,
+            pl.col("kind") == kind,
+        )
+        if chosen.is_empty():
+            return np.array([]), np.array([])
+        first = chosen["meter"].unique().sort()[0]
+        chosen = chosen.filter(pl.col("meter") == first).sort("t_ns")
+        return chosen["t_ns"].to_numpy(), chosen["value"].to_numpy()
+
+    def increase(
+        self,
+        quantity: str,
+        scope: str,
+        subject: str,
+        begin_ns: int,
+        end_ns: int,
+        kind: str = "measured",
+    ) -> float | None:
+        """Increase of a counter from begin to end, linear between readings; None if unread.
+
+        A counter that began after `begin_ns` counts from 0 (a process that was not there yet);
+        one that ended before `end_ns` keeps its last value.
+        """
+        times, values = self._series(quantity, scope, subject, kind)
+        if len(times) < 2:
+            return None
+        at_begin = float(np.interp(begin_ns, times, values))
+        at_end = float(np.interp(end_ns, times, values))
+        return at_end - at_begin
+
+    def mean(
+        self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
+    ) -> float | None:
+        """Mean of a gauge's readings in the interval, or the nearest one if none lies in it."""
+        times, values = self._series(quantity, scope, subject, "measured")
+        if not len(times):
+            return None
+        inside = (times >= begin_ns) & (times <= end_ns)
+        if inside.any():
+            return float(values[inside].mean())
+        middle = (begin_ns + end_ns) // 2
+        return float(values[np.abs(times - middle).argmin()])
+
+    def rate(
+        self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
+    ) -> float | None:
+        """Increase per second of a counter."""
+        increase = self.increase(quantity, scope, subject, begin_ns, end_ns)
+        return None if increase is None else increase / ((end_ns - begin_ns) / SECOND_NS)
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """Sum, or None if any part is unknown: a sum of what happened to be read is no total."""
+    summed = 0.0
+    for value in values:
+        if value is None:
+            return None
+        summed += value
+    return summed
+
+
+def power_w(readings: Readings, begin_ns: int, end_ns: int) -> float | None:
+    """Measured power of all packages between two times, in watts; None without a counter."""
+    packages = readings.subjects(ENERGY, "package")
+    if not packages:
+        return None
+    joules = total(readings.increase(ENERGY, "package", p, begin_ns, end_ns) for p in packages)
+    return None if joules is None else joules / 1e6 / ((end_ns - begin_ns) / SECOND_NS)
+
+
+def cpu_costs(
+    readings: Readings,
+    processes: list[str],
+    window: tuple[int, int],
+    silent: tuple[int, int],
+    sent: int,
+) -> dict[str, float | None]:
+    """CPU of all processes of a run: per process, per message, above the silent baseline."""
+    seconds = (window[1] - window[0]) / SECOND_NS
+    per_process = {p: readings.increase(CPU_TIME, "process", p, *window) for p in processes}
+    silent_rates = [readings.rate(CPU_TIME, "process", p, *silent) for p in processes]
+    used_ns = total(per_process.values())
+    standing_rate = total(silent_rates)
+    costs: dict[str, float | None] = {}
+    for process, cpu_ns in per_process.items():
+        share = None if cpu_ns is None else cpu_ns / 1e9 / seconds
+        costs[f"cpu_share.{process.replace('-', '.', 1)}"] = share
+    costs["cpu_us_per_message"] = used_ns / 1000 / sent if used_ns is not None and sent else None
+    if used_ns is not None and standing_rate is not None and sent:
+        above = used_ns - standing_rate * seconds
+        costs["cpu_us_per_message_above_silent"] = above / 1000 / sent
+    costs["cpu_silent_share"] = None if standing_rate is None else standing_rate / 1e9
+    return costs
+
+
+def memory_costs(
+    readings: Readings, processes: list[str], window: tuple[int, int]
+) -> dict[str, float | None]:
+    """Resident memory per process in KiB, mean over the window."""
+    costs: dict[str, float | None] = {}
+    for process in processes:
+        value = readings.mean(RSS, "process", process, *window)
+        name = f"memory_kib.{process.replace('-', '.', 1)}"
+        costs[name] = None if value is None else value / 1024
+    known = [v for v in costs.values() if v is not None]
+    costs["memory_kib_total"] = sum(known) if len(known) == len(processes) else None
+    return costs
+
+
+def energy_estimates(
+    readings: Readings,
+    processes: list[str],
+    window: tuple[int, int],
+    model: dict[str, float] | None,
+) -> dict[str, float | None]:
+    """The folded estimate: a stated range of joules per CPU second times CPU time. No more."""
+    costs: dict[str, float | None] = {}
+    if model is None:
+        return costs
+    low, high = model["joules_per_cpu_second_low"], model["joules_per_cpu_second_high"]
+    for process in processes:
+        cpu_ns = readings.increase(CPU_TIME, "process", process, *window)
+        name = process.replace("-", ".", 1)
+        costs[f"energy_estimate_low_j.{name}"] = None if cpu_ns is None else cpu_ns / 1e9 * low
+        costs[f"energy_estimate_high_j.{name}"] = None if cpu_ns is None else cpu_ns / 1e9 * high
+    return costs
+
+
+def attributed_energy(
+    readings: Readings,
+    processes: list[str],
+    window: tuple[int, int],
+    silent: tuple[int, int],
+    dynamic_j: float | None,
+) -> dict[str, float | None]:
+    """Share measured dynamic energy by CPU time above the silent rate, over all busy time.
+
+    The denominator is the machine's busy time, background included (measurement, 2): what ran
+    beside the nodes is not billed to them.
+    """
+    seconds = (window[1] - window[0]) / SECOND_NS
+    busy = readings.increase("busy_time", "machine", "machine", *window)
+    busy_rate = readings.rate("busy_time", "machine", "machine", *silent)
+    if dynamic_j is None or busy is None or busy_rate is None:
+        return {}
+    above_all = busy - busy_rate * seconds
+    costs: dict[str, float | None] = {}
+    for process in processes:
+        used = readings.increase(CPU_TIME, "process", process, *window)
+        rate = readings.rate(CPU_TIME, "process", process, *silent)
+        known = used is not None and rate is not None and above_all > 0
+        value = dynamic_j * (used - rate * seconds) / above_all if known else None  # type: ignore[operator]
+        costs[f"energy_j.{process.replace('-', '.', 1)}"] = value
+    return costs

@@ -1,0 +1,30 @@
+"""Named crash points, so that the promise to survive kill -9 can be tested at each of them.
+
+`WATTWIRE_CRASH=VICTIM@POINT` kills VICTIM (controller, agent, guard, node) with SIGKILL the first
+time POINT (ready, window, drain, convert, commit) is reached in this process. Unset, it costs one
+dictionary look-up a phase.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+
+VARIABLE = "WATTWIRE_CRASH"
+POINTS = ("ready", "window", "drain", "convert", "commit")
+_spent: set[str] = set()
+
+
+def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
+    """Kill the chosen victim if this is its point; `victims` maps names to process ids."""
+    wanted = os.environ.get(VARIABLE)
+    if not wanted or wanted in _spent:
+        return
+    victim, _, at = wanted.partition("@")
+    if at != point:
+        return
+    pid = os.getpid() if victim == "controller" else victims.get(victim)
+    if pid is not None:
+        _spent.add(wanted)
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,114 @@
+"""Verdicts: evidence for or against a run that does not depend on what it measured."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from wattwire.model.study import Guards
+from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.rig import host
+from wattwire.run.costs import CPU_TIME, SECOND_NS, Readings
+from wattwire.run.one_run import RunRecord
+
+GUARD_LOOK_S = 0.1
+SUSPEND_NS = 10_000_000
+CLOCK_STEP_NS = 50_000_000
+
+
+def guard_before(guards: Guards, wait_s: float) -> dict[str, Any]:
+    """Wait, bounded, until the machine is quiet; returns what was seen. A breach is not fatal."""
+    began = time.monotonic()
+    while True:
+        busy, steal = host.load_over(GUARD_LOOK_S)
+        waited_s = time.monotonic() - began
+        quiet = busy <= guards.other_load_max and steal <= guards.steal_max
+        if quiet or waited_s >= wait_s:
+            return {
+                "other_load_share": round(busy, 4),
+                "steal_share": round(steal, 4),
+                "waited_s": round(waited_s, 2),
+                "quiet": quiet,
+            }
+
+
+def judge(
+    record: RunRecord, readings: Readings | None, guards: Guards, done: list[dict[str, Any]]
+) -> tuple[list[Reason], dict[str, float | None]]:
+    """All reasons against a run and the figures they rest on, as responses of the summary."""
+    reasons = list(record.reasons)
+    reasons += _judge_counts(done)
+    reasons += _judge_clocks(record)
+    figures: dict[str, float | None] = {}
+    if readings is not None and record.window.get("end_ns"):
+        figures = machine_figures(readings, record)
+        reasons += _judge_machine(figures, guards)
+    ticks = record.sampling.get("missed", 0) / max(1, record.sampling.get("ticks", 0) or 1)
+    if record.sampling.get("ticks") and ticks > guards.missed_ticks_max:
+        reasons.append(
+            Reason(Verdict.UNKNOWN, "missed_ticks", f"the sampler missed {ticks:.0%} of its ticks")
+        )
+    return reasons, figures
+
+
+def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
+    reasons = []
+    for name, what in (
+        ("overflow", "records found no room"),
+        ("foreign", "messages of another run arrived"),
+        ("corrupt", "messages arrived corrupt"),
+    ):
+        count = sum(int(d.get(name, 0)) for d in done)
+        if count:
+            reasons.append(Reason(Verdict.UNKNOWN, name, f"{count} {what}"))
+    return reasons
+
+
+def _judge_clocks(record: RunRecord) -> list[Reason]:
+    begin, end = record.clocks.get("begin"), record.clocks.get("end")
+    if not begin or not end:
+        return []
+    reasons = []
+    slept = host.suspended_ns(begin, end)
+    if slept > SUSPEND_NS:
+        text = f"the machine was suspended for {slept / SECOND_NS:.2f} s"
+        reasons.append(Reason(Verdict.UNKNOWN, "suspended", text))
+    return reasons
+
+
+def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | None]:
+    """Shares of all cores in the window: steal, the harness, and what was neither it nor a node."""
+    window = record.window["start_ns"], record.window["end_ns"]
+    cores = host.cores()
+    busy = readings.rate("busy_time", "machine", "machine", *window)
+    steal = readings.rate("steal_time", "machine", "machine", *window)
+    harness = readings.rate(CPU_TIME, "harness", "agent", *window)
+    nodes = [readings.rate(CPU_TIME, "process", p, *window) for p in record.processes.states]
+    figures: dict[str, float | None] = {
+        "steal_share": None if steal is None else steal / 1e9 / cores,
+        "harness_cpu_share": None if harness is None else harness / 1e9,
+        "other_load_share": None,
+    }
+    if busy is not None and harness is not None:
+        own = harness + sum(n for n in nodes if n is not None)
+        # Clock ticks against nanoseconds: a small negative difference is rounding.
+        figures["other_load_share"] = max(0.0, (busy - own) / 1e9 / cores)
+    return figures
+
+
+def _judge_machine(figures: dict[str, float | None], guards: Guards) -> list[Reason]:
+    reasons = []
+    for name, limit, words in (
+        ("steal_share", guards.steal_max, "the host took {:.1%} of the cores (steal)"),
+        ("other_load_share", guards.other_load_max, "other load used {:.1%} of the cores"),
+    ):
+        value = figures.get(name)
+        if value is not None and value > limit:
+            text = f"{words.format(value)}; allowed: {limit:.1%}"
+            reasons.append(Reason(Verdict.UNKNOWN, name.removesuffix("_share"), text))
+    return reasons
+
+
+def is_complete(outcome: Outcome) -> bool:
+    """Whether all nodes ended as they should, so that all their files must be there."""
+    return outcome in (Outcome.COMPLETED, Outcome.SATURATED)

@@ -1,0 +1,298 @@
+"""One run, from the first process to its last: start, ready, silent, window, drain, end."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Middleware
+from wattwire.model.study import Study
+from wattwire.model.treatment import Treatment
+from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.rig import AgentClient, CellBuild
+from wattwire.run.crash import crash_point
+from wattwire.run.processes import NodeEndedError, RunProcesses, start_service
+from wattwire.run.progress import Progress
+from wattwire.run.specs import SECOND_NS, NodePlan, period_ns
+
+GO_LEAD_NS = 20_000_000
+GO_LEAD_PER_NODE_NS = 5_000_000
+EXIT_PATIENCE_S = 5.0
+CLOSED_WINDOW_MAX_S = 600.0
+
+
+@dataclass
+class RunRecord:
+    """What one attempt did; everything that later stages compute from, besides the files."""
+
+    token: str
+    nodes: list[NodePlan]
+    processes: RunProcesses
+    services: list[str] = field(default_factory=list)
+    window: dict[str, int] = field(default_factory=dict)
+    baselines: dict[str, dict[str, int]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    outcome: Outcome = Outcome.COMPLETED
+    outcome_detail: str = ""
+    reasons: list[Reason] = field(default_factory=list)
+    stop_ns: int = 0
+    leftovers: list[str] = field(default_factory=list)
+    sampling: dict[str, Any] = field(default_factory=dict)
+    clocks: dict[str, Any] = field(default_factory=dict)
+
+
+class OneRun:
+    """Executes one attempt in `folder`. Whatever happens, no process of it is left."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        study: Study,
+        treatment: Treatment,
+        middleware: Middleware,
+        nodes: list[NodePlan],
+        builds: dict[str, CellBuild],
+        token: str,
+        folder: Path,
+        progress: Progress,
+    ) -> None:
+        self._agent = agent
+        self._study = study
+        self._plan = study.plan
+        self._treatment = treatment
+        self._middleware = middleware
+        self._builds = builds
+        self._folder = folder
+        self._progress = progress
+        self._phase_began = time.monotonic()
+        self.record = RunRecord(token, nodes, RunProcesses(agent, token, folder))
+
+    def execute(self) -> RunRecord:
+        """Run all phases. A node's failure is an outcome; a lost agent or guard is an error."""
+        record = self.record
+        self._start_sampling()
+        try:
+            self._baseline("machine")
+            endpoints = self._start_services()
+            self._start_nodes(endpoints)
+            crash_point("ready", self._victims())
+            self._wait_ready()
+            self._baseline("silent")
+            self._window()
+            crash_point("drain", self._victims())
+            self._drain()
+        except NodeEndedError as ended:
+            record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
+            record.outcome_detail = str(ended)
+        finally:
+            self._enter("ending")
+            if not self._agent.lost.is_set():
+                self._end()
+        return record
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def _enter(self, phase: str) -> None:
+        now = time.monotonic()
+        previous = self.record.seconds
+        if previous:
+            last = list(previous)[-1]
+            previous[last] = round(now - self._phase_began, 4)
+        previous[phase] = 0.0
+        self._phase_began = now
+        self._progress.event("phase", phase=phase)
+
+    def _start_sampling(self) -> None:
+        self._enter("baseline")
+        self.record.clocks["begin"] = self._agent.request("clock", count=3)["triples"]
+        use = self._study.meters.use or tuple(
+            m["name"] for m in self._agent.hello["meters"] if m.get("default", True)
+        )
+        self._agent.request(
+            "sample_start",
+            path=str(self._folder / "readings.bin"),
+            tick_hz=self._study.meters.tick_hz,
+            meters=list(use),
+            subjects={},
+        )
+
+    def _mark(self, name: str) -> int:
+        return int(self._agent.request("mark", name=name)["t_ns"])
+
+    def _baseline(self, name: str) -> None:
+        """Hold still for the baseline's length; machine: before services, silent: before GO."""
+        self._enter(f"{name} baseline")
+        begin_ns = self._mark(f"{name}_begin")
+        time.sleep(self._plan.baseline_s)
+        self.record.baselines[name] = {"begin_ns": begin_ns, "end_ns": self._mark(f"{name}_end")}
+
+    def _start_services(self) -> list[str]:
+        self._enter("services")
+        endpoints: list[str] = []
+        for name, table in self._middleware.services.items():
+            before = set(self.record.processes.states)
+            endpoints += start_service(
+                self.record.processes,
+                self._agent,
+                name,
+                table,
+                self._folder,
+                self.record.token,
+                self._plan.ready_timeout_s,
+            )
+            started = set(self.record.processes.states) - before
+            self.record.services += sorted(started)
+        return endpoints
+
+    def _start_nodes(self, service_endpoints: list[str]) -> None:
+        """Start those who listen, then those who connect, with the endpoints they need."""
+        self._enter("starting")
+        record = self.record
+        deadline_s = time.monotonic() + self._plan.ready_timeout_s
+        listeners = [n for n in record.nodes if n.listens]
+        for node in listeners:
+            self._spawn(node.with_endpoints(service_endpoints))
+        record.processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
+        heard = [
+            endpoint
+            for n in listeners
+            for endpoint in record.processes.states[n.process].lines["LISTENING"]["endpoints"]
+        ]
+        for node in record.nodes:
+            if not node.listens:
+                self._spawn(node.with_endpoints([*service_endpoints, *heard]))
+
+    def _spawn(self, node: NodePlan) -> None:
+        build = self._builds[node.cell.name]
+        out = self._folder / "out" / node.process
+        out.mkdir(parents=True, exist_ok=True)
+        spec = out / "spec.json"
+        spec.write_text(json.dumps(node.spec, indent=1), encoding="utf-8")
+        argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
+        self.record.processes.spawn(node.process, argv, build.env)
+
+    def _wait_ready(self) -> None:
+        self._enter("matching")
+        # A node reports its own failure to match; the extra second lets its reason arrive first.
+        deadline_s = time.monotonic() + self._plan.ready_timeout_s + 1.0
+        self.record.processes.wait_for("READY", [n.process for n in self.record.nodes], deadline_s)
+
+    def _window(self) -> None:
+        self._enter("window")
+        record = self.record
+        lead_ns = GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)
+        start_ns = time.monotonic_ns() + lead_ns
+        for node in sorted(record.nodes, key=lambda n: n.sends):  # receivers hear of it first
+            record.processes.write(node.process, f"GO {start_ns}")
+        _sleep_until(start_ns)
+        self._mark("window_begin")
+        record.window = {"start_ns": start_ns, "end_ns": 0}
+        crash_point("window", self._victims())
+        senders = [n.process for n in record.nodes if n.sends]
+        silent = self._await_senders(start_ns, senders)
+        record.window["end_ns"] = self._mark("window_end")
+        if silent:
+            record.outcome_detail = f"{', '.join(silent)} printed no SENT in the window"
+            gone = any(record.processes.states[p].exit is not None for p in silent)
+            record.outcome = Outcome.DIED if gone else Outcome.TIMED_OUT
+
+    def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
+        """Wait for the window to pass and for every SENT; returns who did not print it."""
+        processes = self.record.processes
+        spec = self.record.nodes[0].spec
+        if self._treatment["loop"] == "open":
+            length_ns = int(spec["duration_ns"])
+            # The window lasts its whole length, also when the last message was due before its end.
+            end_s = (start_ns + length_ns) / SECOND_NS
+            patience_s = (spec["overrun_ns"] + 2 * spec["timeout_ns"]) / SECOND_NS + 2.0
+        else:
+            end_s = start_ns / SECOND_NS
+            bound_s = int(spec["count"]) * int(spec["timeout_ns"]) / SECOND_NS
+            patience_s = min(bound_s, CLOSED_WINDOW_MAX_S) + 2.0
+        silent = processes.wait_for("SENT", senders, end_s + patience_s, strict=False)
+        died = [p for p, s in processes.states.items() if s.exit is not None]
+        if not died:
+            _sleep_until(round(end_s * SECOND_NS))
+            processes.drain()
+        return silent
+
+    def _drain(self) -> None:
+        """STOP in role order; receivers go on until it is quiet."""
+        self._enter("drain")
+        record = self.record
+        record.stop_ns = time.monotonic_ns()
+        linger_s = self._plan.linger_ms / 1000.0
+        for sending in (True, False):
+            group = [n.process for n in record.nodes if n.sends == sending]
+            alive = [p for p in group if record.processes.states[p].exit is None]
+            for process in alive:
+                record.processes.write(process, "STOP")
+            deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
+            record.processes.wait_for("DONE", alive, deadline_s, strict=False)
+            record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
+        self._judge_exits()
+
+    def _judge_exits(self) -> None:
+        """A node that did not end as it should has died, or hangs: a result, not our fault."""
+        record = self.record
+        if record.outcome is not Outcome.COMPLETED:
+            return
+        for node in record.nodes:
+            state = record.processes.states[node.process]
+            if state.exit is None:
+                record.outcome = Outcome.TIMED_OUT
+                record.outcome_detail = f"{node.process} did not end after STOP"
+                return
+            if state.exit.get("code") != 0:
+                record.outcome = Outcome.DIED
+                record.outcome_detail = (
+                    f"{node.process} {record.processes.describe_exit(node.process)}"
+                )
+                return
+        if any(
+            s["sent"] < s["scheduled"]
+            for s in (st.lines.get("SENT", {}) for st in record.processes.states.values())
+            if s
+        ):
+            record.outcome = Outcome.SATURATED
+            record.outcome_detail = "a sender could not keep its schedule"
+
+    def _end(self) -> None:
+        record = self.record
+        for service in reversed(record.services):
+            if record.processes.states[service].exit is None:
+                stop = self._middleware.services[service.split("-")[0]].get("stop", "TERM")
+                self._agent.request("signal", process=service, signal=stop, tree=False)
+        record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)
+        hung = [p for p, s in record.processes.states.items() if s.exit is None and s.pid]
+        leftovers = record.processes.end_all()
+        record.leftovers = [item for item in leftovers if item not in hung]
+        record.sampling = self._agent.request("sample_stop")
+        record.clocks["end"] = self._agent.request("clock", count=3)["triples"]
+        if record.leftovers:
+            record.reasons.append(
+                Reason(Verdict.UNKNOWN, "leftovers", "had to end: " + ", ".join(record.leftovers))
+            )
+        self._enter("converting")
+
+    def _victims(self) -> dict[str, int | None]:
+        first = self.record.processes.states.get(self.record.nodes[-1].process)
+        return {
+            "agent": self._agent.pid,
+            "guard": first.guard_pid if first else None,
+            "node": first.pid if first else None,
+        }
+
+
+def _sleep_until(monotonic_ns: int) -> None:
+    while (left_ns := monotonic_ns - time.monotonic_ns()) > 0:
+        time.sleep(left_ns / SECOND_NS)
+
+
+def expected_rate_hz(treatment: Treatment) -> float | None:
+    """Offered rate of one sender in hertz, None in closed loop."""
+    period = period_ns(treatment)
+    return SECOND_NS / period if period else None

@@ -1,0 +1,92 @@
+"""Before the first run: which cells each treatment uses, what is built, what is skipped and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wattwire.catalog import Catalog, Cell
+from wattwire.design import expand
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.study import Study
+from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.rig import Builder, CellBuild
+from wattwire.run.specs import needs
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Treatments that can be run, with their cells; the others with their reasons."""
+
+    treatments: list[Treatment]
+    cells: dict[str, Cell]
+    """Treatment key → the cell of all its roles."""
+    skipped: list[tuple[Treatment, str]]
+    builds: dict[str, CellBuild]
+
+
+def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared:
+    """Choose and build cells. Without a builder nothing is built (for `plan`).
+
+    Raises UsageError for a word that the catalogue does not know, MissingError where no
+    treatment at all can be run.
+    """
+    treatments: list[Treatment] = []
+    cells: dict[str, Cell] = {}
+    skipped: list[tuple[Treatment, str]] = []
+    builds: dict[str, CellBuild] = {}
+    for treatment, excluded in expand(study):
+        reason = excluded
+        cell = None
+        if reason is None:
+            cell, reason = _choose(treatment, catalog, builder, builds)
+        if cell is None:
+            skipped.append((treatment, reason or "no cell"))
+            continue
+        treatments.append(treatment)
+        cells[treatment.key] = cell
+    if not treatments:
+        reasons = sorted({reason for _, reason in skipped})
+        raise MissingError(
+            f"study {study.name}: none of its {len(skipped)} treatments can be run here: "
+            + "; ".join(reasons)
+        )
+    return Prepared(treatments, cells, skipped, builds)
+
+
+def _choose(
+    treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
+) -> tuple[Cell | None, str | None]:
+    """The first fitting cell that can be built, or the reasons why there is none."""
+    pattern = str(treatment["pattern"])
+    if treatment.get("cell"):
+        candidates = [catalog.cell(str(treatment["cell"]))]
+    else:
+        candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
+    if pattern == "pingpong" and treatment["clients"] != 1:
+        return None, "pingpong has one client"
+    if not candidates:
+        return None, f"{treatment['middleware']} has no cell in {treatment['language']}"
+    reasons: list[str] = []
+    for cell in candidates:
+        gap = cell.gap(pattern, needs(treatment), int(treatment["payload_bytes"]))
+        if gap is not None:
+            reasons.append(gap)
+            continue
+        cell.middleware.effective_settings(treatment.settings)
+        if builder is None:
+            return cell, None
+        try:
+            builds[cell.name] = builder.cell(cell)
+        except MissingError as error:
+            reasons.append(str(error))
+            continue
+        return cell, None
+    return None, "; ".join(reasons)
+
+
+def role_cells(treatment: Treatment, cell: Cell) -> dict[str, Cell]:
+    """Role → cell. One cell plays all roles of a treatment."""
+    pattern = str(treatment["pattern"])
+    if pattern not in PATTERN_ROLES:
+        raise UsageError(f"unknown pattern {pattern}")
+    return dict.fromkeys(PATTERN_ROLES[pattern], cell)

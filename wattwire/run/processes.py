@@ -1,0 +1,263 @@
+"""Starting, talking to and ending the processes of one run, through the agent."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import WattwireError
+from wattwire.rig.agent import AgentClient, wait_event
+from wattwire.rig.artifacts import substitute
+
+LINE = re.compile(r"^(LISTENING|READY|SENT|DONE|ERROR) (\{.*\})$")
+SERVICE_TRIES = 3
+
+
+class NodeEndedError(WattwireError):
+    """A node ended, or stayed silent, where it should not have; `process` says which."""
+
+    def __init__(self, process: str, what: str, timed_out: bool = False) -> None:
+        super().__init__(f"{process} {what}")
+        self.process = process
+        self.timed_out = timed_out
+
+
+class GuardLostError(WattwireError):
+    """A guard died: our own machinery, the run cannot be used."""
+
+
+@dataclass
+class ProcessState:
+    """What is known of one process: the JSON of each line it printed, its exit."""
+
+    lines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    exit: dict[str, Any] | None = None
+    pid: int | None = None
+    guard_pid: int | None = None
+    argv: list[str] = field(default_factory=list)
+
+
+class RunProcesses:
+    """The processes of one run. Every wait is bounded and ends when a process dies."""
+
+    def __init__(self, agent: AgentClient, token: str, folder: Path) -> None:
+        self._agent = agent
+        self._token = token
+        self._folder = folder
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.states: dict[str, ProcessState] = {}
+
+    def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
+        """Start a process through its guard; standard output as lines, or to a log."""
+        state = ProcessState(argv=argv)
+        self.states[process] = state
+        self._agent.subscribe(process, self._events)
+        logs = self._folder / "logs"
+        out = self._folder / "out" / process
+        out.mkdir(parents=True, exist_ok=True)
+        reply = self._agent.request(
+            "spawn",
+            process=process,
+            run=self._token,
+            argv=argv,
+            env=env,
+            cwd=str(out),
+            stdout="lines" if lines else str(logs / f"{process}.out"),
+            stderr=str(logs / f"{process}.err"),
+            clear_env=False,
+        )
+        state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
+
+    def write(self, process: str, text: str) -> None:
+        self._agent.request("write", process=process, text=text + "\n")
+
+    def wait_for(
+        self, keyword: str, processes: Iterable[str], deadline_s: float, strict: bool = True
+    ) -> list[str]:
+        """Wait until each process printed `keyword`; returns those that did not.
+
+        With `strict` a process that ends without it, or the deadline, raises NodeEndedError.
+        """
+        waiting = [p for p in processes if keyword not in self.states[p].lines]
+        while waiting:
+            ended = [p for p in waiting if self.states[p].exit is not None]
+            if ended and strict:
+                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {keyword}")
+            waiting = [p for p in waiting if p not in ended]
+            if not waiting:
+                break
+            event = wait_event(self._events, deadline_s)
+            if event is None:
+                if strict:
+                    raise NodeEndedError(
+                        waiting[0], f"printed no {keyword} in time", timed_out=True
+                    )
+                return [p for p in processes if keyword not in self.states[p].lines]
+            self._take(event)
+            waiting = [p for p in waiting if keyword not in self.states[p].lines]
+        return [p for p in processes if keyword not in self.states[p].lines]
+
+    def wait_exit(self, processes: Iterable[str], deadline_s: float) -> list[str]:
+        """Wait until all have ended; returns those that have not."""
+        while True:
+            waiting = [p for p in processes if self.states[p].exit is None]
+            if not waiting:
+                return []
+            event = wait_event(self._events, deadline_s)
+            if event is None:
+                return waiting
+            self._take(event)
+
+    def drain(self) -> None:
+        """Take all events that are there, without waiting."""
+        while (event := wait_event(self._events, time.monotonic())) is not None:
+            self._take(event)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        state = self.states.get(event.get("process", ""))
+        if state is None:
+            return
+        if event["event"] == "guard_lost":
+            raise GuardLostError(f"the guard of {event['process']} died")
+        if event["event"] == "exit":
+            state.exit = {k: v for k, v in event.items() if k not in {"event", "process"}}
+        elif event["event"] == "line":
+            match = LINE.match(event.get("text", ""))
+            if match:
+                self._note_line(state, match, event)
+
+    @staticmethod
+    def _note_line(state: ProcessState, match: re.Match[str], event: dict[str, Any]) -> None:
+        try:
+            body = json.loads(match[2])
+        except ValueError:
+            return  # the conformance suite names such a cell; a run sees a missing line
+        state.lines[match[1]] = {**body, "seen_ns": event.get("t_ns")}
+
+    def describe_exit(self, process: str) -> str:
+        """In words: how a process ended, with its own reason where it gave one."""
+        state = self.states[process]
+        end = state.exit or {}
+        how = (
+            f"was killed by signal {end['signal']}"
+            if end.get("signal")
+            else (f"ended with code {end.get('code')}")
+        )
+        reason = state.lines.get("ERROR", {}).get("reason")
+        return f"{how} ({reason})" if reason else how
+
+    def end_all(self) -> list[str]:
+        """Kill what is left of this run and forget it; returns what had to be killed."""
+        alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
+        for process in alive:
+            self._agent.request("signal", process=process, signal="KILL", tree=True)
+        stuck = self.wait_exit(alive, time.monotonic() + 5.0)
+        reply = self._agent.request("clean", run=self._token)
+        for process in self.states:
+            self._agent.unsubscribe(process)
+        left = [f"pid {pid}" for pid in reply.get("killed", [])]
+        return [*alive, *left, *(f"{p} would not die" for p in stuck)]
+
+
+def start_service(
+    processes: RunProcesses,
+    agent: AgentClient,
+    name: str,
+    table: dict[str, Any],
+    folder: Path,
+    token: str,
+    timeout_s: float,
+) -> list[str]:
+    """Start one service process and wait until it serves; returns its endpoints.
+
+    A port that somebody else took between choosing and binding is replaced, a few times.
+    """
+    problem = ""
+    for attempt in range(SERVICE_TRIES):
+        process = name if attempt == 0 else f"{name}-{attempt}"
+        ports = agent.request("ports", count=int(table.get("ports", 0)))["ports"]
+        out = folder / "out" / process
+        out.mkdir(parents=True, exist_ok=True)
+        words = {
+            "out": str(out),
+            "token": token,
+            **{f"port{i}": str(p) for i, p in enumerate(ports)},
+        }
+        if ports:
+            words["port"] = str(ports[0])
+        for file, text in table.get("files", {}).items():
+            (out / file).write_text(substitute([text], words, {})[0], encoding="utf-8")
+        argv = _with_sbin(substitute(table["argv"], words, {}))
+        env = {k: substitute([v], words, {})[0] for k, v in table.get("env", {}).items()}
+        processes.spawn(process, argv, env, lines=False)
+        try:
+            _wait_service(processes, process, table.get("ready", {}), words, folder, timeout_s)
+        except NodeEndedError as error:
+            problem = f"{error}{_tail(folder, process)}"
+            if error.timed_out:
+                break
+            continue
+        return substitute(table.get("endpoints", []), words, {})
+    raise NodeEndedError(
+        name, f"could not be started ({SERVICE_TRIES} ports tried): {problem}", timed_out=True
+    )
+
+
+def _with_sbin(argv: list[str]) -> list[str]:
+    """Name a daemon by its full path where only sbin has it."""
+    import shutil  # noqa: PLC0415 - only services need it
+
+    found = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
+    return [found or argv[0], *argv[1:]]
+
+
+def _wait_service(
+    processes: RunProcesses,
+    process: str,
+    ready: dict[str, Any],
+    words: dict[str, str],
+    folder: Path,
+    timeout_s: float,
+) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        processes.drain()
+        if processes.states[process].exit is not None:
+            raise NodeEndedError(process, processes.describe_exit(process) + " before it served")
+        if _serves(process, ready, words, folder):
+            return
+        if time.monotonic() > deadline_s:
+            raise NodeEndedError(process, f"did not serve within {timeout_s:g} s", timed_out=True)
+        time.sleep(0.005)  # the step of a bounded poll: a port has no event to wait for
+
+
+def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: Path) -> bool:
+    if "tcp" in ready:
+        port = int(substitute([str(ready["tcp"])], words, {})[0])
+        with socket.socket() as probe:
+            probe.settimeout(0.5)
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+    if "line" in ready:
+        text = "".join(
+            path.read_text(errors="replace") for path in (folder / "logs").glob(f"{process}.*")
+        )
+        return re.search(ready["line"], text) is not None
+    if "exec" in ready:
+        argv = substitute(ready["exec"], words, {})
+        return subprocess.run(argv, capture_output=True, timeout=5, check=False).returncode == 0
+    return True
+
+
+def _tail(folder: Path, process: str) -> str:
+    lines: list[str] = []
+    for path in sorted((folder / "logs").glob(f"{process}.*")):
+        lines += path.read_text(errors="replace").strip().splitlines()[-2:]
+    return f" — it said: {' / '.join(lines)}" if lines else ""

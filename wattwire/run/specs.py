@@ -1,0 +1,149 @@
+"""From a treatment to the specs of its nodes (contract, last section)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wattwire.catalog import Cell, Middleware
+from wattwire.model.study import Plan
+from wattwire.model.treatment import PATTERN_ROLES, SENDING_ROLES, Treatment
+
+SECOND_NS = 1_000_000_000
+MILLISECOND_NS = 1_000_000
+CAPACITY_MARGIN = 1.5
+"""Room for duplicates and feedback beyond what the schedule promises."""
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One node of a run before it is started."""
+
+    node: int
+    role: str
+    index: int
+    cell: Cell
+    listens: bool
+    spec: dict[str, Any]
+
+    @property
+    def process(self) -> str:
+        return f"{self.role}-{self.index}"
+
+    @property
+    def sends(self) -> bool:
+        return self.role in SENDING_ROLES
+
+    def with_endpoints(self, endpoints: list[str]) -> NodePlan:
+        return replace(self, spec={**self.spec, "peers.endpoints": endpoints})
+
+
+def needs(treatment: Treatment) -> list[str]:
+    """The capabilities that a treatment asks of its cells."""
+    wanted = [
+        f"encoding.{treatment['payload_encoding']}",
+        f"pacing.{treatment['pacing']}",
+        f"loop.{treatment['loop']}",
+    ]
+    if treatment["pattern"] != "topic":
+        wanted.append(f"reply.{treatment['reply']}")
+    if treatment["literal"]:
+        wanted.append("literal")
+    return wanted
+
+
+def period_ns(treatment: Treatment) -> int:
+    """The open loop's period; 0 in closed loop."""
+    if treatment["loop"] == "closed":
+        return 0
+    interval_s = treatment.get("interval_s") or 1.0 / float(treatment["rate_hz"])
+    return round(interval_s * SECOND_NS)
+
+
+def scheduled_per_sender(treatment: Treatment, plan: Plan) -> int:
+    """How many messages one sender is to send (C-10, C-11) at phase 0."""
+    if treatment["loop"] == "closed":
+        return int(treatment["count"])
+    duration_ns = round(plan.duration_s * SECOND_NS)
+    return -(-duration_ns // period_ns(treatment))
+
+
+def node_plans(
+    treatment: Treatment, plan: Plan, cells: dict[str, Cell], middleware: Middleware, token: str
+) -> list[NodePlan]:
+    """All nodes of a run: the hub first (node 0), then the clients."""
+    pattern = str(treatment["pattern"])
+    hub, leaf = PATTERN_ROLES[pattern]
+    clients = int(treatment["clients"])
+    listening = middleware.listens(pattern)
+    settings = middleware.effective_settings(treatment.settings)
+    common = _common(treatment, plan, token, settings)
+    leaves = list(range(1, clients + 1))
+    nodes = []
+    for node, role, index in [(0, hub, 0), *((n, leaf, n - 1) for n in leaves)]:
+        peers = leaves if role == hub else [0]
+        spec = {
+            **common,
+            "cell": cells[role].name,
+            "role": role,
+            "node": node,
+            "index": index,
+            "peers.nodes": peers,
+            "peers.count": len(peers),
+            # Clients are spread evenly over a period: nothing makes real ones march in step.
+            "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
+        }
+        spec["record.capacity"] = _capacity(treatment, plan, role, clients)
+        nodes.append(NodePlan(node, role, index, cells[role], role == listening, spec))
+    return nodes
+
+
+def payload_seed(token: str) -> int:
+    """The fill's seed, from the run's token, so that a foreign payload shows."""
+    return int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "little") >> 1
+
+
+def _common(
+    treatment: Treatment, plan: Plan, token: str, settings: dict[str, Any]
+) -> dict[str, Any]:
+    closed = treatment["loop"] == "closed"
+    timeout_ns = int(treatment["timeout_ms"]) * MILLISECOND_NS
+    return {
+        "contract": 1,
+        "run": token,
+        "pattern": treatment["pattern"],
+        "loop": treatment["loop"],
+        "peers.endpoints": [],
+        "period_ns": period_ns(treatment),
+        "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
+        "count": int(treatment["count"]) if closed else 0,
+        "warmup_ns": round(plan.warmup_s * SECOND_NS),
+        "overrun_ns": timeout_ns,
+        "timeout_ns": timeout_ns,
+        "outstanding_max": treatment["outstanding_max"],
+        "quiet_ms": plan.quiet_ms,
+        "linger_ms": plan.linger_ms,
+        "ready_timeout_ms": round(plan.ready_timeout_s * 1000),
+        "pacing": treatment["pacing"],
+        "spin_ns": 0,
+        "payload.bytes": treatment["payload_bytes"],
+        "payload.encoding": treatment["payload_encoding"],
+        "payload.seed": payload_seed(token),
+        "payload.literal": treatment["literal"],
+        "reply": treatment["reply"],
+        "reply.literal": "",
+        "verify": treatment["verify"],
+        "action.feedback": treatment["action_feedback"],
+        **{f"settings.{name}": value for name, value in settings.items()},
+    }
+
+
+def _capacity(treatment: Treatment, plan: Plan, role: str, clients: int) -> int:
+    """Records one node may need: its own, or everybody's for a server."""
+    messages = scheduled_per_sender(treatment, plan)
+    per_message = 1
+    if treatment["pattern"] == "action":
+        per_message = 2 + int(treatment["action_feedback"])
+    senders = clients if role in {"server", "action_server", "pong"} else 1
+    return int(messages * per_message * senders * CAPACITY_MARGIN) + 1000

@@ -1,0 +1,250 @@
+"""One row per run: every response with its unit and kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.design import PlannedRun
+from wattwire.model.records import SampleFileError
+from wattwire.model.study import Study
+from wattwire.model.verdict import Reason, Verdict, worst
+from wattwire.run import costs, counting, evidence
+from wattwire.run.convert import messages_frame, quantities_frame, read_all_samples
+from wattwire.run.one_run import RunRecord
+from wattwire.run.specs import SECOND_NS
+
+HOST = "local"
+
+
+class Collected:
+    """Everything computed from one attempt; `write` leaves its files in the attempt's folder."""
+
+    def __init__(
+        self,
+        planned: PlannedRun,
+        attempt: int,
+        record: RunRecord,
+        study: Study,
+        folder: Path,
+        guard: dict[str, Any],
+        model: dict[str, float] | None,
+    ) -> None:
+        self.planned, self.attempt, self.record, self.study = planned, attempt, record, study
+        self.folder, self.guard = folder, guard
+        self.messages, file_reasons = self._messages()
+        self.quantities = self._quantities()
+        self.readings = costs.Readings(self.quantities)
+        states = record.processes.states
+        done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
+        reasons, figures = evidence.judge(record, self.readings, study.guards, done)
+        self.reasons: list[Reason] = [*file_reasons, *reasons]
+        self.row = {**self._responses(model), **figures}
+        self.reasons += self._check_sums(done)
+        self.verdict = worst(self.reasons)
+        self.row = {**self._identity(), **self.row}
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def _messages(self) -> tuple[pl.DataFrame, list[Reason]]:
+        record, reasons = self.record, []
+        samples = {}
+        try:
+            samples = read_all_samples(self.folder, record.nodes)
+        except SampleFileError as error:
+            reasons.append(Reason(Verdict.FAILED, "sample_file", str(error)))
+        finished = (
+            [n for n in record.nodes if "DONE" in record.processes.states[n.process].lines]
+            if record.processes.states
+            else []
+        )
+        for node in finished:
+            if node.node not in samples and not reasons:
+                text = f"{node.process} printed DONE but left no samples.bin"
+                reasons.append(Reason(Verdict.FAILED, "sample_file", text))
+        pattern = str(self.planned.treatment["pattern"])
+        return messages_frame(self.planned.run, pattern, HOST, samples), reasons
+
+    def _quantities(self) -> pl.DataFrame:
+        series = self.record.sampling.get("series", [])
+        return quantities_frame(self.planned.run, HOST, self.folder / "readings.bin", series)
+
+    # -- responses ---------------------------------------------------------------------------
+
+    def _identity(self) -> dict[str, Any]:
+        planned, record = self.planned, self.record
+        return {
+            "run": planned.run,
+            "attempt": self.attempt,
+            "block": planned.block,
+            "position": planned.position,
+            "verdict": self.verdict.value,
+            "outcome": record.outcome.value,
+            "treatment": planned.treatment.key,
+            **{f"factor.{k}": v for k, v in planned.treatment.varied},
+            "cell": record.nodes[0].cell.name,
+        }
+
+    def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
+        record, window = self.record, self.record.window
+        pairs = counting.count_pairs(self.messages, record.nodes)
+        late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
+        row = counting.count_summary(self.messages, pairs, record.nodes, late_after_ns)
+        states = [record.processes.states.get(n.process) for n in record.nodes]
+        done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
+        row["foreign"] = sum(int(d.get("foreign", 0)) for d in done)
+        ready = [s.lines["READY"] for s in states if s and "READY" in s.lines]
+        row["startup_s_max"] = _most([r.get("startup_ns") for r in ready])
+        row["discovery_s_max"] = _most([r.get("discovery_ns") for r in ready])
+        if not window.get("end_ns"):
+            return row
+        row |= counting.latency_summary(self.messages, row["lost"])
+        row |= counting.schedule_lateness_us(self.messages)
+        row["rate_hz_achieved"] = self._rate(row["sent"])
+        return row | self._costs(row["sent"], model)
+
+    def _rate(self, sent: int) -> float | None:
+        sent_lines = [
+            s.lines["SENT"] for s in self.record.processes.states.values() if "SENT" in s.lines
+        ]
+        if not sent_lines or sent == 0:
+            return None
+        length_ns = self.record.window["end_ns"] - self.record.window["start_ns"]
+        if self.planned.treatment["loop"] == "closed":
+            length_ns = max(s["end_ns"] for s in sent_lines) - min(
+                s["begin_ns"] for s in sent_lines
+            )
+        else:
+            length_ns = min(length_ns, int(self.record.nodes[0].spec["duration_ns"]))
+        return sent / (length_ns / SECOND_NS) if length_ns > 0 else None
+
+    def _costs(self, sent: int, model: dict[str, float] | None) -> dict[str, Any]:
+        record, readings = self.record, self.readings
+        window = record.window["start_ns"], record.window["end_ns"]
+        silent = _span(record.baselines["silent"])
+        processes = [n.process for n in record.nodes] + record.services
+        row: dict[str, Any] = {
+            "window_s": (window[1] - window[0]) / SECOND_NS,
+            **costs.cpu_costs(readings, processes, window, silent, sent),
+            **costs.memory_costs(readings, processes, window),
+            **costs.energy_estimates(readings, processes, window, model),
+            "power_machine_w": costs.power_w(readings, *_span(record.baselines["machine"])),
+            "power_silent_w": costs.power_w(readings, *silent),
+            "power_window_w": costs.power_w(readings, *window),
+        }
+        if row["power_window_w"] is not None and row["power_silent_w"] is not None:
+            dynamic_j = (row["power_window_w"] - row["power_silent_w"]) * row["window_s"]
+            row |= costs.attributed_energy(readings, processes, window, silent, dynamic_j)
+        return row
+
+    def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
+        """What the nodes say of themselves must agree with what their files hold."""
+        record, row, reasons = self.record, self.row, []
+        if row["received_unique"] + row["lost"] != row["expected"]:
+            text = (
+                f"received {row['received_unique']} + lost {row['lost']} is not the "
+                f"{row['expected']} expected"
+            )
+            reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
+        if evidence.is_complete(record.outcome):
+            said = sum(int(d["recorded"]) for d in done)
+            if said != len(self.messages):
+                text = f"nodes say {said} records; their files hold {len(self.messages)}"
+                reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
+            told = sum(
+                int(s.lines["SENT"]["sent"])
+                for s in record.processes.states.values()
+                if "SENT" in s.lines
+            )
+            if told != row["sent"]:
+                text = f"senders say {told} sent; their records hold {row['sent']}"
+                reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
+        return reasons
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Write messages, quantities, events, run.json and summary.json; drop the raw files."""
+        self.messages.write_parquet(self.folder / "messages.parquet")
+        self.quantities.write_parquet(self.folder / "quantities.parquet")
+        self._events().write_parquet(self.folder / "events.parquet")
+        document = json.dumps(self.document(), indent=1)
+        (self.folder / "run.json").write_text(document, encoding="utf-8")
+        (self.folder / "summary.json").write_text(json.dumps(self.row), encoding="utf-8")
+        for path in [*self.folder.glob("out/*/samples*.bin"), self.folder / "readings.bin"]:
+            path.unlink(missing_ok=True)
+
+    def _events(self) -> pl.DataFrame:
+        rows = [
+            {
+                "process": name,
+                "keyword": keyword,
+                "t_ns": body.get("seen_ns"),
+                "body": json.dumps(body),
+            }
+            for name, state in self.record.processes.states.items()
+            for keyword, body in state.lines.items()
+        ]
+        schema = {"process": pl.String, "keyword": pl.String, "t_ns": pl.Int64, "body": pl.String}
+        return pl.DataFrame(rows, schema=schema)
+
+    def document(self) -> dict[str, Any]:
+        """run.json: what was run, what happened, what may be believed."""
+        planned, record = self.planned, self.record
+        states = record.processes.states
+        nodes = []
+        for node in record.nodes:
+            state = states.get(node.process)
+            nodes.append(
+                {
+                    "node": node.node,
+                    "role": node.role,
+                    "index": node.index,
+                    "cell": node.cell.name,
+                    "language": node.cell.language,
+                    "host": HOST,
+                    "process": node.process,
+                    **{
+                        k.lower(): (state.lines.get(k) if state else None)
+                        for k in ("READY", "SENT", "DONE", "ERROR")
+                    },
+                    "exit": state.exit if state else None,
+                }
+            )
+        return {
+            "run": planned.run,
+            "attempt": self.attempt,
+            "block": planned.block,
+            "position": planned.position,
+            "predecessor": planned.predecessor,
+            "treatment": dict(planned.treatment.varied),
+            "levels": dict(planned.treatment.levels),
+            "cells": {n.role: n.cell.name for n in record.nodes},
+            "token": record.token,
+            "nodes": nodes,
+            "services": [{"process": s, "exit": states[s].exit} for s in record.services],
+            "window": record.window,
+            "stop_ns": record.stop_ns,
+            "baselines": record.baselines,
+            "outcome": record.outcome.value,
+            "outcome_detail": record.outcome_detail,
+            "verdict": self.verdict.value,
+            "reasons": [r.to_json() for r in self.reasons],
+            "guards": self.guard,
+            "seconds": record.seconds,
+            "clocks": record.clocks,
+            "sampling": {k: v for k, v in record.sampling.items() if k not in {"id", "ok"}},
+            "commands": {name: state.argv for name, state in states.items()},
+        }
+
+
+def _span(baseline: dict[str, int]) -> tuple[int, int]:
+    return baseline["begin_ns"], baseline["end_ns"]
+
+
+def _most(values: list[int | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return max(known) / SECOND_NS if known else None

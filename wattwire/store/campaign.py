@@ -1,0 +1,222 @@
+"""A campaign's directory: creating, locking, committing runs and reading them back."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.store.journal import Journal
+
+FORMAT_VERSION = 1
+
+
+class Campaign:
+    """One directory with everything a study's execution left. Reading needs no lock."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        if not (self.path / "journal.sqlite").exists():
+            raise UsageError(
+                f"{self.path}: no campaign here (no journal.sqlite); give the directory that "
+                "`wattwire run` printed"
+            )
+        self._lock: int | None = None
+        self.journal = Journal(self.path / "journal.sqlite")
+
+    @classmethod
+    def create(cls, path: Path) -> Campaign:
+        """Make a new campaign directory; one that is already there is refused, never reused."""
+        path = Path(path)
+        if (path / "journal.sqlite").exists():
+            raise UsageError(
+                f"{path}: there is a campaign here already. Go on with --resume {path}, or "
+                "choose another directory with --campaign"
+            )
+        try:
+            (path / "runs").mkdir(parents=True, exist_ok=True)
+            Journal(path / "journal.sqlite").close()
+        except OSError as error:
+            raise MissingError(
+                f"{path}: the campaign directory cannot be written ({error.strerror}); choose "
+                "another with --campaign DIR"
+            ) from error
+        return cls(path)
+
+    def lock(self) -> None:
+        """Take the campaign for this process; a second controller is refused by name."""
+        lock_path = self.path / "controller.lock"
+        handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 64).decode(errors="replace").strip() or "unknown"
+            os.close(handle)
+            raise UsageError(
+                f"{self.path}: another controller (process {holder}) is running this campaign; "
+                "two would spoil each other's measurements. Watch it with `wattwire status`."
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        self._lock = handle
+
+    def close(self) -> None:
+        self.journal.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    # -- documents ---------------------------------------------------------------------------
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a JSON document so that either the old or the new one is there, never half."""
+        _write_atomically(self.path / name, json.dumps(value, indent=1).encode())
+
+    def read_json(self, name: str) -> Any:
+        return json.loads((self.path / name).read_text(encoding="utf-8"))
+
+    @property
+    def study(self) -> dict[str, Any]:
+        return self.read_json("study.json")
+
+    @property
+    def plan(self) -> list[dict[str, Any]]:
+        return self.read_json("plan.json")
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        return self.read_json("machine.json")
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def open_attempt(self, run: str, attempt: int) -> Path:
+        """Make the working folder of an attempt in flight; it is renamed when it is committed."""
+        folder = self.path / "runs" / f".{run}-{attempt}.partial"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "logs").mkdir(parents=True)
+        return folder
+
+    def commit(self, run: str, attempt: int, partial: Path) -> str:
+        """Sync all files of an attempt and rename its folder into place; returns its name."""
+        final = self.path / "runs" / f"{run}-{attempt}"
+        for root, _, files in os.walk(partial):
+            for name in files:
+                _sync(Path(root) / name)
+            _sync(Path(root))
+        if final.exists():  # renamed by a controller that died before it could note it
+            shutil.rmtree(final)
+        os.rename(partial, final)
+        _sync(final.parent)
+        return final.name
+
+    def drop_partials(self) -> list[str]:
+        """Remove the working folders that a dead controller left; returns their names."""
+        leftovers = sorted((self.path / "runs").glob(".*.partial"))
+        for folder in leftovers:
+            shutil.rmtree(folder, ignore_errors=True)
+        return [folder.name for folder in leftovers]
+
+    def folder(self, run: str) -> Path:
+        """The folder of a run: of its attempt that counts, or of `RUN-ATTEMPT` when so given."""
+        direct = self.path / "runs" / run
+        if direct.is_dir():
+            return direct
+        done = [a for a in self.journal.attempts(run) if a.state == "done" and a.folder]
+        if not done:
+            raise UsageError(f"{self.path}: no finished run {run}; see `wattwire status`")
+        return self.path / "runs" / str(used_attempt([vars(a) for a in done])["folder"])
+
+    def run(self, run: str) -> dict[str, Any]:
+        return json.loads((self.folder(run) / "run.json").read_text(encoding="utf-8"))
+
+    def messages(self, run: str) -> pl.DataFrame:
+        return pl.read_parquet(self.folder(run) / "messages.parquet")
+
+    def quantities(self, run: str) -> pl.DataFrame:
+        return pl.read_parquet(self.folder(run) / "quantities.parquet")
+
+    # -- summary -----------------------------------------------------------------------------
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The summary row of every finished attempt, with `used` set on the one that counts."""
+        rows: list[dict[str, Any]] = []
+        for run in self.journal.runs():
+            done = [vars(a) for a in self.journal.attempts(run) if a.state == "done"]
+            if not done:
+                continue
+            counts = used_attempt(done)["attempt"]
+            for attempt in done:
+                path = self.path / "runs" / attempt["folder"] / "summary.json"
+                row = json.loads(path.read_text(encoding="utf-8"))
+                usable = row["verdict"] == "ok" and attempt["attempt"] == counts
+                rows.append({**row, "used": usable})
+        return rows
+
+    def write_summary(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
+        """Write summary.parquet, summary.csv and columns.json: a row per attempt."""
+        frame = frame_of(rows)
+        with _atomic(self.path / "summary.parquet") as path:
+            frame.write_parquet(path)
+        with _atomic(self.path / "summary.csv") as path:
+            frame.write_csv(path)
+        self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
+
+    def summary(self) -> pl.DataFrame:
+        """One row per finished attempt, as last written; made anew where none was written."""
+        path = self.path / "summary.parquet"
+        return pl.read_parquet(path) if path.exists() else frame_of(self.rows())
+
+
+def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The attempt that counts: the first that is ok, else the last."""
+    for attempt in attempts:
+        if attempt["verdict"] == "ok":
+            return attempt
+    return attempts[-1]
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """A frame whose columns are the union of all rows' keys, in order of first appearance."""
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:  # a whole number in one run must not turn the others into integers
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if len(kinds) > 1:  # levels of a factor may differ in type; as text they stay apart
+        return pl.Series(name, [None if v is None else str(v) for v in values])
+    return pl.Series(name, values)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _atomic(path: Path) -> Iterator[Path]:
+    temporary = path.with_name(f".{path.name}.partial")
+    yield temporary
+    _sync(temporary)
+    os.replace(temporary, path)
+    _sync(path.parent)
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    with _atomic(path) as temporary:
+        temporary.write_bytes(data)

@@ -1,0 +1,155 @@
+"""The journal: what was planned, what was begun, what is done. SQLite, WAL, synchronous=FULL.
+
+A row of `attempt` in state `done` is written only after the run's files are synced and renamed into
+place, so the journal never promises a file that is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import MissingError, UsageError
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS run (
+  run TEXT PRIMARY KEY, ordinal INTEGER NOT NULL UNIQUE, block INTEGER NOT NULL,
+  position INTEGER NOT NULL, treatment TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS attempt (
+  run TEXT NOT NULL REFERENCES run(run), attempt INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('begun', 'done', 'lost')),
+  token TEXT NOT NULL, verdict TEXT, outcome TEXT, folder TEXT,
+  begun_at TEXT NOT NULL, ended_at TEXT,
+  PRIMARY KEY (run, attempt));
+CREATE TABLE IF NOT EXISTS segment (
+  segment INTEGER PRIMARY KEY, begun_at TEXT NOT NULL, machine TEXT NOT NULL,
+  accepted TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One execution of a planned run."""
+
+    run: str
+    attempt: int
+    state: str
+    token: str
+    verdict: str | None
+    outcome: str | None
+    folder: str | None
+
+
+class Journal:
+    """The campaign's ledger. Every method commits before it returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.OperationalError as error:
+            raise MissingError(
+                f"{path}: the journal cannot be written ({error}). The folder must be writable "
+                "and its disk must have space; nothing was run."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise UsageError(f"{path}: not a journal of ours ({error})") from error
+        self._check_version()
+
+    def _check_version(self) -> None:
+        found = self.get("schema_version")
+        if found is None:
+            self.set("schema_version", SCHEMA_VERSION)
+        elif found != SCHEMA_VERSION:
+            raise UsageError(
+                f"{self.path}: schema version {found}; this wattwire reads {SCHEMA_VERSION}"
+            )
+
+    def close(self) -> None:
+        self._db.close()
+
+    def get(self, key: str) -> Any:
+        """The value kept under `key`, or None."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def set(self, key: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def write_plan(self, rows: Iterable[tuple[str, int, int, str]]) -> None:
+        """Write (run, block, position, treatment key) of all runs at once, in their order."""
+        with self._transaction():
+            for ordinal, row in enumerate(rows):
+                run, block, position, treatment = row
+                self._db.execute(
+                    "INSERT INTO run VALUES (?, ?, ?, ?, ?)",
+                    (run, ordinal, block, position, treatment),
+                )
+
+    def _transaction(self) -> sqlite3.Connection:
+        self._db.execute("BEGIN IMMEDIATE")
+        return self._db  # as a context manager a connection commits, or rolls back on an error
+
+    def begin(self, run: str, token: str, now: str) -> int:
+        """Note that an attempt begins; returns its number, from 1."""
+        with self._transaction():
+            row = self._db.execute(
+                "SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempt WHERE run = ?", (run,)
+            ).fetchone()
+            number = int(row[0])
+            self._db.execute(
+                "INSERT INTO attempt VALUES (?, ?, 'begun', ?, NULL, NULL, NULL, ?, NULL)",
+                (run, number, token, now),
+            )
+        return number
+
+    def finish(
+        self, run: str, attempt: int, verdict: str, outcome: str, folder: str, now: str
+    ) -> None:
+        self._db.execute(
+            "UPDATE attempt SET state='done', verdict=?, outcome=?, folder=?, ended_at=? "
+            "WHERE run=? AND attempt=?",
+            (verdict, outcome, folder, now, run, attempt),
+        )
+
+    def lose(self, run: str, attempt: int, now: str) -> None:
+        """Mark an attempt that was in flight when the controller died."""
+        self._db.execute(
+            "UPDATE attempt SET state='lost', ended_at=? WHERE run=? AND attempt=?",
+            (now, run, attempt),
+        )
+
+    def attempts(self, run: str | None = None) -> list[Attempt]:
+        query = "SELECT run, attempt, state, token, verdict, outcome, folder FROM attempt"
+        order = " ORDER BY run, attempt"
+        if run is None:
+            rows = self._db.execute(query + order)
+        else:
+            rows = self._db.execute(query + " WHERE run = ?" + order, (run,))
+        return [Attempt(*row) for row in rows]
+
+    def runs(self) -> list[str]:
+        return [row[0] for row in self._db.execute("SELECT run FROM run ORDER BY ordinal")]
+
+    def add_segment(self, machine: dict[str, Any], accepted: list[str], now: str) -> int:
+        cursor = self._db.execute(
+            "INSERT INTO segment (begun_at, machine, accepted) VALUES (?, ?, ?)",
+            (now, json.dumps(machine), json.dumps(accepted)),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def segments(self) -> list[dict[str, Any]]:
+        rows = self._db.execute("SELECT segment, begun_at, machine, accepted FROM segment")
+        return [
+            {"segment": s, "begun_at": b, "machine": json.loads(m), "accepted": json.loads(a)}
+            for s, b, m, a in rows
+        ]
