@@ -1,0 +1,169 @@
+"""Runs nodes of a cell against each other as the harness does, for the tests of the kits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[4]
+PYTHON_KIT = ROOT / "languages" / "python" / "kit"
+RECORD = Struct("<QqqqIHBB")
+UNKNOWN = -(2**63)
+COUNTER = 2**48 - 1
+WARM_UP, FAILED, TIMEOUT, CORRUPT = 1, 2, 4, 8
+LISTENERS = {
+    "topic": ("subscriber", "publisher"),
+    "service": ("server", "client"),
+    "action": ("action_server", "action_client"),
+    "pingpong": ("pong", "ping"),
+}
+_built: dict[Path, Path] = {}
+
+
+def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -> dict[str, Any]:
+    """A complete specification; changes use `__` for the dot."""
+    values: dict[str, Any] = {
+        "contract": 1, "run": "test0", "cell": "loopback/python", "pattern": pattern,
+        "role": role, "node": node, "index": 0, "peers.nodes": peers,
+        "peers.count": len(peers), "peers.endpoints": [], "loop": "open",
+        "period_ns": 2_000_000, "phase_ns": 0, "duration_ns": 100_000_000, "count": 0,
+        "warmup_ns": 0, "overrun_ns": 500_000_000, "timeout_ns": 500_000_000,
+        "outstanding_max": 1, "quiet_ms": 50, "linger_ms": 2000, "ready_timeout_ms": 10_000,
+        "pacing": "kit", "spin_ns": 0, "payload.bytes": 64, "payload.encoding": "bytes",
+        "payload.seed": 7, "payload.literal": "", "reply": "echo", "reply.literal": "",
+        "verify": "full", "action.feedback": 0, "record.capacity": 10_000,
+    }  # fmt: skip
+    for key, value in changes.items():
+        values[key.replace("__", ".")] = value
+    if values["loop"] == "closed":
+        values.update(period_ns=0, duration_ns=0)
+    return values
+
+
+def settings(middleware: str, **changes: Any) -> dict[str, Any]:
+    """All settings of a middleware at their defaults, with changes."""
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib
+    text = (ROOT / "middleware" / middleware / "middleware.toml").read_text()
+    values = {name: entry["default"] for name, entry in tomllib.loads(text)["settings"].items()}
+    return {f"settings.{name}": changes.get(name, value) for name, value in values.items()}
+
+
+def command(cell: str) -> list[str]:
+    """The argv of a cell's node, built once for this process where it must be."""
+    source = ROOT / "middleware" / cell
+    if cell.endswith("/python"):
+        return [sys.executable, str(source / "node.py")]
+    if source not in _built:
+        target = Path(tempfile.mkdtemp(prefix="wattwire-test-")) / "node"
+        flags = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+        kit = ROOT / "languages" / "cpp" / "kit"
+        node = str(source / "node.cpp")
+        subprocess.run(["g++", *flags, f"-I{kit}", node, "-o", str(target)], check=True)
+        _built[source] = target
+    return [str(_built[source])]
+
+
+class Node:
+    """A node process; `expect` reads its next line and checks the keyword."""
+
+    def __init__(self, cell: str, values: dict[str, Any], folder: Path) -> None:
+        self.spec, self.folder = values, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "spec.json"
+        path.write_text(json.dumps(values))
+        environment = {**os.environ, "PYTHONPATH": str(PYTHON_KIT)}
+        self.errors = (folder / "stderr").open("w+")
+        self.process = subprocess.Popen(
+            [*command(cell), "--spec", str(path), "--out", str(folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            env=environment,
+        )  # fmt: skip
+
+    def expect(self, keyword: str) -> dict[str, Any]:
+        line = self.process.stdout.readline()  # type: ignore[union-attr]
+        found, _, fields = line.partition(" ")
+        if found != keyword:
+            self.errors.seek(0)
+            raise AssertionError(f"expected {keyword}, found {line!r}; {self.errors.read()}")
+        return json.loads(fields)
+
+    def write(self, text: str) -> None:
+        self.process.stdin.write(text + "\n")  # type: ignore[union-attr]
+        self.process.stdin.flush()  # type: ignore[union-attr]
+
+    def code(self) -> int:
+        return self.process.wait(timeout=30)
+
+    def records(self) -> list[tuple[int, ...]]:
+        data = (self.folder / "samples.bin").read_bytes()
+        return [RECORD.unpack_from(data, at) for at in range(64, len(data), 40)]
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            try:
+                stream.close()  # type: ignore[union-attr]
+            except BrokenPipeError:
+                pass
+
+
+@dataclass
+class Outcome:
+    ready: list[dict[str, Any]] = field(default_factory=list)
+    sent: dict[str, Any] = field(default_factory=dict)
+    done: list[dict[str, Any]] = field(default_factory=list)
+    records: list[list[tuple[int, ...]]] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    start_ns: int = 0
+
+
+def run_pair(
+    middleware: str, languages: tuple[str, str], pattern: str, folder: Path,
+    planted: dict[str, Any] | None = None, **changes: Any,
+) -> Outcome:  # fmt: skip
+    """Runs (listener, sender); node 1 listens, node 2 sends. All lists in that order."""
+    result = Outcome()
+    token = f"t{os.getpid()}x{time.monotonic_ns() % 10**9}"
+    given = {"run": token, **changes}
+    listening, sending = LISTENERS[pattern]
+    nodes: list[Node] = []
+    try:
+        values = spec(pattern, listening, 1, [2], **given) | settings(middleware)
+        nodes.append(Node(f"{middleware}/{languages[0]}", values, folder / "listener"))
+        endpoints = nodes[0].expect("LISTENING")["endpoints"]
+        result.ready.append(nodes[0].expect("READY"))
+        values = spec(pattern, sending, 2, [1], **given) | settings(middleware, **(planted or {}))
+        values["peers.endpoints"] = endpoints
+        nodes.append(Node(f"{middleware}/{languages[1]}", values, folder / "sender"))
+        result.ready.append(nodes[1].expect("READY"))
+        result.start_ns = time.monotonic_ns() + 50_000_000
+        for node in nodes:
+            node.write(f"GO {result.start_ns}")
+        result.sent = nodes[1].expect("SENT")
+        for node in reversed(nodes):
+            node.write("STOP")
+        for node in nodes:
+            result.done.append(node.expect("DONE"))
+            result.codes.append(node.code())
+            result.records.append(node.records())
+    finally:
+        for node in nodes:
+            node.close()
+    return result
+
+
+def counters(records: list[tuple[int, ...]], kind: int) -> list[int]:
+    return sorted(record[0] & COUNTER for record in records if record[6] == kind)

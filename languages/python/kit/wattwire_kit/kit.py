@@ -1,0 +1,561 @@
+"""What a cell calls: see languages/python/README.md for the whole API and its order."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic_ns, sleep
+from typing import Any
+
+from .dialogue import Dialogue
+from .payload import COUNTER_MASK, CORRUPT, FOREIGN, OK, PROBE, UNKNOWN_NS, UNKNOWN_PEER, Payload
+from .recorder import Recorder
+from .spec import ROLE_CODES, SENDERS, MiddlewareFailed
+
+WARM_UP, FAILED, TIMEOUT = 1, 2, 4
+MESSAGE, CALL, GOAL, ACCEPT, FEEDBACK, RESULT = range(6)
+_GUARANTEES = (
+    ("best_effort", "at_most_once", "at_least_once", "exactly_once", "reliable"),
+    ("none", "per_sender", "total"),
+    ("drop_newest", "drop_oldest", "block", "unbounded"),
+)
+_NAP_NS = 100_000_000  # how long a wait may last before it looks for STOP
+Poll = Callable[[float], object]
+Call = Callable[[bytearray, float], "bytes | bytearray | memoryview | str | None"]
+
+
+class SendFailed(Exception):
+    """The middleware did not take this message; the run goes on."""
+
+
+class Slot:
+    """One message of the schedule, from its tick to its reply. Times in ns."""
+
+    __slots__ = ("accepted", "begin_ns", "intended_ns", "open", "seq")
+
+    def __init__(self, seq: int, intended_ns: int) -> None:
+        self.seq = seq
+        self.intended_ns = intended_ns
+        self.begin_ns = UNKNOWN_NS
+        self.accepted = False
+        self.open = True
+
+
+class Goal:
+    """One goal at the action server."""
+
+    __slots__ = ("begin_ns", "data", "feedback_ns", "flags", "probe", "seq")
+
+    def __init__(self, seq: int, begin_ns: int, flags: int, data: bytes | bytearray) -> None:
+        self.seq, self.begin_ns, self.flags, self.data = seq, begin_ns, flags, data
+        self.feedback_ns = UNKNOWN_NS
+        self.probe = seq & COUNTER_MASK == PROBE
+
+
+class Kit:
+    """One node of one run. Made by `run`; a role function gets it."""
+
+    now = staticmethod(monotonic_ns)
+
+    def __init__(self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int) -> None:
+        self.spec = spec
+        self.text: bool = spec["payload.encoding"] == "text"
+        self.period_ns: int = spec["period_ns"]
+        self.feedback_count: int = spec["action.feedback"]
+        self._dialogue = dialogue
+        self._process_start_ns = process_start_ns
+        self._role = spec["role"]
+        # A sender's arrivals are replies to itself.
+        nodes = [spec["node"]] if self._role in SENDERS else spec["peers.nodes"]
+        self._payload = Payload(spec, nodes)
+        self.carries_seq = self._payload.carries_seq
+        self._recorder = Recorder(spec["record.capacity"])
+        self._lock = threading.RLock()
+        self._pending = threading.local()
+        peers = spec["peers.nodes"]
+        self._peer = peers[0] if len(peers) == 1 else UNKNOWN_PEER
+        self._kind = {"topic": MESSAGE, "action": RESULT}.get(spec["pattern"], CALL)
+        self._reply_literal = spec["reply.literal"].encode()
+        self._ack_length = 16 if self.text else 8
+        self._timeout_ns = spec["timeout_ns"]
+        self._closed = spec["loop"] == "closed"
+        self._native = spec["pacing"] == "native" and not self._closed
+        self._outstanding_max = 1 if self._closed else spec["outstanding_max"]
+        self._start_ns = self._warm_until_ns = self._last_ns = 2**63
+        self._scheduled = spec["count"] if self._closed else self._open_count()
+        self._next = self._skipped = self._sent = self._received = 0
+        self._foreign = self._corrupt = self._probes = 0
+        self._through = False
+        self._outstanding: dict[int, Slot] = {}
+        self._current_seq = -1
+        self._first_begin_ns: int | None = None
+        self._last_end_ns: int | None = None
+        self._arrival_ns = 0
+
+    def _open_count(self) -> int:
+        left_ns = self.spec["duration_ns"] - self.spec["phase_ns"]
+        return max(0, -(-left_ns // self.period_ns))
+
+    def setting(self, name: str) -> Any:
+        return self.spec[f"settings.{name}"]
+
+    # --- opening ---------------------------------------------------------------------------
+
+    def listening(self, endpoints: Sequence[str]) -> None:
+        self._dialogue.line("LISTENING", {"endpoints": list(endpoints)})
+
+    def _ready_deadline_ns(self) -> int:
+        return self._process_start_ns + self.spec["ready_timeout_ms"] * 1_000_000
+
+    def await_peers(self, count_now: Callable[[], int], poll: Poll | None = None) -> int:
+        """Waits until `count_now()` reaches peers.count; returns the ns it took."""
+        begin_ns = monotonic_ns()
+        while (found := count_now()) < self.spec["peers.count"]:
+            if monotonic_ns() > self._ready_deadline_ns():
+                raise MiddlewareFailed(
+                    f"matched {found} of {self.spec['peers.count']} peers within "
+                    f"ready_timeout_ms = {self.spec['ready_timeout_ms']}; are they running?"
+                )
+            (poll or sleep)(0.001)
+        return monotonic_ns() - begin_ns
+
+    def probe(self, call: Call) -> int:
+        """Calls until a reply comes (C-07); returns the ns it took."""
+        begin_ns = monotonic_ns()
+        while (left_ns := self._ready_deadline_ns() - monotonic_ns()) > 0:
+            self._current_seq = self.spec["node"] << 48 | PROBE
+            self._payload.stamp(self._current_seq, monotonic_ns())
+            self._probes += 1
+            try:
+                if call(self._payload.buffer, min(left_ns / 1e9, 0.25)) is not None:
+                    return monotonic_ns() - begin_ns
+            except (SendFailed, OSError):
+                pass  # not there yet
+            sleep(0.005)
+        timeout_ms = self.spec["ready_timeout_ms"]
+        raise MiddlewareFailed(f"no reply to a probe within ready_timeout_ms = {timeout_ms}")
+
+    def ready(
+        self,
+        matched: int | None,
+        library: tuple[str, str, str],
+        effective: Mapping[str, Any],
+        guarantee: tuple[str, str, str],
+        discovery_ns: int | None = None,
+    ) -> None:
+        for found, allowed in zip(guarantee, _GUARANTEES, strict=True):
+            if found not in allowed:
+                raise ValueError(f"guarantee: found {found!r}; allowed: {', '.join(allowed)}")
+        fields = {
+            "matched": matched,
+            "startup_ns": monotonic_ns() - self._process_start_ns,
+            "discovery_ns": discovery_ns,
+            "library": dict(zip(("name", "version", "build"), library, strict=True)),
+            "effective": dict(effective),
+            "guarantee": dict(zip(("delivery", "ordering", "overload"), guarantee, strict=True)),
+        }
+        self._dialogue.line("READY", fields)
+
+    def wait_go(self, poll: Poll | None = None) -> int:
+        """Returns the window's start in ns, or 0 where STOP came first."""
+        while self._dialogue.start_ns is None and self._dialogue.stop_ns is None:
+            if poll is not None:
+                poll(0.01)
+            else:
+                self._dialogue.go_or_stop.wait()
+        self._learn_start()
+        return self._dialogue.start_ns or 0
+
+    def _learn_start(self) -> None:
+        if self._dialogue.start_ns is not None and self._start_ns == 2**63:
+            self._start_ns = self._dialogue.start_ns
+            self._warm_until_ns = self._start_ns + self.spec["warmup_ns"]
+            bound_ns = self.spec["duration_ns"] + self.spec["overrun_ns"]
+            self._last_ns = 2**63 if self._closed else self._start_ns + bound_ns
+
+    # --- schedule --------------------------------------------------------------------------
+
+    def _sleep_until(self, due_ns: int) -> bool:
+        """False where STOP came first."""
+        spin_ns = self.spec["spin_ns"]
+        while not self._dialogue.stop.is_set():
+            left_ns = due_ns - monotonic_ns() - spin_ns
+            if left_ns <= 0:
+                while monotonic_ns() < due_ns:
+                    pass
+                return True
+            sleep(min(left_ns, 1_000_000_000) / 1e9)
+        return False
+
+    def wait_timer_birth(self) -> None:
+        """Returns one period before the next slot: when a periodic timer must be created."""
+        first_ns = self.wait_go() + self.spec["phase_ns"] - self.period_ns
+        behind_ns = max(0, monotonic_ns() - first_ns)
+        self._sleep_until(first_ns + -(-behind_ns // self.period_ns) * self.period_ns)
+
+    def _due_ns(self) -> int:
+        return self._start_ns + self.spec["phase_ns"] + self._next * self.period_ns
+
+    def tick(self) -> Slot | None:
+        """The slot that is to be sent now, if there is one."""
+        with self._lock:
+            now_ns = monotonic_ns()
+            self._expire(now_ns)
+            if self._is_through(now_ns) or len(self._outstanding) >= self._outstanding_max:
+                return None
+            if now_ns < self._start_ns:
+                return None
+            if self._native:
+                late_ns = now_ns - self._due_ns() + self.period_ns // 2
+                ahead = min(late_ns // self.period_ns, self._scheduled - self._next)
+                if ahead < 0:
+                    return None
+                self._skipped += ahead
+                self._next += ahead
+                if self._is_through(now_ns):
+                    return None
+            elif not self._closed and now_ns < self._due_ns():
+                return None
+            intended_ns = UNKNOWN_NS if self._closed else self._due_ns()
+            slot = Slot(self.spec["node"] << 48 | self._next, intended_ns)
+            self._next += 1
+            return slot
+
+    def _is_through(self, now_ns: int) -> bool:
+        if self._next >= self._scheduled or self._dialogue.stop.is_set() or now_ns > self._last_ns:
+            self._through = True
+        return self._through
+
+    def begin(self, slot: Slot) -> bytearray:
+        """Stamps the buffer for this slot; the next statement sends it."""
+        with self._lock:
+            self._outstanding[slot.seq] = slot
+            self._sent += 1
+        now_ns = monotonic_ns()
+        slot.begin_ns = now_ns
+        if self._closed:
+            slot.intended_ns = now_ns
+        if self._first_begin_ns is None:
+            self._first_begin_ns = now_ns
+        self._payload.stamp(slot.seq, now_ns)
+        return self._payload.buffer
+
+    def complete(self, slot: Slot, reply: Any = None) -> None:
+        """The message was taken (topic), or its reply or result is in hand."""
+        end_ns = monotonic_ns()
+        with self._lock:
+            if not slot.open:
+                return
+            if self._kind == MESSAGE:
+                self._resolve(slot, end_ns, 0)
+            elif end_ns - slot.begin_ns > self._timeout_ns:
+                self._resolve(slot, UNKNOWN_NS, TIMEOUT)
+            else:
+                self._received += 1
+                self._resolve(slot, end_ns, self._check_reply(slot.seq, reply))
+
+    def fail(self, slot: Slot) -> None:
+        """The message was not taken, or the goal was rejected."""
+        with self._lock:
+            if slot.open:
+                self._sent -= 1
+                end_ns = monotonic_ns() if self._kind == MESSAGE else UNKNOWN_NS
+                self._resolve(slot, end_ns, FAILED)
+
+    def accepted(self, slot: Slot) -> None:
+        end_ns = monotonic_ns()
+        with self._lock:
+            if slot.open and not slot.accepted:
+                slot.accepted = True
+                self._record_slot(slot, end_ns, GOAL, 0)
+
+    def _resolve(self, slot: Slot, end_ns: int, flags: int) -> None:
+        slot.open = False
+        self._outstanding.pop(slot.seq, None)
+        self._last_end_ns = monotonic_ns() if end_ns == UNKNOWN_NS else end_ns
+        if self._kind == RESULT and not slot.accepted and flags & (FAILED | TIMEOUT):
+            self._record_slot(slot, UNKNOWN_NS, GOAL, flags)
+        self._record_slot(slot, end_ns, self._kind, flags)
+
+    def _record_slot(self, slot: Slot, end_ns: int, kind: int, flags: int) -> None:
+        flags |= WARM_UP if slot.intended_ns < self._warm_until_ns else 0
+        times = (slot.intended_ns, slot.begin_ns, end_ns)
+        self._recorder.add(slot.seq, *times, self._payload.length, self._peer, kind, flags)
+
+    def _expire(self, now_ns: int) -> None:
+        while self._outstanding:
+            slot = next(iter(self._outstanding.values()))
+            if slot.begin_ns + self._timeout_ns > now_ns:
+                break
+            self._resolve(slot, UNKNOWN_NS, TIMEOUT)
+
+    def finished(self) -> bool:
+        """True when the schedule is through and every message is resolved, or STOP came."""
+        with self._lock:
+            now_ns = monotonic_ns()
+            self._expire(now_ns)
+            through = self._is_through(now_ns) and not self._outstanding
+            return through or self._dialogue.stop.is_set()
+
+    def wait_s(self) -> float:
+        """How long an event loop may wait before it must look at the schedule again."""
+        with self._lock:
+            now_ns = monotonic_ns()
+            next_ns = now_ns + _NAP_NS
+            if self._outstanding:
+                oldest = next(iter(self._outstanding.values()))
+                next_ns = min(next_ns, oldest.begin_ns + self._timeout_ns)
+            if not self._through and len(self._outstanding) < self._outstanding_max:
+                due_ns = self._start_ns if self._closed else self._due_ns() - self.spec["spin_ns"]
+                next_ns = next_ns if self._native else min(next_ns, due_ns)
+            return max(0, next_ns - now_ns) / 1e9
+
+    def drive(self, begin: Callable[[Slot, bytearray], object], poll: Poll) -> None:
+        self.wait_go(poll)
+        while not self.finished():
+            slot = self.tick()
+            if slot is None:
+                poll(self.wait_s())
+                continue
+            try:
+                begin(slot, self.begin(slot))
+            except (SendFailed, OSError):
+                self.fail(slot)
+        self.end_schedule(poll)
+
+    def send_all(self, send: Callable[[bytearray], object]) -> None:
+        def call(buffer: bytearray, _timeout_s: float) -> None:
+            send(buffer)
+
+        self._pace(call)
+
+    def call_all(self, call: Call) -> None:
+        self._pace(call)
+
+    def _pace(self, call: Call) -> None:
+        """The blocking schedule: one message at a time, each due at its slot."""
+        if self.spec["pacing"] == "native":
+            raise NotImplementedError("a blocking sender cannot be paced by a middleware's timer")
+        self.wait_go()
+        timeout_s = self._timeout_ns / 1e9
+        self._sleep_until(self._start_ns)
+        while not self._is_through(monotonic_ns()):
+            if not self._closed and not self._sleep_until(self._due_ns()):
+                break
+            if monotonic_ns() > self._last_ns:
+                break
+            self._current_seq = seq = self.spec["node"] << 48 | self._next
+            slot = Slot(seq, UNKNOWN_NS if self._closed else self._due_ns())
+            self._next += 1
+            buffer = self.begin(slot)
+            try:
+                reply = call(buffer, timeout_s)
+            except (SendFailed, OSError):
+                self.fail(slot)
+                continue
+            if reply is None and self._kind != MESSAGE:
+                self._resolve(slot, UNKNOWN_NS, TIMEOUT)
+            else:
+                self.complete(slot, reply)
+        self.end_schedule()
+
+    def end_schedule(self, poll: Poll | None = None) -> None:
+        """Prints SENT (C-14) and waits for STOP."""
+        with self._lock:
+            for slot in list(self._outstanding.values()):
+                self._resolve(slot, UNKNOWN_NS, TIMEOUT)
+            fields = {"begin_ns": self._first_begin_ns, "end_ns": self._last_end_ns}
+            counts = {"scheduled": self._scheduled, "skipped": self._skipped}
+        self._dialogue.line("SENT", {**fields, "sent": self._sent, **counts})
+        self.wait_stop(poll)
+
+    def wait_stop(self, poll: Poll | None = None) -> None:
+        while not self._dialogue.stop.is_set():
+            if poll is None:
+                self._dialogue.stop.wait()
+            else:
+                poll(0.1)
+
+    # --- arrivals --------------------------------------------------------------------------
+
+    @staticmethod
+    def _bytes(data: Any) -> bytes | bytearray:
+        if type(data) is bytes or type(data) is bytearray:
+            return data
+        return data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
+
+    def _arrive(self, data: bytes | bytearray, now_ns: int) -> tuple[int | None, int, int] | None:
+        """(sequence or None, send time, flags) of what is recorded; None of what is foreign."""
+        if self._start_ns == 2**63:
+            self._learn_start()
+        if not self.carries_seq and now_ns < self._start_ns:
+            self._probes += 1  # nothing but a probe comes before the start
+            return PROBE, UNKNOWN_NS, 0
+        verdict, seq, begin_ns = self._payload.check(data)
+        if verdict == FOREIGN:
+            self._foreign += 1
+            return None
+        if seq is not None and seq & COUNTER_MASK == PROBE and self.carries_seq:
+            self._probes += 1
+            return PROBE, UNKNOWN_NS, 0
+        self._arrival_ns = now_ns
+        if verdict == CORRUPT:
+            self._corrupt += 1
+        if seq is not None:
+            self._received += 1
+        return seq, begin_ns, verdict
+
+    def _record(self, seq: int, times: tuple[int, int], length: int, kind: int, flags: int) -> None:
+        flags |= WARM_UP if times[1] < self._warm_until_ns else 0
+        peer = seq >> 48 if self._role not in SENDERS else self._peer
+        self._recorder.add(seq, UNKNOWN_NS, *times, length, peer, kind, flags)
+
+    def received(self, data: Any) -> None:
+        """A subscriber's callback was entered with this payload."""
+        now_ns = monotonic_ns()
+        data = self._bytes(data)
+        with self._lock:
+            seen = self._arrive(data, now_ns)
+            if seen is not None and seen[0] is not None and seen[0] != PROBE:
+                self._record(seen[0], (seen[1], now_ns), len(data), MESSAGE, seen[2])
+
+    def _reply(self, data: bytes | bytearray) -> bytes | bytearray:
+        if self.spec["reply"] == "echo":
+            return data
+        return data[: self._ack_length] if self.spec["reply"] == "ack" else self._reply_literal
+
+    def serve(self, data: Any) -> bytes | bytearray | None:
+        """The reply to a request in hand; None where the request is foreign."""
+        now_ns = monotonic_ns()
+        data = self._bytes(data)
+        with self._lock:
+            seen = self._arrive(data, now_ns)
+        self._pending.call = None
+        if seen is None:
+            return None
+        if seen[0] is not None and seen[0] != PROBE:
+            self._pending.call = (seen[0], now_ns, len(data), seen[2])
+        return self._reply(data)
+
+    def served(self) -> None:
+        """The reply of this thread's last `serve` was handed over."""
+        end_ns = monotonic_ns()
+        if self._pending.call is not None:
+            seq, begin_ns, length, flags = self._pending.call
+            self._pending.call = None
+            self._record(seq, (begin_ns, end_ns), length, CALL, flags)
+
+    def _check_reply(self, seq: int, reply: Any) -> int:
+        reply = self._bytes(reply)
+        kind = self.spec["reply"]
+        if kind == "echo" and self.carries_seq:
+            verdict, found, _ = self._payload.check(reply)
+            good = verdict == OK and found == seq
+        elif kind == "literal":
+            good = reply == self._reply_literal
+        else:
+            # Without a whole sequence there is no send time either: all bytes are known.
+            sent = self._payload.literal or self._header(seq)[: self._payload.length]
+            good = reply == (sent if kind == "echo" else sent[: self._ack_length])
+        self._corrupt += 0 if good else 1
+        return 0 if good else CORRUPT
+
+    def is_reply(self, data: Any) -> bool:
+        """Whether this may be the reply to the open blocking call; True where nobody can tell."""
+        if not self.carries_seq or self.spec["reply"] == "literal":
+            return True
+        return self._bytes(data)[: self._ack_length] == self._header(self._current_seq)
+
+    def _header(self, seq: int) -> bytes:
+        header = seq.to_bytes(8, "little")
+        return header.hex().encode() if self.text else header
+
+    def feedback(self, data: Any) -> None:
+        """An action client's feedback callback was entered."""
+        self._feedback(self._bytes(data), monotonic_ns())
+
+    def _feedback(self, data: bytes | bytearray, now_ns: int) -> None:
+        with self._lock:
+            verdict, seq, begin_ns = self._payload.check(data)
+            self._foreign += verdict == FOREIGN
+            self._corrupt += verdict == CORRUPT
+            if verdict != FOREIGN and seq is not None:
+                self._record(seq, (begin_ns, now_ns), len(data), FEEDBACK, verdict)
+
+    # --- action server ---------------------------------------------------------------------
+
+    def goal(self, data: Any) -> Goal | None:
+        """A goal in hand; None where it is foreign."""
+        now_ns = monotonic_ns()
+        data = self._bytes(data)
+        with self._lock:
+            seen = self._arrive(data, now_ns)
+        if seen is None:
+            return None
+        return Goal(PROBE if seen[0] is None else seen[0], now_ns, seen[2], data)
+
+    def accept(self, goal: Goal) -> None:
+        """The acceptance was handed over."""
+        self._record_goal(goal, (goal.begin_ns, monotonic_ns()), ACCEPT)
+
+    def feedback_begin(self, goal: Goal) -> bytearray:
+        """The stamped feedback buffer; the next statement publishes it."""
+        goal.feedback_ns = monotonic_ns()
+        self._payload.stamp(goal.seq, goal.feedback_ns)
+        return self._payload.buffer
+
+    def feedback_sent(self, goal: Goal) -> None:
+        self._record_goal(goal, (goal.feedback_ns, monotonic_ns()), FEEDBACK)
+
+    def result(self, goal: Goal) -> bytes | bytearray:
+        return self._reply(goal.data)
+
+    def finish_goal(self, goal: Goal) -> None:
+        """The result was handed over."""
+        self._record_goal(goal, (goal.begin_ns, monotonic_ns()), GOAL)
+
+    def _record_goal(self, goal: Goal, times: tuple[int, int], kind: int) -> None:
+        if not goal.probe:
+            length = self._payload.length if kind == FEEDBACK else len(goal.data)
+            self._record(goal.seq, times, length, kind, goal.flags)
+
+    # --- the end ---------------------------------------------------------------------------
+
+    def _left_s(self) -> float:
+        """Seconds until a receiver may end: quiet and linger of C-15; a nap before STOP."""
+        stop_ns = self._dialogue.stop_ns
+        if stop_ns is None:
+            return _NAP_NS / 1e9
+        quiet_ns = max(self._arrival_ns, stop_ns) + self.spec["quiet_ms"] * 1_000_000
+        linger_ns = stop_ns + self.spec["linger_ms"] * 1_000_000
+        return (min(quiet_ns, linger_ns) - monotonic_ns()) / 1e9
+
+    def poll(self, poll: Poll) -> None:
+        """Drives a receiver's `poll(timeout_s)` until the end."""
+        while (left_s := self._left_s()) > 0:
+            poll(min(left_s, _NAP_NS / 1e9))
+
+    def wait(self) -> None:
+        """Blocks this thread until the end, while the library's own thread receives."""
+        self._dialogue.stop.wait()
+        self.poll(sleep)
+
+    def on_end(self, function: Callable[[], object]) -> None:
+        def watch() -> None:
+            self.wait()
+            function()
+
+        threading.Thread(target=watch, name="wattwire-end", daemon=True).start()
+
+    def finish(self, out: str) -> None:
+        """Writes the samples and prints DONE."""
+        with self._lock:
+            spec = self.spec
+            path = os.path.join(out, "samples.bin")
+            role = ROLE_CODES.index(self._role)
+            self._recorder.write(path, role, spec["node"], spec["payload.seed"])
+            fields = {"sent": self._sent, "received": self._received}
+            fields.update(recorded=self._recorder.recorded, overflow=self._recorder.overflow)
+            fields.update(foreign=self._foreign, corrupt=self._corrupt, probes=self._probes)
+        self._dialogue.line("DONE", fields)

@@ -1,0 +1,68 @@
+"""A node's life: arguments, specification, role, samples, DONE."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PROCESS_START_NS = time.monotonic_ns()  # before the rest of the kit and the middleware load
+
+from .dialogue import Dialogue  # noqa: E402
+from .kit import Kit  # noqa: E402
+from .spec import (  # noqa: E402
+    BadSpec,
+    MiddlewareFailed,
+    RoleTable,
+    Unsupported,
+    check_capabilities,
+    read_spec,
+)
+
+
+def _arguments(argv: Sequence[str]) -> tuple[str, str]:
+    if len(argv) != 4 or {argv[0], argv[2]} != {"--spec", "--out"}:
+        raise BadSpec("command line", " ".join(argv), "--spec FILE --out DIR")
+    given = {argv[0]: argv[1], argv[2]: argv[3]}
+    if not os.path.isdir(given["--out"]):
+        raise BadSpec("--out", given["--out"], "a folder that exists")
+    return given["--spec"], given["--out"]
+
+
+def run(
+    roles: RoleTable,
+    settings: Mapping[str, Any],
+    capabilities: Sequence[str],
+    payload_bytes_max: int | None = None,
+) -> None:
+    """Runs this node and ends the process; see the API page. Never returns."""
+    dialogue = Dialogue()
+    try:
+        spec_path, out = _arguments(sys.argv[1:])
+        spec = read_spec(spec_path, settings)
+        check_capabilities(spec, roles, capabilities, payload_bytes_max)
+        dialogue.listen()
+        kit = Kit(spec, dialogue, PROCESS_START_NS)
+        role = roles[spec["role"]]
+        if isinstance(role, str):
+            module, _, function = role.partition(":")
+            role = getattr(importlib.import_module(module), function)
+        role(kit)
+        kit.finish(out)
+    except BadSpec as error:
+        dialogue.fail(2, error.key, str(error))
+    except Unsupported as error:
+        dialogue.fail(3, None, str(error))
+    except MiddlewareFailed as error:
+        dialogue.fail(4, None, str(error))
+    except BaseException as error:
+        traceback.print_exc()
+        dialogue.fail(4, None, f"{type(error).__name__}: {error}")
+    # Not sys.exit: a library's exit handlers must not hold the process past the contract's second.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,134 @@
+"""Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22)."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from binascii import unhexlify
+from collections.abc import Iterable, Mapping
+from struct import Struct
+from typing import Any
+
+COUNTER_MASK = 2**48 - 1
+PROBE = COUNTER_MASK
+UNKNOWN_NS = -(2**63)
+UNKNOWN_PEER = 65535
+OK, CORRUPT, FOREIGN = 0, 8, -1  # CORRUPT is the record's flag
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_TO_TEXT = bytes(_ALPHABET[value % 64] for value in range(256))
+_HEADER = Struct("<Qq")
+_SEQ = Struct("<Q")
+_MASK = 2**64 - 1
+
+
+def fill_stream(seed: int, count: int) -> bytes:
+    """The first `count` bytes of the fill: splitmix64, words little-endian."""
+    words = array("Q", bytes(8 * ((count + 7) // 8)))
+    state = seed
+    for index in range(len(words)):
+        state = (state + 0x9E3779B97F4A7C15) & _MASK
+        z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        words[index] = z ^ (z >> 31)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words.tobytes()[:count]
+
+
+class Payload:
+    """One payload shape: the sender's buffer and the receiver's checks. Times in ns."""
+
+    def __init__(self, spec: Mapping[str, Any], nodes: Iterable[int]) -> None:
+        self.nodes = frozenset(nodes)
+        self._text = spec["payload.encoding"] == "text"
+        self._full = spec["verify"] == "full"
+        self.literal: bytes = spec["payload.literal"].encode()
+        self._unit = 2 if self._text else 1
+        self.length: int = len(self.literal) or spec["payload.bytes"]
+        self.carries_seq = not self.literal and self.length >= 8 * self._unit
+        self._fill_at = 16 * self._unit
+        self._trailer = 8 * self._unit if self.length >= 24 * self._unit else 0
+        fill = b""
+        if not self.literal:
+            count = max(0, self.length - self._fill_at - self._trailer)
+            fill = fill_stream(spec["payload.seed"], count)
+            fill = fill.translate(_TO_TEXT) if self._text else fill
+        self._fill, self._first = fill, fill[:8]
+        blank = bytes(self._fill_at) + fill + bytes(self._trailer)
+        self.buffer = bytearray(self.literal or blank[: self.length])
+        self._plain = not self._text and self._trailer > 0
+        self._expected: dict[int, int] = {}
+
+    def stamp(self, seq: int, begin_ns: int) -> None:
+        """Writes sequence and send time into the buffer; the fill stays."""
+        if self._plain:
+            _HEADER.pack_into(self.buffer, 0, seq, begin_ns)
+            _SEQ.pack_into(self.buffer, self.length - 8, seq)
+        elif not self.literal:
+            header = _HEADER.pack(seq, begin_ns)
+            header = header.hex().encode() if self._text else header
+            self.buffer[: self._fill_at] = header[: self.length]
+            if self._trailer:
+                self.buffer[self.length - self._trailer :] = header[: self._trailer]
+
+    def check(self, data: bytes | bytearray) -> tuple[int, int | None, int]:
+        """(OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival, by C-21."""
+        if self._plain and len(data) == self.length:
+            seq, begin_ns = _HEADER.unpack_from(data)
+            if (
+                seq >> 48 in self.nodes
+                and data.startswith(self._fill if self._full else self._first, 16)
+                and _SEQ.unpack_from(data, self.length - 8)[0] == seq
+            ):
+                return OK, seq, begin_ns
+        return self._check_any(data)
+
+    def _check_any(self, data: bytes | bytearray) -> tuple[int, int | None, int]:
+        if self.literal:
+            return (OK if data == self.literal else CORRUPT), self._count(None, 0), UNKNOWN_NS
+        seq, begin_ns = self._read_header(data)
+        if seq is None:
+            return CORRUPT, None, UNKNOWN_NS
+        if seq >> 48 not in self.nodes:
+            return FOREIGN, seq, begin_ns
+        at = self._fill_at
+        if data[at : at + len(self._first)] != self._first[: max(0, len(data) - at)]:
+            return FOREIGN, seq, begin_ns
+        good = len(data) == self.length
+        if self._trailer:
+            good = good and data[-self._trailer :] == data[: self._trailer]
+        if self._full:
+            good = good and data[at : at + len(self._fill)] == self._fill
+        return (OK if good else CORRUPT), seq, begin_ns
+
+    def _read_header(self, data: bytes | bytearray) -> tuple[int | None, int]:
+        head = bytes(data[: min(self.length, self._fill_at)])
+        if self._text:
+            try:
+                whole = unhexlify(head[: len(head) // 2 * 2])
+            except ValueError:
+                return None, UNKNOWN_NS
+            if whole.hex().encode() != head[: len(whole) * 2]:
+                return None, UNKNOWN_NS  # upper-case digits are not this contract's
+            head = whole
+        if len(head) == 16:
+            seq, begin_ns = _HEADER.unpack(head)
+            return seq, begin_ns
+        if len(head) >= 8:
+            return _SEQ.unpack_from(head)[0], UNKNOWN_NS
+        if self.carries_seq:
+            return None, UNKNOWN_NS
+        return self._count(int.from_bytes(head[:6], "little"), len(head[:6])), UNKNOWN_NS
+
+    def _count(self, low: int | None, known_bytes: int) -> int:
+        """The sequence nearest to the next expected one that ends in the known low bytes."""
+        node = next(iter(self.nodes)) if len(self.nodes) == 1 else UNKNOWN_PEER
+        expected = self._expected.get(node, 0)
+        counter = expected
+        if low is not None and known_bytes:
+            modulus = 256**known_bytes
+            ahead = (low - expected) % modulus
+            counter = expected + (ahead - modulus if ahead > modulus // 2 else ahead)
+            counter += modulus if counter < 0 else 0
+        self._expected[node] = max(expected, counter + 1)
+        return node << 48 | counter

@@ -1,0 +1,165 @@
+"""The node's specification: which keys there are and what they may hold (C-02, C-03)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+ROLES = {
+    "topic": ("publisher", "subscriber"),
+    "service": ("client", "server"),
+    "action": ("action_client", "action_server"),
+    "pingpong": ("ping", "pong"),
+}
+# Role codes of the sample file's header (C-24).
+ROLE_CODES = ("publisher", "subscriber", "server", "client")
+ROLE_CODES += ("action_server", "action_client", "ping", "pong")
+SENDERS = ("publisher", "client", "action_client", "ping")
+
+_BIG = range(0, 2**63)
+_MS = range(0, 2**40)
+# A rule is bool, str, a tuple of allowed strings, a range of integers, a compiled pattern,
+# or a list of one rule (each element obeys it).
+KEYS: dict[str, Any] = {
+    "contract": range(1, 2),
+    "run": re.compile(r"[a-z0-9]{4,32}"),
+    "cell": re.compile(r"[^/\s]+/[^/\s]+"),
+    "pattern": tuple(ROLES),
+    "role": ROLE_CODES,
+    "node": range(0, 65535),
+    "index": _BIG,
+    "peers.nodes": [range(0, 65535)],
+    "peers.count": _BIG,
+    "peers.endpoints": [str],
+    "loop": ("open", "closed"),
+    "period_ns": _BIG,
+    "phase_ns": _BIG,
+    "duration_ns": _BIG,
+    "count": range(0, 2**48 - 1),
+    "warmup_ns": _BIG,
+    "overrun_ns": _BIG,
+    "timeout_ns": range(1, 2**63),
+    "outstanding_max": range(1, 2**63),
+    "quiet_ms": _MS,
+    "linger_ms": _MS,
+    "ready_timeout_ms": range(1, 2**40),
+    "pacing": ("kit", "native"),
+    "spin_ns": _BIG,
+    "payload.bytes": range(0, 67_108_865),
+    "payload.encoding": ("bytes", "text"),
+    "payload.seed": _BIG,
+    "payload.literal": str,
+    "reply": ("echo", "ack", "literal"),
+    "reply.literal": str,
+    "verify": ("header", "full"),
+    "action.feedback": range(0, 2**32),
+    "record.capacity": range(0, 2**32),
+}
+
+
+class MiddlewareFailed(Exception):
+    """The middleware cannot do its part now (exit 4)."""
+
+
+class Unsupported(Exception):
+    """The cell does not have what the specification asks for (exit 3)."""
+
+
+class BadSpec(Exception):
+    """A key of the specification is missing, unknown or out of its range (exit 2)."""
+
+    def __init__(self, key: str, found: object, allowed: str) -> None:
+        super().__init__(f"spec: {key}: found {found!r}; allowed: {allowed}")
+        self.key = key
+
+
+def _describe(rule: Any) -> str:
+    if isinstance(rule, list):
+        return f"a list, each: {_describe(rule[0])}"
+    if isinstance(rule, range):
+        return f"an integer, {rule.start} to {rule.stop - 1}"
+    if isinstance(rule, tuple):
+        return "one of " + ", ".join(rule)
+    if isinstance(rule, re.Pattern):
+        return f"a string like {rule.pattern}"
+    return "true or false" if rule is bool else "a string"
+
+
+def _obeys(value: object, rule: Any) -> bool:
+    if isinstance(rule, list):
+        return isinstance(value, list) and all(_obeys(item, rule[0]) for item in value)
+    if isinstance(rule, range):
+        return type(value) is int and value in rule
+    if isinstance(rule, re.Pattern):
+        return isinstance(value, str) and rule.fullmatch(value) is not None
+    if isinstance(rule, tuple):
+        return isinstance(value, str) and value in rule
+    return type(value) is rule
+
+
+def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads and checks a specification; `settings` maps the cell's setting names to rules."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError) as error:
+        raise BadSpec("--spec", path, f"a readable JSON file ({error})") from error
+    if not isinstance(found, dict):
+        raise BadSpec("--spec", path, "a flat JSON object")
+    rules = {**KEYS, **{f"settings.{name}": rule for name, rule in settings.items()}}
+    for key, value in found.items():
+        if key not in rules:
+            raise BadSpec(key, value, "no such key; known settings: " + ", ".join(settings))
+    for key, rule in rules.items():
+        if key not in found:
+            raise BadSpec(key, None, _describe(rule))
+        if not _obeys(found[key], rule):
+            raise BadSpec(key, found[key], _describe(rule))
+    _check_together(found)
+    return found
+
+
+def _check_together(spec: Mapping[str, Any]) -> None:
+    """What one key demands of another."""
+    roles = ROLES[spec["pattern"]]
+    if spec["role"] not in roles:
+        raise BadSpec("role", spec["role"], f"{', '.join(roles)} with pattern {spec['pattern']}")
+    if spec["loop"] == "closed" and spec["pattern"] == "topic":
+        raise BadSpec("loop", "closed", "open with pattern topic")
+    for key in ("period_ns", "duration_ns") if spec["loop"] == "open" else ("count",):
+        if spec[key] == 0:
+            raise BadSpec(key, 0, f"more than 0 with loop {spec['loop']}")
+    short = spec["payload.bytes"] < (16 if spec["payload.encoding"] == "text" else 8)
+    if short and not spec["payload.literal"] and spec["role"] not in SENDERS:
+        if len(spec["peers.nodes"]) != 1:
+            allowed = "one node, because the payload is too short to carry the whole sequence"
+            raise BadSpec("peers.nodes", spec["peers.nodes"], allowed)
+
+
+def check_capabilities(
+    spec: Mapping[str, Any],
+    roles: Mapping[str, object],
+    capabilities: Sequence[str],
+    payload_bytes_max: int | None,
+) -> None:
+    """Raises Unsupported where the cell lacks what the specification asks for (C-03)."""
+    if spec["role"] not in roles:
+        raise Unsupported(f"role {spec['role']}; this cell has {', '.join(roles)}")
+    wanted = [f"encoding.{spec['payload.encoding']}", f"loop.{spec['loop']}"]
+    if spec["role"] in SENDERS:
+        wanted.append(f"pacing.{spec['pacing']}")
+    if spec["pattern"] != "topic":
+        wanted.append(f"reply.{spec['reply']}")
+    if spec["payload.literal"]:
+        wanted.append("literal")
+    for name in wanted:
+        if name not in capabilities:
+            raise Unsupported(f"{name}; this cell has {', '.join(capabilities)}")
+    if payload_bytes_max is not None and spec["payload.bytes"] > payload_bytes_max:
+        found = spec["payload.bytes"]
+        raise Unsupported(f"payload.bytes {found}; this cell carries at most {payload_bytes_max}")
+
+
+RoleTable = Mapping[str, "str | Callable[..., None]"]

@@ -1,0 +1,159 @@
+"""What the roles share: the socket, the frame, the planted faults, the timer."""
+
+from __future__ import annotations
+
+import os
+import platform
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from struct import Struct
+
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed, Slot
+
+# A frame is the kind and the number of the call it belongs to, then the payload.
+HEAD = Struct("<BQ")
+MESSAGE, REQUEST, REPLY, GOAL, ACCEPT, FEEDBACK, RESULT = range(7)
+GUARANTEE = ("reliable", "per_sender", "block")
+FAULT_MESSAGE = 4
+
+
+class Link:
+    """One bound socket. Names are abstract, so a killed node leaves no file behind."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        self.name = f"wattwire-{kit.spec['run']}-{kit.spec['node']}"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        # The longest message must fit; the kernel caps it at net.core.wmem_max.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
+        # A peer that stopped reading must not hold the window for ever (C-12).
+        self.socket.settimeout(kit.spec["timeout_ns"] / 1e9)
+        try:
+            self.socket.bind("\0" + self.name)
+        except OSError as error:
+            raise MiddlewareFailed(f"bind @{self.name}: {error}") from error
+        self._messages = 0
+        self._drops = _counters(kit)
+
+    def peers(self) -> list[str]:
+        """Addresses of the peers, from the endpoints `@name`; each must be bound."""
+        found = []
+        for endpoint in self.kit.spec["peers.endpoints"]:
+            address = "\0" + endpoint.removeprefix("@")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as trial:
+                try:
+                    trial.connect(address)
+                except OSError as error:
+                    raise MiddlewareFailed(f"connect {endpoint}: {error}") from error
+            found.append(address)
+        if len(found) < self.kit.spec["peers.count"]:
+            raise MiddlewareFailed(f"{len(found)} endpoints for {self.kit.spec['peers.count']}")
+        return found
+
+    def open(self, listening: bool) -> None:
+        if listening:
+            self.kit.listening([f"@{self.name}"])
+        self.fault("before_ready")
+
+    def ready(self, matched: int | None, discovery_ns: int | None = None) -> None:
+        granted = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        names = [name for name in self.kit.spec if name.startswith("settings.")]
+        effective = {name.removeprefix("settings."): self.kit.spec[name] for name in names}
+        effective.update(transport="unix datagram", send_buffer_bytes=granted)
+        planted = self._drops or self.kit.setting("drop_every")
+        guarantee = ("best_effort", *GUARANTEE[1:]) if planted else GUARANTEE
+        library = ("AF_UNIX", platform.release(), platform.python_version())
+        self.kit.ready(matched, library, effective, guarantee, discovery_ns)
+
+    def fault(self, stage: str) -> None:
+        """Dies or hangs here where the settings say so."""
+        if self.kit.setting("fault_role") not in ("any", self.kit.spec["role"]):
+            return
+        if self.kit.setting("die_at") == stage:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while self.kit.setting("hang_at") == stage:
+            time.sleep(3600)
+
+    def count_message(self) -> None:
+        self._messages += 1
+        if self._messages == FAULT_MESSAGE:
+            self.fault("window")
+
+    def copies(self, counter: int) -> int:
+        """How often a sender transmits this counter, by the planted faults."""
+        self.count_message()
+        if self.kit.setting("delay_us"):
+            time.sleep(self.kit.setting("delay_us") / 1e6)
+        every = self.kit.setting("drop_every")
+        if counter in self._drops or (every and counter % every == every - 1):
+            return 0
+        every = self.kit.setting("duplicate_every")
+        return 2 if every and counter % every == every - 1 else 1
+
+    def send(self, kind: int, number: int, payload: bytes | bytearray, address: str) -> None:
+        self.socket.sendmsg((HEAD.pack(kind, number), payload), (), 0, address)
+
+    def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
+        """(kind, number, payload, sender) or None at the timeout."""
+        # select, because its timeout has microseconds where a socket's has milliseconds
+        if not select.select((self.socket,), (), (), timeout_s)[0]:
+            return None
+        data, address = self.socket.recvfrom(262_144)
+        kind, number = HEAD.unpack_from(data)
+        sender = address.decode() if isinstance(address, bytes) else address
+        return kind, number, data[HEAD.size :], sender
+
+    def close(self) -> None:
+        self.fault("drain")
+        self.socket.close()
+
+
+def _counters(kit: Kit) -> frozenset[int]:
+    listed = kit.setting("drop_counters")
+    try:
+        return frozenset(int(item) for item in listed.split(",") if item.strip())
+    except ValueError:
+        key = "settings.drop_counters"
+        raise BadSpec(key, listed, "integers, separated by commas") from None
+
+
+def send_patiently(
+    link: Link, message: tuple[int, int, bytearray, str], poll: Callable[[float], object]
+) -> None:
+    """Sends without blocking: two sides that wait for each other's queue would stand still."""
+    deadline_ns = link.kit.now() + link.kit.spec["timeout_ns"]
+    while True:
+        link.socket.setblocking(False)
+        try:
+            return link.send(*message)
+        except BlockingIOError:
+            if link.kit.now() > deadline_ns:
+                raise SendFailed("the peer's queue stayed full") from None
+        finally:
+            link.socket.settimeout(link.kit.spec["timeout_ns"] / 1e9)
+        poll(0.0002)
+
+
+def drive_native(
+    kit: Kit, begin: Callable[[Slot, bytearray], object], poll: Callable[[float], object]
+) -> None:
+    """This middleware's own timer: periodic from its creation, a late tick does not shift it."""
+    kit.wait_timer_birth()
+    period_ns = kit.period_ns
+    tick_ns = kit.now() + period_ns
+    while not kit.finished():
+        left_ns = tick_ns - kit.now()
+        if left_ns > 0:
+            poll(min(left_ns / 1e9, 0.1))
+            continue
+        tick_ns += (1 + -left_ns // period_ns) * period_ns
+        slot = kit.tick()
+        if slot is not None:
+            try:
+                begin(slot, kit.begin(slot))
+            except (SendFailed, OSError):
+                kit.fail(slot)
+    kit.end_schedule(poll)

@@ -1,0 +1,32 @@
+"""Loopback node: datagrams of AF_UNIX between processes of one host."""
+
+from wattwire_kit import run
+
+STAGES = ("none", "before_ready", "window", "drain")
+
+run(
+    roles={
+        "publisher": "topic:publish",
+        "subscriber": "topic:subscribe",
+        "client": "service:client",
+        "server": "service:server",
+        "ping": "service:client",
+        "pong": "service:server",
+        "action_client": "action:client",
+        "action_server": "action:server",
+    },
+    settings={
+        "fault_role": str,
+        "die_at": STAGES,
+        "hang_at": STAGES,
+        "drop_every": range(0, 2**31),
+        "drop_counters": str,
+        "duplicate_every": range(0, 2**31),
+        "delay_us": range(0, 2**31),
+    },
+    capabilities=(
+        *("encoding.bytes", "encoding.text", "pacing.kit", "pacing.native", "loop.open"),
+        *("loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal"),
+    ),
+    payload_bytes_max=196_608,
+)
