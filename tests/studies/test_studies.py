@@ -1,0 +1,103 @@
+"""Every study in the repository, with every preset of it, makes a plan."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wattwire.design import expand, make_plan
+from wattwire.model.study import Study, apply_preset, parse_study
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
+
+
+def load(name: str, preset: str | None = None) -> Study:
+    path = STUDIES / name / "study.toml"
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    return parse_study(name, apply_preset(document, preset, str(path)), str(path))
+
+
+def document_of(name: str) -> dict[str, Any]:
+    return tomllib.loads((STUDIES / name / "study.toml").read_text(encoding="utf-8"))
+
+
+def every_study_and_preset() -> list[tuple[str, str | None]]:
+    pairs: list[tuple[str, str | None]] = []
+    for path in sorted(STUDIES.glob("*/study.toml")):
+        presets = document_of(path.parent.name).get("presets", {})
+        pairs += [(path.parent.name, preset) for preset in (None, *presets)]
+    return pairs
+
+
+@pytest.mark.parametrize(("name", "preset"), every_study_and_preset())
+def test_a_study_parses_and_has_runs_in_every_preset(name: str, preset: str | None) -> None:
+    study = load(name, preset)
+    treatments = [t for t, because in expand(study) if because is None]
+    assert treatments
+    assert len(make_plan(treatments, study.plan)) == len(treatments) * study.plan.blocks
+
+
+@pytest.mark.parametrize("name", sorted(p.parent.name for p in STUDIES.glob("*/study.toml")))
+def test_questions_ask_for_factors_that_the_study_varies(name: str) -> None:
+    document = document_of(name)
+    for question in document["question"]:
+        assert question["responses"]
+        assert set(question["factors"]) <= set(document["factors"]), question["id"]
+    assert set(document["answers"]["baseline"]) == set(document["factors"])
+    for factor, level in document["answers"]["baseline"].items():
+        assert level in document["factors"][factor]
+
+
+def test_the_paper_design_has_its_ninety_treatments_and_eighteen_hundred_runs() -> None:
+    study = load("ros2-energy", "paper")
+    treatments = [t for t, because in expand(study) if because is None]
+    assert len(treatments) == 90
+    assert len(make_plan(treatments, study.plan)) == 1800
+
+
+def test_the_demonstration_leaves_out_what_takes_too_long() -> None:
+    expanded = expand(load("first-look"))
+    run = [t for t, because in expanded if because is None]
+    assert len(expanded) == 24
+    assert len(run) == 16  # three of them, mqtt in C++, only once there is such a cell
+    assert not [t for t in run if t["middleware"] == "ros2" and t["payload_bytes"] != 64]
+
+
+def test_published_rows_are_complete_and_fall_on_treatments() -> None:
+    with (STUDIES / "ros2-energy/published.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 180
+    factors = load("ros2-energy").factors
+    seen = set()
+    for row in rows:
+        assert row["pattern"] in factors["pattern"] and row["language"] in factors["language"]
+        assert int(row["clients"]) in factors["clients"]
+        assert float(row["interval_s"]) in factors["interval_s"]
+        assert all(float(row[key]) > 0 for key in ("cpu_percent", "memory_kib", "energy_j"))
+        seen.add((row["node_role"], row["language"], row["clients"], row["interval_s"]))
+    assert len(seen) == 180
+
+
+def test_published_energy_is_power_over_three_minutes_within_rounding() -> None:
+    """A wrong column or a lost digit would show here; the exceptions are the paper's own."""
+    with (STUDIES / "ros2-energy/published.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    odd = {
+        (row["table"], row["language"], row["clients"], row["interval_s"])
+        for row in rows
+        if abs(float(row["energy_j"]) / 180 - float(row["power_w"]))
+        > 0.02 + 0.03 * float(row["energy_j"]) / 180
+    }
+    assert odd == {
+        ("9", "python", "1", "0.05"),
+        ("11", "cpp", "1", "0.05"),
+        ("11", "python", "3", "0.05"),
+    }
