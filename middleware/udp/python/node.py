@@ -1,0 +1,25 @@
+"""UDP node: one datagram per message, blocking sockets."""
+
+from wattwire_kit import run
+
+run(
+    roles={
+        "publisher": "topic:publish",
+        "subscriber": "topic:subscribe",
+        "client": "service:client",
+        "server": "service:server",
+        "ping": "service:client",
+        "pong": "service:server",
+    },
+    settings={
+        "receive_buffer_bytes": range(0, 2**30),
+        "send_buffer_bytes": range(0, 2**30),
+        "bind_address": str,
+        "endpoint_override": str,
+    },
+    capabilities=(
+        *("encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed"),
+        *("reply.echo", "reply.ack", "reply.literal", "literal"),
+    ),
+    payload_bytes_max=65_507,
+)
