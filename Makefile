@@ -48,19 +48,18 @@ agent:
 	fi
 
 setup: packages-demo
-	@$(MAKE) --no-print-directory $(STAMP)
-	@$(MAKE) --no-print-directory agent
+	@$(MAKE) -s --no-print-directory $(STAMP)
+	@$(MAKE) -s --no-print-directory agent
 
 demo: setup
-	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN)
+	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN) --no-report
 	@$(BIN)/wattwire report $(CAMPAIGN)
-	@echo "$(CURDIR)/$(CAMPAIGN)/report/index.html"
 
 test: packages-test setup
 	@$(BIN)/python -m pytest
 
 lint: packages-lint
-	@$(MAKE) --no-print-directory $(STAMP)
+	@$(MAKE) -s --no-print-directory $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
