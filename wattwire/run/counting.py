@@ -29,13 +29,6 @@ class Pair:
     out_of_range: int
 
 
-def lost_counters(received: npt.NDArray[np.uint64], sent: int) -> npt.NDArray[np.uint64]:
-    """Counters 0 … sent−1 that are missing from `received` (unique, ascending): the gaps."""
-    present = np.zeros(sent, dtype=bool)
-    present[received[received < sent].astype(np.int64)] = True
-    return np.flatnonzero(~present).astype(np.uint64)
-
-
 def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
     """Loss per (sender, receiver). For calls the receiver of the reply is the sender itself."""
     pairs: list[Pair] = []
@@ -122,14 +115,11 @@ def schedule_lateness_us(messages: pl.DataFrame) -> dict[str, float | None]:
     }
 
 
-def count_summary(
-    messages: pl.DataFrame, pairs: list[Pair], nodes: list[NodePlan], late_after_ns: int
-) -> dict[str, Any]:
+def count_summary(messages: pl.DataFrame, pairs: list[Pair], late_after_ns: int) -> dict[str, Any]:
     """Counts of one run. `late` arrived in the second half of the drain, already unique ones."""
     senders = {p.sender: p.sent for p in pairs}
     arrivals = receptions(messages)
     corrupt = messages.filter((pl.col("flags") & FLAG_CORRUPT) != 0)
-    del nodes
     return {
         "sent": sum(senders.values()),
         "expected": sum(p.sent for p in pairs),

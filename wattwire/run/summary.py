@@ -92,7 +92,7 @@ class Collected:
         record, window = self.record, self.record.window
         pairs = counting.count_pairs(self.messages, record.nodes)
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        row = counting.count_summary(self.messages, pairs, record.nodes, late_after_ns)
+        row = counting.count_summary(self.messages, pairs, late_after_ns)
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign", 0)) for d in done)

@@ -1,0 +1,104 @@
+"""Discovery is a glob: a new folder is enough, and a wrong manifest is told from a right one."""
+
+import pytest
+
+from wattwire.catalog import Catalog, default_roots
+from wattwire.model.errors import UsageError
+
+LANGUAGE = """title = "Lang"
+[build]
+commands = [["cc", "{build_flags...}"]]
+[build.lists]
+build_flags = ["-O2"]
+[run]
+argv = ["{build}/node"]
+"""
+MIDDLEWARE = """title = "M"
+[patterns.topic]
+listens = "subscriber"
+[settings.depth]
+type = "integer"
+default = 10
+[settings.mode]
+type = "string"
+default = "a"
+allowed = ["a", "b"]
+"""
+NODE = """patterns = ["topic"]
+capabilities = ["encoding.bytes"]
+[build.lists]
+build_flags = ["-O3", "-lm"]
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    for path, text in {
+        "languages/lang/language.toml": LANGUAGE,
+        "middleware/mmm/middleware.toml": MIDDLEWARE,
+        "middleware/mmm/lang/node.toml": NODE,
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_a_cell_is_its_manifests_merged_the_nearest_last(root):
+    cell = Catalog([root]).cell("mmm/lang")
+    assert cell.document["build"]["lists"]["build_flags"] == ["-O3", "-lm"]
+    assert cell.document["build"]["commands"] == [["cc", "{build_flags...}"]]
+    assert cell.middleware.listens("topic") == "subscriber"
+    assert cell.middleware.listens("service") == "none"
+
+
+def test_an_unknown_key_in_a_manifest_names_file_key_and_nearest(root):
+    node = root / "middleware/mmm/lang/node.toml"
+    node.write_text('patters = ["topic"]\n' + NODE)
+    with pytest.raises(UsageError) as caught:
+        Catalog([root]).cell("mmm/lang")
+    assert str(node) in str(caught.value)
+    assert 'unknown key "patters"' in str(caught.value)
+    assert 'Did you mean "patterns"?' in str(caught.value)
+
+
+def test_an_unknown_cell_is_answered_with_the_known_ones(root):
+    with pytest.raises(UsageError, match='unknown cell "mmm/lung".*known: mmm/lang'):
+        Catalog([root]).cell("mmm/lung")
+
+
+def test_invalid_toml_is_refused_with_its_place(root):
+    (root / "middleware/mmm/middleware.toml").write_text("title = ")
+    with pytest.raises(UsageError, match="not valid TOML"):
+        Catalog([root])
+
+
+def test_settings_are_checked_against_the_manifest(root):
+    middleware = Catalog([root]).middleware["mmm"]
+    assert middleware.effective_settings({"depth": 3}) == {"depth": 3, "mode": "a"}
+    with pytest.raises(UsageError, match='unknown setting "dept"'):
+        middleware.effective_settings({"dept": 3})
+    with pytest.raises(UsageError, match="found 'x'; allowed: integer"):
+        middleware.effective_settings({"depth": "x"})
+    with pytest.raises(UsageError, match="found 'c'; allowed: 'a', 'b'"):
+        middleware.effective_settings({"mode": "c"})
+
+
+def test_a_gap_says_what_is_lacking(root):
+    cell = Catalog([root]).cell("mmm/lang")
+    assert cell.gap("topic", ["encoding.bytes"]) is None
+    assert "has no action (it has: topic)" in str(cell.gap("action", []))
+    assert "encoding.text" in str(cell.gap("topic", ["encoding.text"]))
+
+
+def test_a_root_on_wattwire_path_adds_to_the_catalogue_and_wins(root, monkeypatch):
+    monkeypatch.setenv("WATTWIRE_PATH", str(root))
+    catalog = Catalog()
+    assert catalog.roots[0] == root
+    assert "mmm/lang" in catalog.cells
+    assert len(catalog.cells) > 1
+    assert default_roots()[0] == root
+
+
+def test_every_manifest_that_is_shipped_is_valid():
+    catalog = Catalog()
+    assert {catalog.cell(name).name for name in catalog.cells} == set(catalog.cells)

@@ -1,0 +1,71 @@
+"""The plan: every treatment once a block, neighbours by the primary factor, the seed's order."""
+
+from itertools import pairwise
+
+import pytest
+
+from wattwire.design import expand, make_plan
+from wattwire.model.errors import UsageError
+from wattwire.model.study import Plan, parse_study
+
+DOCUMENT = {
+    "factors": {"language": ["a", "b"], "clients": [1, 2, 3], "pattern": ["topic", "service"]},
+    "fixed": {"middleware": "loopback"},
+}
+
+
+def treatments(**changes):
+    study = parse_study("s", {**DOCUMENT, **changes}, "s.toml")
+    return [t for t, reason in expand(study) if reason is None]
+
+
+def test_each_block_holds_every_treatment_once():
+    runs = make_plan(treatments(), Plan(blocks=4, seed=7, primary="language"))
+    for block in range(1, 5):
+        keys = [r.treatment.key for r in runs if r.block == block]
+        assert len(keys) == len(set(keys)) == 12
+
+
+def test_levels_of_the_primary_factor_are_neighbours():
+    runs = make_plan(treatments(), Plan(blocks=3, seed=1, primary="language"))
+    for first, second in zip(runs[0::2], runs[1::2], strict=True):
+        assert {first.treatment["language"], second.treatment["language"]} == {"a", "b"}
+        assert first.treatment["clients"] == second.treatment["clients"]
+        assert first.treatment["pattern"] == second.treatment["pattern"]
+
+
+def test_the_seed_decides_the_order_and_more_blocks_change_nothing_before():
+    short = make_plan(treatments(), Plan(blocks=2, seed=5, primary="language"))
+    again = make_plan(treatments(), Plan(blocks=2, seed=5, primary="language"))
+    longer = make_plan(treatments(), Plan(blocks=6, seed=5, primary="language"))
+    other = make_plan(treatments(), Plan(blocks=2, seed=6, primary="language"))
+    assert short == again == longer[: len(short)]
+    assert short != other
+
+
+def test_both_orders_of_a_pair_occur():
+    runs = make_plan(treatments(), Plan(blocks=20, seed=1, primary="language"))
+    first = [r.treatment["language"] for r in runs[0::2]]
+    assert 0.3 < first.count("a") / len(first) < 0.7
+
+
+def test_each_run_knows_its_predecessor():
+    runs = make_plan(treatments(), Plan(blocks=2))
+    assert runs[0].predecessor == ""
+    assert all(b.predecessor == a.run for a, b in pairwise(runs))
+    assert len({r.run for r in runs}) == len(runs)
+
+
+def test_excluded_treatments_keep_their_reason():
+    study = parse_study(
+        "s",
+        {**DOCUMENT, "exclude": {"treatments": [{"clients": 3, "because": "too many"}]}},
+        "s.toml",
+    )
+    reasons = [reason for t, reason in expand(study) if t["clients"] == 3]
+    assert reasons == ["too many"] * 4
+
+
+def test_a_study_that_excludes_everything_is_refused():
+    with pytest.raises(UsageError, match="nothing is left to run"):
+        treatments(exclude={"treatments": [{"because": "all"}]})

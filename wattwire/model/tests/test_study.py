@@ -1,0 +1,95 @@
+"""A study says what it wants, or is told where it is wrong, what is allowed and what to do."""
+
+import copy
+
+import pytest
+
+from wattwire.model.errors import UsageError
+from wattwire.model.study import apply_preset, merge, parse_study
+
+STUDY = {
+    "factors": {"language": ["python", "cpp"], "pattern": ["topic"]},
+    "fixed": {"middleware": "loopback", "rate_hz": 100},
+    "plan": {"blocks": 3, "primary": "language"},
+    "presets": {"quick": {"plan": {"blocks": 1}}},
+}
+
+
+def parsed(**changes):
+    document = merge(apply_preset(STUDY, None, "study"), changes)
+    return parse_study("example", document, "study.toml")
+
+
+def refused(**changes) -> str:
+    with pytest.raises(UsageError) as caught:
+        parsed(**changes)
+    return str(caught.value)
+
+
+def test_a_study_is_parsed_with_its_defaults():
+    study = parsed()
+    assert study.factors["language"] == ("python", "cpp")
+    assert study.fixed["rate_hz"] == 100.0
+    assert study.fixed["clients"] == 1
+    assert study.plan.blocks == 3
+
+
+def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
+    assert refused(plam={}) == (
+        'study.toml: unknown key "plam"; known: answers, exclude, factors, fixed, goal, guards, '
+        'meters, plan, presets, published, question, source, title. Did you mean "plan"?'
+    )
+    assert 'plan: unknown key "bocks"' in refused(plan={"bocks": 3})
+    assert 'unknown factor "langage"' in refused(factors={"langage": ["cpp"]})
+
+
+def test_a_level_of_the_wrong_type_says_what_was_found_and_what_is_allowed():
+    message = refused(factors={"clients": [1, "two"]})
+    assert message == "study.toml: factors.clients: found 'two'; allowed: an integer"
+    assert "found True; allowed: an integer" in refused(factors={"clients": [True]})
+    assert "found nan; allowed: an integer" in refused(factors={"payload_bytes": [float("nan")]})
+    assert "allowed: at least 1" in refused(factors={"clients": [0]})
+    assert 'unknown level "topik"' in refused(factors={"pattern": ["topik"]})
+
+
+def test_an_empty_factor_and_a_factor_that_is_no_list_are_refused():
+    assert "the list is empty" in refused(factors={"clients": []})
+    assert "a list of levels" in refused(factors={"clients": 2})
+    assert "stands twice" in refused(factors={"clients": [2, 2]})
+
+
+def test_a_key_that_is_varied_and_held_is_a_contradiction():
+    assert "contradict each other" in refused(fixed={"language": "cpp"})
+
+
+def test_a_contradictory_preset_names_the_preset_and_the_key():
+    document = copy.deepcopy(STUDY)
+    document["presets"]["bad"] = {"factors": {"clients": [1]}, "fixed": {"clients": 2}}
+    with pytest.raises(UsageError, match="presets.bad: clients stands in factors and in fixed"):
+        apply_preset(document, "bad", "study.toml")
+
+
+def test_an_unknown_preset_is_answered_with_the_known_ones():
+    with pytest.raises(UsageError, match='unknown preset "quik"; known: quick. Did you mean'):
+        apply_preset(STUDY, "quik", "study.toml")
+
+
+def test_a_preset_that_holds_a_factor_takes_it_out_of_the_design():
+    document = copy.deepcopy(STUDY)
+    document["presets"]["one"] = {"fixed": {"language": "cpp"}}
+    merged = apply_preset(document, "one", "study.toml")
+    assert "language" not in merged["factors"]
+    assert parse_study("x", {**merged, "plan": {}}, "study.toml").fixed["language"] == "cpp"
+
+
+def test_plans_that_cannot_work_are_refused():
+    assert "plan.primary" in refused(plan={"primary": "clients"})
+    assert "at least 1" in refused(plan={"blocks": 0})
+    assert "0 or more" in refused(plan={"cooldown_s": -1})
+    assert "leaves nothing" in refused(plan={"duration_s": 1, "warmup_s": 2})
+    assert "both interval_s and rate_hz" in refused(fixed={"interval_s": 0.1})
+
+
+def test_a_study_must_say_which_cells_it_means():
+    with pytest.raises(UsageError, match="nothing says which cells to measure"):
+        parse_study("x", {"fixed": {"pattern": "topic"}}, "study.toml")

@@ -1,0 +1,113 @@
+"""Counting: gaps are losses, duplicates are apart, the sums agree."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.run import costs, counting
+from wattwire.run.convert import MESSAGE_SCHEMA
+from wattwire.run.specs import NodePlan
+
+
+def node(number, role):
+    return NodePlan(number, role, max(0, number - 1), None, False, {})  # type: ignore[arg-type]
+
+
+def messages(rows):
+    defaults = {"run": "r", "flow": "topic", "host": "local", "kind": "message", "peer": None,
+                "hop": 0, "intended_ns": 0, "begin_ns": 0, "end_ns": 1000, "bytes": 64,
+                "flags": 0}  # fmt: skip
+    return pl.DataFrame([{**defaults, **r} for r in rows], schema=MESSAGE_SCHEMA)
+
+
+def topic(sent, received):
+    rows = [{"node": 0, "sender": 0, "counter": c} for c in range(sent)]
+    rows += [{"node": 1, "sender": 0, "counter": c, "end_ns": 5000} for c in received]
+    return messages(rows)
+
+
+NODES = [node(0, "publisher"), node(1, "subscriber")]
+
+
+def test_the_lost_ones_are_exactly_the_gaps():
+    (pair,) = counting.count_pairs(topic(10, [0, 1, 3, 3, 4, 8]), NODES)
+    assert pair.lost == (2, 5, 6, 7, 9)
+    assert (pair.unique, pair.duplicates, pair.out_of_range) == (5, 1, 0)
+
+
+@given(st.integers(1, 60), st.lists(st.integers(0, 59), max_size=120))
+def test_received_and_lost_always_add_up_to_sent(sent, received):
+    arrived = [c for c in received if c < sent]
+    (pair,) = counting.count_pairs(topic(sent, arrived), NODES)
+    assert pair.unique + len(pair.lost) == pair.sent == sent
+    assert pair.unique + pair.duplicates == len(arrived)
+
+
+def test_a_reception_that_nobody_sent_is_out_of_range():
+    (pair,) = counting.count_pairs(topic(3, [0, 1, 2, 7]), NODES)
+    assert pair.out_of_range == 1
+    assert pair.unique == 3
+
+
+def test_each_subscriber_expects_every_message():
+    rows = [{"node": 0, "sender": 0, "counter": c} for c in range(4)]
+    rows += [{"node": n, "sender": 0, "counter": c} for n in (1, 2) for c in range(4 - n)]
+    pairs = counting.count_pairs(messages(rows), [*NODES, node(2, "subscriber")])
+    summary = counting.count_summary(messages(rows), pairs, 10**18)
+    assert (summary["sent"], summary["expected"]) == (4, 8)
+    assert (summary["received_unique"], summary["lost"]) == (5, 3)
+
+
+def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
+    call = {"kind": "call", "flow": "service"}
+    rows = [{**call, "node": 1, "sender": 1, "counter": c} for c in range(3)]
+    rows[1] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
+    rows += [{**call, "node": 0, "sender": 1, "counter": c} for c in range(3)]
+    nodes = [node(0, "server"), node(1, "client")]
+    (pair,) = counting.count_pairs(messages(rows), nodes)
+    assert (pair.sent, pair.unique, pair.lost) == (3, 2, (1,))
+    assert len(counting.receptions(messages(rows))) == 3
+
+
+def test_lost_messages_stand_as_infinite_latencies():
+    frame = topic(100, range(95))
+    full = counting.latency_summary(frame, lost=0)
+    lossy = counting.latency_summary(frame, lost=5)
+    assert full["latency_p99_us"] == 5.0
+    assert lossy["latency_p50_us"] == 5.0
+    assert lossy["latency_p99_us"] is None
+
+
+def test_warm_up_is_left_out_of_latency():
+    rows = [{"node": 1, "sender": 0, "counter": 0, "end_ns": 9_000_000, "flags": FLAG_WARM_UP},
+            {"node": 1, "sender": 0, "counter": 1, "end_ns": 2000}]  # fmt: skip
+    assert counting.latency_summary(messages(rows), 0)["latency_p50_us"] == 2.0
+
+
+def quantities(points, quantity="cpu_time", scope="process", subject="publisher-0"):
+    return pl.DataFrame(
+        [{"run": "r", "host": "local", "scope": scope, "subject": subject, "meter": "m",
+          "quantity": quantity, "unit": "ns", "kind": "measured", "t_ns": t, "value": v}
+         for t, v in points]
+    )  # fmt: skip
+
+
+def test_a_counter_is_read_between_its_readings():
+    readings = costs.Readings(quantities([(0, 0.0), (10, 100.0), (20, 100.0)]))
+    assert readings.increase("cpu_time", "process", "publisher-0", 5, 15) == pytest.approx(50.0)
+    assert readings.increase("cpu_time", "process", "nobody", 5, 15) is None
+
+
+def test_a_total_with_an_unknown_part_is_unknown():
+    assert costs.total([1.0, 2.0]) == 3.0
+    assert costs.total([1.0, None]) is None
+
+
+def test_a_planted_energy_comes_out():
+    frame = pl.concat(
+        [quantities([(0, 0.0), (2 * 10**9, 6e6)], "energy", "package", "package-0"),
+         quantities([(0, 0.0), (2 * 10**9, 2e6)], "energy", "package", "package-1")]
+    )  # fmt: skip
+    assert costs.power_w(costs.Readings(frame), 0, 2 * 10**9) == pytest.approx(4.0)

@@ -1,0 +1,102 @@
+"""What is committed is there; what is not, never was; two controllers do not meet."""
+
+import json
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.store import Campaign
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    made = Campaign.create(tmp_path / "c")
+    made.journal.write_plan([("b01-p001", 1, 1, "t1"), ("b01-p002", 1, 2, "t2")])
+    yield made
+    made.close()
+
+
+def finish(campaign, run, verdict="ok", **row):
+    number = campaign.journal.begin(run, "token", "now")
+    partial = campaign.open_attempt(run, number)
+    summary = {"run": run, "attempt": number, "verdict": verdict, "outcome": "completed", **row}
+    (partial / "summary.json").write_text(json.dumps(summary))
+    name = campaign.commit(run, number, partial)
+    campaign.journal.finish(run, number, verdict, "completed", name, "later")
+    return name
+
+
+def test_a_run_in_flight_leaves_no_row_and_its_folder_is_dropped(campaign):
+    campaign.journal.begin("b01-p001", "token", "now")
+    campaign.open_attempt("b01-p001", 1)
+    assert campaign.rows() == []
+    assert campaign.drop_partials() == [".b01-p001-1.partial"]
+    assert list((campaign.path / "runs").iterdir()) == []
+
+
+def test_a_folder_renamed_by_a_dead_controller_is_replaced(campaign):
+    number = campaign.journal.begin("b01-p001", "token", "now")
+    campaign.commit("b01-p001", number, campaign.open_attempt("b01-p001", number))
+    again = campaign.open_attempt("b01-p001", number)
+    (again / "new").write_text("x")
+    campaign.commit("b01-p001", number, again)
+    assert (campaign.path / "runs" / "b01-p001-1" / "new").exists()
+
+
+def test_the_first_ok_attempt_counts_and_all_are_kept(campaign):
+    finish(campaign, "b01-p001", "unknown", sent=1)
+    finish(campaign, "b01-p001", "ok", sent=2)
+    finish(campaign, "b01-p002", "failed", sent=3.5)
+    rows = campaign.rows()
+    assert [(r["run"], r["attempt"], r["used"]) for r in rows] == [
+        ("b01-p001", 1, False), ("b01-p001", 2, True), ("b01-p002", 1, False),
+    ]  # fmt: skip
+    assert campaign.summary()["sent"].to_list() == [1.0, 2.0, 3.5]
+    assert campaign.folder("b01-p001").name == "b01-p001-2"
+
+
+def test_the_summary_is_written_for_anybody(campaign):
+    finish(campaign, "b01-p001", sent=10)
+    campaign.write_summary(campaign.rows(), {"sent": {"unit": "messages"}})
+    assert pl.read_parquet(campaign.path / "summary.parquet")["sent"].to_list() == [10]
+    assert (campaign.path / "summary.csv").read_text().startswith("run,attempt,")
+    assert campaign.read_json("columns.json") == {"sent": {"unit": "messages"}}
+
+
+def test_a_second_controller_is_refused_and_told_who_holds_it(campaign):
+    campaign.lock()
+    code = (
+        "import sys; from pathlib import Path; from wattwire.store import Campaign\n"
+        "Campaign(Path(sys.argv[1])).lock()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(campaign.path)], capture_output=True, text=True
+    )
+    assert result.returncode != 0
+    assert f"another controller (process {os.getpid()})" in result.stderr
+
+
+def test_an_existing_campaign_is_never_reused(campaign):
+    with pytest.raises(UsageError, match="--resume"):
+        Campaign.create(campaign.path)
+
+
+def test_a_directory_without_a_campaign_says_so(tmp_path):
+    with pytest.raises(UsageError, match="no campaign here"):
+        Campaign(tmp_path)
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path):
+    (tmp_path / "journal.sqlite").write_text("this is not a database, it is a text file" * 50)
+    with pytest.raises(UsageError, match="not a journal of ours"):
+        Campaign(tmp_path)
+
+
+def test_a_path_that_cannot_be_made_says_what_to_do(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MissingError, match="choose another with --campaign"):
+        Campaign.create(tmp_path / "file" / "c")
