@@ -28,7 +28,13 @@ class Answer:
     baseline: Any
     result: Result
     with_all: Result
-    registered: bool = True
+
+    @property
+    def interval(self) -> stats.Interval:
+        """The ratio's interval. Raises ValueError where there is no number."""
+        if not isinstance(self.result, stats.Ratio):
+            raise ValueError(f"{self.response.title}: {self.result}")
+        return self.result.interval
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,13 @@ def answer_all(evidence: Evidence) -> Answers:
     items = []
     for question, response, factor, factor_level in wanted:
         draft = Answer(
-            question, response, factor, factor_level, baseline_of(evidence, factor),
-            stats.NotComputable("not computed"), stats.NotComputable("not computed"),
+            question,
+            response,
+            factor,
+            factor_level,
+            baseline_of(evidence, factor),
+            stats.NotComputable("not computed"),
+            stats.NotComputable("not computed"),
         )
         items.append(
             replace(
@@ -101,6 +112,10 @@ def contrast(
     within: tuple[str, Any] | None = None,
 ) -> Result:
     """One ratio from the runs of `frame`, at `level`; `within` holds another factor fixed."""
+    if within is not None and frame.height and frame["block"].n_unique() == 1:
+        # One block has no error within treatments: main effects among the runs at that level.
+        at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
+        frame, within = frame.filter(pl.Series(at_level)), None
     refused = _refused(frame, wanted.response)
     if refused is not None:
         return refused
@@ -156,13 +171,15 @@ def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
     """The answer in words: who, how many times what, with interval, level, runs and blocks."""
     level = evidence.title(answer.factor, answer.level)
     baseline = evidence.title(answer.factor, answer.baseline)
-    level, baseline = level[:1].upper() + level[1:], baseline
+    level = level[:1].upper() + level[1:]
     result = answer.result
     if not isinstance(result, stats.Ratio):
         return f"{level} against {baseline}, {answer.response.title}: {result}."
     interval = result.interval
-    together = f"simultaneous {words.confidence(CONFIDENCE)} interval" if family > 1 else (
-        f"{words.confidence(interval.level)} interval"
+    together = (
+        f"simultaneous {words.confidence(CONFIDENCE)} interval"
+        if family > 1
+        else (f"{words.confidence(interval.level)} interval")
     )
     return (
         f"{level} {answer.response.had} {words.number(interval.estimate)} times the "
@@ -177,9 +194,10 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     prefix = ""
-    expected = len(evidence.planned)
-    if evidence.usable.height < expected:
-        prefix = f"Of {words.count(expected)} planned runs {evidence.usable.height} are usable: "
+    untried = {entry["run"] for entry in evidence.planned} - set(evidence.attempts["run"].to_list())
+    if untried:
+        done = len(evidence.planned) - len(untried)
+        prefix = f"Incomplete, {done} of {len(evidence.planned)} planned runs so far. "
     candidates = [item for item in answers.computed() if not item.response.energy]
     candidates.sort(key=lambda item: item.factor != evidence.primary)
     if not candidates:
@@ -187,18 +205,17 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     words_of_it = sentence(evidence, candidates[0], answers.family)
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
-    return prefix + words_of_it if not prefix else prefix + words_of_it
+    return prefix + words_of_it
 
 
 def _no_runs(evidence: Evidence) -> str:
-    reasons = sorted(
-        {r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])}
-    )
+    reasons = sorted({r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])})
     because = f" ({words.listed(reasons)})" if reasons else ""
-    done = evidence.attempts.height
+    planned = words.plural(len(evidence.planned), "planned run")
+    done = evidence.attempts["run"].n_unique()
     return (
-        f"This campaign answers nothing yet: of {words.plural(len(evidence.planned), 'planned run')}"
-        f" {done} {'was' if done == 1 else 'were'} tried and none can be used{because}."
+        f"This campaign answers nothing yet: of {planned} {done} "
+        f"{'was' if done == 1 else 'were'} tried and none can be used{because}."
     )
 
 

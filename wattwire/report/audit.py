@@ -1,4 +1,4 @@
-"""What may be doubted: own cost, settings in force, order, verdicts, what was absent."""
+"""The audit trail: order, verdicts, what was set aside or absent, plan, machine, threats."""
 
 from __future__ import annotations
 
@@ -9,120 +9,11 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, column
+from wattwire.report.conditions import pairs
+from wattwire.report.evidence import Evidence, all_levels, column
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import CPU, LATENCY_P50, measured
-
-OWN = (
-    ("harness_cpu_share", "CPU of agent and recorder", "share of one core"),
-    ("steal_share", "CPU taken by other virtual machines", "share"),
-    ("other_load_share", "load of other processes", "share"),
-    ("schedule_late_p99_us", "lateness of sending, 99th percentile of a run", "µs"),
-)
-
-
-def harness(evidence: Evidence) -> Section:
-    """The page's part about what measuring cost."""
-    part = Section("harness", "What measuring cost")
-    rows = []
-    for name, title, unit in OWN:
-        values = column(evidence.usable, name)
-        values = values[np.isfinite(values)]
-        if values.size:
-            rows.append({"what": title, "unit": unit, "median": float(np.median(values)),
-                         "highest": float(values.max()), "runs": int(values.size)})  # fmt: skip
-    phases: dict[str, list[float]] = {}
-    for run in evidence.runs.values():
-        for phase, seconds in (run.get("seconds") or {}).items():
-            if isinstance(seconds, (int, float)):
-                phases.setdefault(phase, []).append(float(seconds))
-    if rows:
-        part.parts.append(_wide_table("harness-cost", "Own cost and disturbance per run", rows))
-    if phases:
-        part.parts.append(
-            Table(
-                "phases", "Where a run's time goes",
-                [Column("phase", "phase"), Column("median", "median", "measured", "s"),
-                 Column("highest", "longest", "measured", "s"),
-                 Column("total", "all runs", "measured", "s")],
-                [{"phase": phase.replace("_", " "), "median": float(np.median(s)),
-                  "highest": max(s), "total": sum(s)} for phase, s in phases.items()],
-            )
-        )  # fmt: skip
-    if not part.parts:
-        part.parts.append(Text("No run recorded its own cost.", "warning"))
-    return part
-
-
-def _wide_table(table_id: str, title: str, rows: list[dict[str, Any]]) -> Table:
-    return Table(
-        table_id, title,
-        [Column("what", "what"), Column("unit", "unit"), Column("median", "median run", "measured"),
-         Column("highest", "highest run", "measured"), Column("runs", "runs", "measured")],
-        rows,
-    )  # fmt: skip
-
-
-def settings(evidence: Evidence) -> Section:
-    """The page's part about the settings in force, as the libraries told them."""
-    part = Section("settings", "Settings in force")
-    cards: dict[tuple[str, ...], dict[str, Any]] = {}
-    guarantees: dict[str, set[str]] = {}
-    for run_id, run in evidence.runs.items():
-        for node in run.get("nodes", []):
-            ready = node.get("ready")
-            if not ready:
-                continue
-            row = _card(node, ready, str(run.get("treatment", {}).get("pattern", "")))
-            guarantees.setdefault(row["pattern"], set()).add(row["guarantee"])
-            card = cards.setdefault(tuple(row.values()), row | {"run_ids": set()})
-            card["run_ids"].add(run_id)
-    if not cards:
-        part.parts.append(Text("No node reported its settings.", "warning"))
-        return part
-    for pattern, kinds in guarantees.items():
-        if len(kinds) > 1:
-            part.parts.append(
-                Text(f"Not like for like: {pattern or 'the nodes'} ran under "
-                     f"{len(kinds)} different guarantees: {'; '.join(sorted(kinds))}.", "warning")
-            )  # fmt: skip
-    rows = [card | {"runs": len(card["run_ids"])} for _, card in sorted(cards.items())]
-    part.parts.append(
-        Table(
-            "settings-in-force", "What each node said it was using",
-            [Column("cell", "cell"), Column("pattern", "pattern"), Column("role", "role"),
-             Column("library", "library"), Column("effective", "in force"),
-             Column("guarantee", "guarantee"), Column("runs", "runs", "measured")],
-            rows,
-            "Asked of the library at READY where it can tell; identical nodes share a row.",
-        )
-    )  # fmt: skip
-    return part
-
-
-def _card(node: Mapping[str, Any], ready: Mapping[str, Any], pattern: str) -> dict[str, str]:
-    library = ready.get("library") or {}
-    named = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
-    return {
-        "cell": str(node.get("cell", "")),
-        "pattern": pattern,
-        "role": str(node.get("role", "")),
-        "library": named,
-        "effective": pairs(ready.get("effective") or {}),
-        "guarantee": ", ".join(str(v) for v in (ready.get("guarantee") or {}).values()),
-    }
-
-
-def pairs(table: Mapping[str, Any]) -> str:
-    """A nested table as `a = 1, b.c = 2`."""
-    told = []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            told += [f"{key}.{part}" for part in pairs(value).split(", ") if part]
-        else:
-            told.append(f"{key} = {words.plain(value)}")
-    return ", ".join(told)
 
 
 def trail(evidence: Evidence) -> Section:
@@ -149,7 +40,7 @@ def _order(evidence: Evidence) -> Figure | None:
         return None
     place = {entry["run"]: at for at, entry in enumerate(evidence.planned, start=1)}
     block_of = {entry["run"]: entry.get("block") for entry in evidence.planned}
-    treatments = {entry["run"]: entry.get("treatment", {}) for entry in evidence.plan}
+    treatments = {entry["run"]: all_levels(entry) for entry in evidence.planned}
     first_of: dict[Any, int] = {}
     for run, at in place.items():
         first_of.setdefault(block_of[run], at)
@@ -163,20 +54,28 @@ def _order(evidence: Evidence) -> Figure | None:
         treatment = treatments[run]
         edge = first_of[block] - 0.5 if first_of[block] > 1 else None
         points.append(
-            {"order": place[run], "value": figures.rounded(float(value)), "run": run,
-             "edge": edge, "treatment": evidence.treatment_title(treatment),
-             "used": "usable" if run in usable else "set aside",
-             "colour": evidence.title(evidence.primary, treatment.get(evidence.primary))}
-        )  # fmt: skip
+            {
+                "order": place[run],
+                "value": figures.rounded(float(value)),
+                "run": run,
+                "edge": edge,
+                "treatment": evidence.treatment_title(treatment),
+                "used": "usable" if run in usable else "set aside",
+                "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+            }
+        )
     return Figure(
-        "order", "Every run in the order of execution",
+        "order",
+        "Every run in the order of execution",
         "Drift would show as a slope across the page, a disturbance as a cluster. Dashed lines "
         "part the blocks; crosses are runs that were set aside.",
         figures.order_chart(
-            points, titles_of(evidence, evidence.primary), words.factor_title(evidence.primary),
+            points,
+            titles_of(evidence, evidence.primary),
+            words.factor_title(evidence.primary),
             f"{response.title} ({response.unit}, log scale)",
         ),
-    )  # fmt: skip
+    )
 
 
 def _rejections(evidence: Evidence) -> str:
@@ -190,45 +89,61 @@ def _rejections(evidence: Evidence) -> str:
     tallies = []
     for level in levels:
         runs = [
-            run for run, doc in evidence.runs.items()
-            if words.plain(doc.get("treatment", {}).get(evidence.primary)) == words.plain(level)
-        ]  # fmt: skip
+            run
+            for run, doc in evidence.runs.items()
+            if words.plain(all_levels(doc).get(evidence.primary)) == words.plain(level)
+        ]
         bad = sum(evidence.runs[run].get("verdict") != "ok" for run in runs)
         tallies.append((evidence.title(evidence.primary, level), bad, len(runs)))
     told += " By " + words.factor_title(evidence.primary) + ": "
     told += "; ".join(f"{name} {bad} of {total}" for name, bad, total in tallies)
     if len(tallies) == 2:
         p = stats.same_share_p(tallies[0][1], tallies[0][2], tallies[1][1], tallies[1][2])
-        told += f" (Fisher's exact test that both are set aside equally often: p = {words.number(p, 2)})"
+        told += " (Fisher's exact test that both are set aside equally often: "
+        told += f"p = {words.number(p, 2)})"
     return told + "."
 
 
 def _verdicts(evidence: Evidence) -> Table:
     rows = []
     for at in evidence.attempts.iter_rows(named=True):
-        document = evidence.runs.get(at["run"], {})
         if at.get("verdict") == "ok" and at.get("outcome") == "completed" and at.get("used"):
             continue
-        matches = document.get("attempt") == at.get("attempt")
-        reasons = document.get("reasons", []) if matches else []
+        document = evidence.reader.run(f"{at['run']}-{at['attempt']}")
+        counts = evidence.runs[at["run"]].get("attempt") == at["attempt"]
+        reasons = [_reason(r) for r in document.get("reasons", [])]
+        if document.get("outcome_detail"):
+            reasons.append(str(document["outcome_detail"]))
         rows.append(
-            {"run": at["run"], "attempt": at.get("attempt"), "block": at.get("block"),
-             "treatment": evidence.treatment_title(document.get("treatment", {})),
-             "outcome": str(at.get("outcome")), "verdict": str(at.get("verdict")),
-             "counts": "yes" if at.get("used") else "no, tried again",
-             "reasons": "; ".join(_reason(r) for r in reasons)}
-        )  # fmt: skip
+            {
+                "run": at["run"],
+                "attempt": at.get("attempt"),
+                "block": at.get("block"),
+                "treatment": evidence.treatment_title(all_levels(document)),
+                "outcome": str(at.get("outcome")),
+                "verdict": str(at.get("verdict")),
+                "counts": "yes" if counts else "no, another attempt does",
+                "reasons": "; ".join(reasons),
+            }
+        )
     ordinary = evidence.attempts.height - len(rows)
     return Table(
-        "verdicts", "Attempts that were not ordinary",
-        [Column("run", "run"), Column("attempt", "attempt", "measured"),
-         Column("block", "block", "measured"), Column("treatment", "treatment"),
-         Column("outcome", "outcome"), Column("verdict", "verdict"), Column("counts", "counts"),
-         Column("reasons", "reasons and evidence")],
+        "verdicts",
+        "Attempts that were not ordinary",
+        [
+            Column("run", "run"),
+            Column("attempt", "attempt", "measured"),
+            Column("block", "block", "measured"),
+            Column("treatment", "treatment"),
+            Column("outcome", "outcome"),
+            Column("verdict", "verdict"),
+            Column("counts", "counts"),
+            Column("reasons", "reasons and evidence"),
+        ],
         rows,
         f"The other {words.plural(ordinary, 'attempt')} completed with verdict ok. An outcome is a "
         "result and stays in the answers; only a verdict other than ok sets a run aside.",
-    )  # fmt: skip
+    )
 
 
 def _reason(reason: Mapping[str, Any]) -> str:
@@ -240,17 +155,19 @@ def _reason(reason: Mapping[str, Any]) -> str:
 
 
 def _skipped(evidence: Evidence) -> Table:
-    tallies: dict[tuple[str, str], int] = {}
+    tallies: dict[tuple[str, str], None] = {}
     for entry in evidence.skipped:
-        key = (evidence.treatment_title(entry.get("treatment", {})), str(entry["skipped"]))
-        tallies[key] = tallies.get(key, 0) + 1
+        key = (evidence.treatment_title(all_levels(entry)), str(entry["skipped"]))
+        tallies[key] = None
     return Table(
-        "skipped", "Planned, but cannot be run here",
-        [Column("treatment", "treatment"), Column("because", "because"),
-         Column("runs", "runs", "measured")],
-        [{"treatment": treatment, "because": because, "runs": runs}
-         for (treatment, because), runs in tallies.items()],
-    )  # fmt: skip
+        "skipped",
+        "Planned, but cannot be run here",
+        [
+            Column("treatment", "treatment"),
+            Column("because", "because"),
+        ],
+        [{"treatment": treatment, "because": because} for treatment, because in tallies],
+    )
 
 
 def _meters(evidence: Evidence) -> Table:
@@ -258,16 +175,26 @@ def _meters(evidence: Evidence) -> Table:
     for host, known in evidence.reader.machine.get("hosts", {}).items():
         for meter in known.get("meters", []):
             rows.append(
-                {"host": host, "meter": meter["name"], "state": meter["state"],
-                 "because": str(meter.get("reason") or ""),
-                 "grant": str(meter.get("grant") or "")}
-            )  # fmt: skip
+                {
+                    "host": host,
+                    "meter": meter["name"],
+                    "state": meter["state"],
+                    "because": str(meter.get("reason") or ""),
+                    "grant": str(meter.get("grant") or ""),
+                }
+            )
     return Table(
-        "meters", "Meters",
-        [Column("host", "host"), Column("meter", "meter"), Column("state", "state"),
-         Column("because", "because"), Column("grant", "what would grant it")],
+        "meters",
+        "Meters",
+        [
+            Column("host", "host"),
+            Column("meter", "meter"),
+            Column("state", "state"),
+            Column("because", "because"),
+            Column("grant", "what would grant it"),
+        ],
         sorted(rows, key=lambda row: (row["state"] == "present", row["meter"])),
-    )  # fmt: skip
+    )
 
 
 def _conduct(evidence: Evidence) -> Table:
@@ -280,16 +207,20 @@ def _conduct(evidence: Evidence) -> Table:
         for k, v in sorted(evidence.study.get("fixed", {}).items())
     ]
     lengths = _baseline_lengths(evidence)
-    rows += [{"key": f"baseline {name}, median", "value": words.duration(s)}
-             for name, s in lengths.items()]  # fmt: skip
+    rows += [
+        {"key": f"baseline {name}, median", "value": words.duration(s)}
+        for name, s in lengths.items()
+    ]
     retried = sum(
         1 for at in evidence.attempts.iter_rows(named=True) if (at.get("attempt") or 1) > 1
     )
     rows.append({"key": "attempts beyond the first", "value": words.count(retried)})
     return Table(
-        "conduct", "Plan, guards and fixed settings",
-        [Column("key", "key"), Column("value", "value")], rows,
-    )  # fmt: skip
+        "conduct",
+        "Plan, guards and fixed settings",
+        [Column("key", "key"), Column("value", "value")],
+        rows,
+    )
 
 
 def _baseline_lengths(evidence: Evidence) -> dict[str, float]:
@@ -306,8 +237,14 @@ def _machine(evidence: Evidence) -> Table:
     rows = []
     for host, known in machine.get("hosts", {}).items():
         for fact in known.get("facts", []):
-            rows.append({"host": host, "key": str(fact["key"]), "unit": str(fact.get("unit") or ""),
-                         "value": words.plain(fact.get("value"))})  # fmt: skip
+            rows.append(
+                {
+                    "host": host,
+                    "key": str(fact["key"]),
+                    "unit": str(fact.get("unit") or ""),
+                    "value": words.plain(fact.get("value")),
+                }
+            )
         cgroup = known.get("cgroup") or {}
         if cgroup:
             lost = "; ".join(str(x) for x in cgroup.get("lost", []))
@@ -317,13 +254,21 @@ def _machine(evidence: Evidence) -> Table:
         if isinstance(rights, Mapping):
             rows.append({"host": host, "key": "rights", "value": pairs(rights), "unit": ""})
     versions = machine.get("versions") or {}
-    rows += [{"host": "", "key": f"version of {k}", "value": words.plain(v), "unit": ""}
-             for k, v in versions.items()]  # fmt: skip
+    rows += [
+        {"host": "", "key": f"version of {k}", "value": words.plain(v), "unit": ""}
+        for k, v in versions.items()
+    ]
     return Table(
-        "machine", "Machine and versions",
-        [Column("host", "host"), Column("key", "key"), Column("value", "value"),
-         Column("unit", "unit")], rows,
-    )  # fmt: skip
+        "machine",
+        "Machine and versions",
+        [
+            Column("host", "host"),
+            Column("key", "key"),
+            Column("value", "value"),
+            Column("unit", "unit"),
+        ],
+        rows,
+    )
 
 
 def threats(evidence: Evidence) -> str:

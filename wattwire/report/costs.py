@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,15 @@ from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, column, levels_of, mean_of, members
+from wattwire.report.evidence import (
+    Evidence,
+    by_treatment,
+    column,
+    factor_columns,
+    levels_of,
+    mean_of,
+    members,
+)
 from wattwire.report.latency import facet_factor, titles_of, treatment_of
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
 from wattwire.report.responses import CPU, MEMORY, Response, measured
@@ -45,12 +52,15 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
             continue
         treatment = treatment_of(evidence, run)
         points.append(
-            {"value": figures.rounded(float(value)), "run": run,
-             "treatment": evidence.treatment_title(treatment),
-             "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
-             "column": str(treatment.get("pattern", "")),
-             "row": evidence.title(across, treatment.get(across)) if across else ""}
-        )  # fmt: skip
+            {
+                "value": figures.rounded(float(value)),
+                "run": run,
+                "treatment": evidence.treatment_title(treatment),
+                "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+                "column": str(treatment.get("pattern", "")),
+                "row": evidence.title(across, treatment.get(across)) if across else "",
+            }
+        )
     _place(points)
     return Figure(
         f"runs-{response.column.replace('_', '-')}",
@@ -58,13 +68,15 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
         "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
         "vertically by their rank only to be told apart.",
         figures.runs_chart(
-            points, titles_of(evidence, evidence.primary), words.factor_title(evidence.primary),
+            points,
+            titles_of(evidence, evidence.primary),
+            words.factor_title(evidence.primary),
             [str(p) for p in evidence.factors.get("pattern", ())],
             titles_of(evidence, across) if across else [],
             words.factor_title(across) if across else "",
             f"{response.title} ({response.unit}, log scale)",
         ),
-    )  # fmt: skip
+    )
 
 
 def _place(points: list[dict[str, Any]]) -> None:
@@ -85,19 +97,23 @@ def _grouped(evidence: Evidence) -> dict[tuple[str, Any], pl.DataFrame]:
     patterns = [str(v) for v in levels_of(frame, "pattern")]
     levels = [words.plain(v) for v in levels_of(frame, evidence.primary)]
     found: dict[tuple[str, Any], pl.DataFrame] = {}
-    for pattern in dict.fromkeys(patterns):
+    planned = [str(p) for p in evidence.factors.get("pattern", ())]
+    for pattern in dict.fromkeys([p for p in planned if p in patterns] + patterns):
         for level in evidence.factors.get(evidence.primary, ()):
-            mask = [p == pattern and v == words.plain(level)
-                    for p, v in zip(patterns, levels, strict=True)]  # fmt: skip
+            mask = [
+                p == pattern and v == words.plain(level)
+                for p, v in zip(patterns, levels, strict=True)
+            ]
             if any(mask):
                 found[(pattern, level)] = frame.filter(pl.Series(mask))
     return found
 
 
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
-    """Role → its columns `prefix.role.index` that hold a value in `frame`."""
+    """Role → its columns `prefix.role.index` that hold a value in `frame`; then services."""
     found: dict[str, list[str]] = {}
-    for name in members(frame, prefix):
+    services = sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 1)
+    for name in [*members(frame, prefix), *services]:
         if frame[name].null_count() < frame.height:
             found.setdefault(name.split(".")[1], []).append(name)
     return found
@@ -125,13 +141,21 @@ def _roles_table(evidence: Evidence) -> Table:
             memory = mean_of(frame, memories.get(role, []))
             per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
             rows.append(
-                {"pattern": pattern, GROUP: evidence.title(evidence.primary, level), "role": role,
-                 "runs": frame.height, "cpu_us": _middle(per_message),
-                 "cpu_us_range": _range(per_message), "cpu_percent": _middle(100 * share),
-                 "memory_kib": _middle(memory), "memory_kib_range": _range(memory)}
-            )  # fmt: skip
+                {
+                    "pattern": pattern,
+                    GROUP: evidence.title(evidence.primary, level),
+                    "role": role,
+                    "runs": frame.height,
+                    "cpu_us": _middle(per_message),
+                    "cpu_us_range": _range(per_message),
+                    "cpu_percent": _middle(100 * share),
+                    "memory_kib": _middle(memory),
+                    "memory_kib_range": _range(memory),
+                }
+            )
     return Table(
-        "costs-by-role", "CPU and memory by role",
+        "costs-by-role",
+        "CPU and memory by role",
         [
             Column("pattern", "pattern"),
             Column(GROUP, words.factor_title(evidence.primary)),
@@ -178,12 +202,13 @@ def _energy(evidence: Evidence) -> list[Any]:
                         "This estimate is CPU time multiplied by an assumed range of energy per "
                         "CPU second. It holds nothing that CPU time does not hold; the range "
                         "is an assumption, not a confidence interval. No test, ranking or answer "
-                        "on this page rests on it.", "warning",
+                        "on this page rests on it.",
+                        "warning",
                     ),
                     estimate,
                 ],
             )
-        )  # fmt: skip
+        )
     return parts
 
 
@@ -203,13 +228,18 @@ def _any(frame: pl.DataFrame, name: str) -> bool:
 
 def _powers_table(evidence: Evidence) -> Table:
     rows = []
-    for key, frame in _by_treatment(evidence).items():
-        treatment = dict(zip(evidence.varied, key, strict=True))
+    for key, frame in by_treatment(evidence, evidence.usable).items():
         silent, window = column(frame, "power_silent_w"), column(frame, "power_window_w")
-        row: dict[str, Any] = {n: words.plain(v) for n, v in treatment.items()}
+        row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = frame.height
-        for name in ("power_machine_w", "power_silent_w", "power_window_w", "energy_standing_j",
-                     "energy_message_j", "energy_total_j"):  # fmt: skip
+        for name in (
+            "power_machine_w",
+            "power_silent_w",
+            "power_window_w",
+            "energy_standing_j",
+            "energy_message_j",
+            "energy_total_j",
+        ):
             known = column(frame, name)
             known = known[np.isfinite(known)]
             row[name] = float(np.mean(known)) if known.size else None
@@ -223,7 +253,7 @@ def _powers_table(evidence: Evidence) -> Table:
         )
         row["j_per_sent"], row["j_per_delivered"] = sent, delivered
         rows.append(row)
-    columns = [Column(name, words.factor_title(name)) for name in evidence.varied]
+    columns = factor_columns(evidence)
     columns += [
         Column("runs", "runs", "measured"),
         Column("power_machine_w", "machine", "measured", "W"),
@@ -236,19 +266,14 @@ def _powers_table(evidence: Evidence) -> Table:
         Column("j_per_delivered", "per message delivered", "measured", "J"),
     ]
     return Table(
-        "energy-measured", "Measured energy", columns, rows,
+        "energy-measured",
+        "Measured energy",
+        columns,
+        rows,
         "Standing = (silent − machine) × window; messages = (window − silent) × window; total is "
         "their sum. Joules per message are paired within blocks, with a 95 % t interval, from "
         "three blocks on; below the resolution only an upper limit is printed.",
-    )  # fmt: skip
-
-
-def _by_treatment(evidence: Evidence) -> dict[tuple[Any, ...], pl.DataFrame]:
-    keys: dict[tuple[Any, ...], list[int]] = {}
-    levels = [levels_of(evidence.usable, name) for name in evidence.varied]
-    for at in range(evidence.usable.height):
-        keys.setdefault(tuple(each[at] for each in levels), []).append(at)
-    return {key: evidence.usable[rows] for key, rows in sorted(keys.items(), key=str)}
+    )
 
 
 def _estimate_table(evidence: Evidence) -> Table | None:
@@ -257,13 +282,20 @@ def _estimate_table(evidence: Evidence) -> Table | None:
         lows = roles_in(frame, "energy_estimate_low_j")
         highs = roles_in(frame, "energy_estimate_high_j")
         for role in lows:
-            rows.append(_estimate_row(evidence, frame, lows[role], highs.get(role, []))
-                        | {"pattern": pattern, "role": role, "runs": frame.height,
-                           GROUP: evidence.title(evidence.primary, level)})  # fmt: skip
+            rows.append(
+                _estimate_row(evidence, frame, lows[role], highs.get(role, []))
+                | {
+                    "pattern": pattern,
+                    "role": role,
+                    "runs": frame.height,
+                    GROUP: evidence.title(evidence.primary, level),
+                }
+            )
     if not rows:
         return None
     return Table(
-        "energy-estimate", "Energy by role, estimate",
+        "energy-estimate",
+        "Energy by role, estimate",
         [
             Column("pattern", "pattern"),
             Column(GROUP, words.factor_title(evidence.primary)),
@@ -280,7 +312,7 @@ def _estimate_table(evidence: Evidence) -> Table | None:
 
 def _estimate_row(
     evidence: Evidence, frame: pl.DataFrame, lows: list[str], highs: list[str]
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     low, high = mean_of(frame, lows), mean_of(frame, highs)
     seconds, sent = window_seconds(evidence, frame), column(frame, "sent")
     sent = np.where(sent > 0, sent, np.nan)

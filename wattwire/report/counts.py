@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, column, levels_of
+from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns
 from wattwire.report.parts import Column, Section, Table, Text
 
 COUNTS = ("sent", "expected", "received_unique", "lost", "late", "duplicates", "corrupt", "foreign")
@@ -42,31 +42,28 @@ def _loss_words(evidence: Evidence) -> str:
 
 
 def _counts_table(evidence: Evidence) -> Table:
-    frame = evidence.usable
-    values = {name: column(frame, name) for name in COUNTS}
-    levels = [levels_of(frame, name) for name in evidence.varied]
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for at in range(frame.height):
-        groups.setdefault(tuple(each[at] for each in levels), []).append(at)
     rows = []
-    for key, places in sorted(groups.items(), key=str):
-        row: dict[str, Any] = {n: words.plain(v) for n, v in zip(evidence.varied, key, strict=True)}
-        row["runs"] = len(places)
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
+        row["runs"] = frame.height
         for name in COUNTS:
-            known = values[name][places]
+            known = column(frame, name)
             known = known[np.isfinite(known)]
             row[name] = int(known.sum()) if known.size else None
         row["check"] = sums_check(row)
         rows.append(row)
-    columns = [Column(name, words.factor_title(name)) for name in evidence.varied]
+    columns = factor_columns(evidence)
     columns.append(Column("runs", "runs", "measured"))
     columns += [Column(n, TITLES.get(n, n.replace("_", " ")), "measured") for n in COUNTS]
     columns.append(Column("check", "sum"))
     return Table(
-        "counts", "Messages", columns, rows,
+        "counts",
+        "Messages",
+        columns,
+        rows,
         "Expected: receptions due, one per subscriber and message, or one per call. Sum: received "
         "once or more + lost = expected; duplicates stand apart.",
-    )  # fmt: skip
+    )
 
 
 def sums_check(row: dict[str, Any]) -> str:
@@ -89,14 +86,19 @@ def _starts_table(evidence: Evidence) -> Table:
         startup = _seconds(ready, "startup_ns")
         discovery = _seconds(ready, "discovery_ns")
         rows.append(
-            {"cell": cell, "role": role, "nodes": len(ready),
-             "startup": float(np.median(startup)) if startup else None,
-             "startup_max": max(startup, default=None),
-             "discovery": float(np.median(discovery)) if discovery else None,
-             "discovery_max": max(discovery, default=None)}
-        )  # fmt: skip
+            {
+                "cell": cell,
+                "role": role,
+                "nodes": len(ready),
+                "startup": float(np.median(startup)) if startup else None,
+                "startup_max": max(startup, default=None),
+                "discovery": float(np.median(discovery)) if discovery else None,
+                "discovery_max": max(discovery, default=None),
+            }
+        )
     return Table(
-        "starts", "From process start to ready",
+        "starts",
+        "From process start to ready",
         [
             Column("cell", "cell"),
             Column("role", "role"),

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire.report import words
+from wattwire.report.parts import Column
 
 FloatArray = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ class Evidence:
         return words.level_title(factor, level, self.titles)
 
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-        """The varied levels of a treatment, in the study's order."""
+        """The varied levels of a treatment, named, in the study's order."""
         kept = [name for name in self.varied if name not in without and name in treatment]
         return ", ".join(self.title(name, treatment[name]) for name in kept)
 
@@ -80,11 +81,10 @@ class Evidence:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = reader.study, list(reader.plan)
-    attempts = with_derived(_with_treatments(reader.summary(), plan))
-    counting = attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
-    has_verdict = "verdict" in counting.columns
-    usable = counting.filter(pl.col("verdict") == "ok") if has_verdict else counting
-    set_aside = counting.filter(pl.col("verdict") != "ok") if has_verdict else counting.head(0)
+    attempts = with_derived(_with_levels(reader.summary(), plan))
+    counting = _counting(attempts)
+    usable = counting.filter(pl.col("verdict") == "ok")
+    set_aside = counting.filter(pl.col("verdict") != "ok")
     factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
     primary = str(study.get("plan", {}).get("primary", ""))
     varied = [name for name, levels in factors.items() if len(levels) > 1]
@@ -93,18 +93,41 @@ def gather(reader: CampaignReader) -> Evidence:
     evidence = Evidence(
         reader, study, plan, attempts, usable, set_aside, factors, primary, study.get("titles", {})
     )
-    for run in counting["run"].to_list() if counting.height else []:
+    for run in counting["run"].to_list():
         evidence.runs[run] = reader.run(run)
     return evidence
 
 
-def _with_treatments(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Give every row the planned treatment's levels as `factor.<name>` where it lacks them."""
+def _counting(attempts: pl.DataFrame) -> pl.DataFrame:
+    """One row per run: the attempt that is used, else the last one made."""
+    return (
+        attempts.with_row_index("place")
+        .sort(["used", "attempt"], descending=[True, True])
+        .unique("run", keep="first", maintain_order=True)
+        .sort("place")
+        .drop("place")
+    )
+
+
+def all_levels(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Every level, fixed ones included, of a run's document or a plan's entry."""
+    return {**(document.get("levels") or {}), **(document.get("treatment") or {})}
+
+
+def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Give every row the planned levels, fixed ones too, as `factor.<name>` where it lacks them."""
     if summary.height == 0:
         return pl.DataFrame(
-            schema={"run": pl.String, "used": pl.Boolean, "verdict": pl.String, "block": pl.Int64}
+            schema={
+                "run": pl.String,
+                "attempt": pl.Int64,
+                "used": pl.Boolean,
+                "verdict": pl.String,
+                "outcome": pl.String,
+                "block": pl.Int64,
+            }
         )
-    by_run = {entry["run"]: entry.get("treatment", {}) for entry in plan}
+    by_run = {entry["run"]: all_levels(entry) for entry in plan}
     names = dict.fromkeys(name for treatment in by_run.values() for name in treatment)
     missing = [name for name in names if f"factor.{name}" not in summary.columns]
     runs = summary["run"].to_list()
@@ -131,7 +154,7 @@ def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
 
 
 def members(frame: pl.DataFrame, prefix: str) -> list[str]:
-    """Columns `prefix.<role>.<index>`, in order."""
+    """Columns `prefix.<role>.<index>`, in order (service processes have no index)."""
     return sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 2)
 
 
@@ -157,11 +180,47 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
         "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
         "loss_share": column(frame, "lost") / np.where(expected > 0, expected, math.nan),
         "energy_uj_per_message": 1e6 * column(frame, "energy_message_j") / per_sent,
-        "power_above_machine_w": column(frame, "power_window_w")
-        - column(frame, "power_machine_w"),
+        "power_above_machine_w": column(frame, "power_window_w") - column(frame, "power_machine_w"),
     }
+    lost = column(frame, "lost")
+    for name in frame.columns:
+        if name.startswith("latency_p"):
+            # A quantile that falls among lost messages is stored as unknown; it is infinite.
+            values = column(frame, name)
+            among_lost = np.isnan(values) & (lost > 0)
+            frame = frame.with_columns(pl.Series(name, np.where(among_lost, math.inf, values)))
     fresh = {name: values for name, values in derived.items() if name not in frame.columns}
     return frame.with_columns([pl.Series(name, values) for name, values in fresh.items()])
+
+
+def factor_columns(evidence: Evidence) -> list[Column]:
+    """A column for each varied factor, its levels named as the study names them."""
+    return [
+        Column(
+            name,
+            words.factor_title(name),
+            unit=words.FACTOR_UNITS.get(name, ""),
+            labels=dict(evidence.titles.get(name, {})),
+        )
+        for name in evidence.varied
+    ]
+
+
+def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
+    """The rows of `frame` by the levels of the varied factors (as words), in planned order."""
+    levels = [[words.plain(v) for v in levels_of(frame, name)] for name in evidence.varied]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for at in range(frame.height):
+        places.setdefault(tuple(each[at] for each in levels), []).append(at)
+    planned = [[words.plain(v) for v in evidence.factors[name]] for name in evidence.varied]
+
+    def place(key: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(
+            known.index(word) if word in known else len(known)
+            for word, known in zip(key, planned, strict=True)
+        )
+
+    return {key: frame[places[key]] for key in sorted(places, key=place)}
 
 
 def same_level(one: Any, other: Any) -> bool:

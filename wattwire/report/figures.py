@@ -20,20 +20,38 @@ def finish(chart: Any) -> dict[str, Any]:
     styled = (
         chart.configure(font=FONT, background="white", padding=6)
         .configure_axis(
-            labelColor=INK, titleColor=MUTED, gridColor=GRID, domainColor="#b5bcc4",
-            tickColor="#b5bcc4", labelFontSize=11, titleFontSize=11.5, titleFontWeight="normal",
-            labelFontWeight="normal", titlePadding=8,
+            labelColor=INK,
+            titleColor=MUTED,
+            gridColor=GRID,
+            domainColor="#b5bcc4",
+            tickColor="#b5bcc4",
+            labelFontSize=11,
+            titleFontSize=11.5,
+            titleFontWeight="normal",
+            labelFontWeight="normal",
+            titlePadding=8,
         )
         .configure_legend(
-            labelColor=INK, titleColor=MUTED, titleFontWeight="normal", labelFontSize=11.5,
-            titleFontSize=11.5, orient="top", symbolStrokeWidth=2.5, offset=6,
+            labelColor=INK,
+            titleColor=MUTED,
+            titleFontWeight="normal",
+            labelFontSize=11.5,
+            titleFontSize=11.5,
+            orient="top",
+            symbolStrokeWidth=2.5,
+            offset=6,
         )
         .configure_header(
-            labelColor=INK, titleColor=MUTED, labelFontSize=12, labelFontWeight="bold",
-            titleFontSize=11.5, titleFontWeight="normal", labelPadding=4,
+            labelColor=INK,
+            titleColor=MUTED,
+            labelFontSize=12,
+            labelFontWeight="bold",
+            titleFontSize=11.5,
+            titleFontWeight="normal",
+            labelPadding=4,
         )
         .configure_view(stroke="#d5dae0")
-    )  # fmt: skip
+    )
     spec: dict[str, Any] = styled.to_dict()
     spec.pop("$schema", None)
     return spec
@@ -43,9 +61,11 @@ def colour(name: str, title: str, domain: Sequence[str]) -> alt.Color:
     """A colour scale in the given order, always the same colour for the same level."""
     colours = [PALETTE[i % len(PALETTE)] for i in range(len(domain))]
     return alt.Color(
-        f"{name}:N", title=title, sort=list(domain),
+        f"{name}:N",
+        title=title,
+        sort=list(domain),
         scale=alt.Scale(domain=list(domain), range=colours),
-    )  # fmt: skip
+    )
 
 
 def rounded(value: float, digits: int = 4) -> float:
@@ -54,52 +74,81 @@ def rounded(value: float, digits: int = 4) -> float:
 
 
 def ecdf_chart(
-    points: Sequence[Mapping[str, Any]], domain: Sequence[str], colour_title: str,
-    columns: Sequence[str], rows: Sequence[str], row_title: str,
+    points: Sequence[Mapping[str, Any]],
+    domain: Sequence[str],
+    colour_title: str,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    row_title: str,
 ) -> dict[str, Any]:
-    """ECDF curves. Points: us, share, colour, column, row."""  # fmt: skip
+    """ECDF curves. Points: us, share, colour, column, row."""
     chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
     high = len(rows) <= 2
     chart = (
         alt.Chart(alt.Data(values=list(points)))
         .mark_line(interpolate="step-after", strokeWidth=1.9, clip=True)
         .encode(
-            x=alt.X("us:Q", title="latency (µs, log scale)", scale=alt.Scale(type="log", nice=False),
-                    axis=alt.Axis(tickCount=5, format="~s", labelOverlap=True)),
-            y=alt.Y("share:Q", title="share arrived", scale=alt.Scale(domain=[0, 1]),
-                    axis=alt.Axis(format="%", tickCount=4)),
+            x=alt.X(
+                "us:Q",
+                title="latency (µs, log scale)",
+                scale=alt.Scale(type="log", nice=False),
+                axis=alt.Axis(tickCount=5, format="~s", labelOverlap=True),
+            ),
+            y=alt.Y(
+                "share:Q",
+                title="share arrived",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%", tickCount=4),
+            ),
             color=colour("colour", colour_title, domain),
             opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.12)),
-            tooltip=[alt.Tooltip("colour:N", title=colour_title),
-                     alt.Tooltip("us:Q", title="latency (µs)", format=",.4~r"),
-                     alt.Tooltip("share:Q", title="share arrived", format=".2%")],
+            tooltip=[
+                alt.Tooltip("colour:N", title=colour_title),
+                alt.Tooltip("us:Q", title="latency (µs)", format=",.4~r"),
+                alt.Tooltip("share:Q", title="share arrived", format=".2%"),
+            ],
         )
         .add_params(chosen)
         .properties(width=_panel(len(columns)), height=170 if high else 105)
-    )  # fmt: skip
+    )
     return finish(_facet(chart, columns, rows, row_title))
 
 
 def runs_chart(
-    points: Sequence[Mapping[str, Any]], domain: Sequence[str], colour_title: str,
-    columns: Sequence[str], rows: Sequence[str], row_title: str, value_title: str,
+    points: Sequence[Mapping[str, Any]],
+    domain: Sequence[str],
+    colour_title: str,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    row_title: str,
+    value_title: str,
 ) -> dict[str, Any]:
-    """Every run as a dot and each group's geometric mean as a bar. Points: value, colour, …"""  # fmt: skip
+    """Every run as a dot and each group's geometric mean as a bar. Points: value, colour, …"""
     data = alt.Data(values=list(points))
-    x = alt.X("value:Q", title=value_title, scale=alt.Scale(type="log", nice=False, padding=12),
-              axis=alt.Axis(tickCount=5, format="~s", labelOverlap=True))  # fmt: skip
+    x = alt.X(
+        "value:Q",
+        title=value_title,
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(tickCount=5, format="~s", labelOverlap=True),
+    )
     y = alt.Y("colour:N", title=None, sort=list(domain))
     base = alt.Chart()
     dots = base.mark_circle(size=42, opacity=0.55).encode(
-        x=x, y=y, color=colour("colour", colour_title, domain).legend(None),
+        x=x,
+        y=y,
+        color=colour("colour", colour_title, domain).legend(None),
         yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-1, 1])),
-        tooltip=[alt.Tooltip("run:N"), alt.Tooltip("treatment:N"),
-                 alt.Tooltip("value:Q", title=value_title, format=",.4~r")],
-    )  # fmt: skip
+        tooltip=[
+            alt.Tooltip("run:N"),
+            alt.Tooltip("treatment:N"),
+            alt.Tooltip("value:Q", title=value_title, format=",.4~r"),
+        ],
+    )
     centre = base.mark_tick(thickness=2.5, color=INK, size=24).encode(
-        x=alt.X("centre:Q", title=value_title), y=y,
+        x=alt.X("centre:Q", title=value_title),
+        y=y,
         tooltip=[alt.Tooltip("centre:Q", title="geometric mean", format=",.4~r")],
-    )  # fmt: skip
+    )
     layered = alt.layer(dots, centre, data=data).properties(
         width=_panel(len(columns)), height=34 * len(domain)
     )
@@ -109,9 +158,12 @@ def runs_chart(
 def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> dict[str, Any]:
     """Ratios with intervals against 1. Points: name, response, ratio, low, high, order."""
     names = list(dict.fromkeys(p["name"] for p in points))
-    x = alt.X("ratio:Q", title="ratio to the baseline (log scale, 1 = the same)",
-              scale=alt.Scale(type="log", nice=False, padding=14),
-              axis=alt.Axis(tickCount=8, format="~g"))  # fmt: skip
+    x = alt.X(
+        "ratio:Q",
+        title="ratio to the baseline (log scale, 1 = the same)",
+        scale=alt.Scale(type="log", nice=False, padding=14),
+        axis=alt.Axis(tickCount=8, format="~g"),
+    )
     y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=320))
     # The reference line rides on the same rows, so that it survives faceting.
     base = alt.Chart()
@@ -120,11 +172,16 @@ def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> d
         x=alt.X("low:Q"), x2="high:Q", y=y
     )
     dot = base.mark_point(filled=True, size=75, color=PALETTE[0], opacity=1).encode(
-        x=x, y=y,
-        tooltip=[alt.Tooltip("name:N", title="contrast"), alt.Tooltip("response:N"),
-                 alt.Tooltip("ratio:Q", format=".3~r"), alt.Tooltip("low:Q", format=".3~r"),
-                 alt.Tooltip("high:Q", format=".3~r")],
-    )  # fmt: skip
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("name:N", title="contrast"),
+            alt.Tooltip("response:N"),
+            alt.Tooltip("ratio:Q", format=".3~r"),
+            alt.Tooltip("low:Q", format=".3~r"),
+            alt.Tooltip("high:Q", format=".3~r"),
+        ],
+    )
     layers = [line, whisker, dot]
     if margin is not None:
         band = base.mark_rect(color=GRID, opacity=0.35).encode(
@@ -135,18 +192,28 @@ def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> d
     chart = (
         alt.layer(*layers, data=alt.Data(values=list(points)))
         .properties(width=520, height=alt.Step(22))
-        .facet(row=alt.Row("response:N", title=None, sort=responses,
-                           header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top")))
+        .facet(
+            row=alt.Row(
+                "response:N",
+                title=None,
+                sort=responses,
+                header=alt.Header(
+                    labelAngle=0, labelAnchor="start", labelOrient="top", labelPadding=2
+                ),
+            )
+        )
         .resolve_scale(y="independent")
-    )  # fmt: skip
+    )
     return finish(chart)
 
 
 def order_chart(
-    points: Sequence[Mapping[str, Any]], domain: Sequence[str], colour_title: str,
+    points: Sequence[Mapping[str, Any]],
+    domain: Sequence[str],
+    colour_title: str,
     value_title: str,
 ) -> dict[str, Any]:
-    """Runs in the order they were executed. Points: order, value, colour, used, run, block."""  # fmt: skip
+    """Runs in the order they were executed. Points: order, value, colour, used, run, block."""
     chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
     edges = sorted({p["edge"] for p in points if p["edge"] is not None})
     data = alt.Data(values=list(points))
@@ -154,20 +221,33 @@ def order_chart(
         alt.Chart(data)
         .mark_point(size=46, filled=True)
         .encode(
-            x=alt.X("order:Q", title="place in the order of execution",
-                    axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
-            y=alt.Y("value:Q", title=value_title, scale=alt.Scale(type="log", nice=False, padding=8),
-                    axis=alt.Axis(tickCount=5, format="~s")),
+            x=alt.X(
+                "order:Q",
+                title="place in the order of execution",
+                axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+            ),
+            y=alt.Y(
+                "value:Q",
+                title=value_title,
+                scale=alt.Scale(type="log", nice=False, padding=8),
+                axis=alt.Axis(tickCount=5, format="~s"),
+            ),
             color=colour("colour", colour_title, domain),
-            shape=alt.Shape("used:N", title="verdict",
-                            scale=alt.Scale(domain=["usable", "set aside"],
-                                            range=["circle", "cross"])),
+            shape=alt.Shape(
+                "used:N",
+                title="verdict",
+                scale=alt.Scale(domain=["usable", "set aside"], range=["circle", "cross"]),
+            ),
             opacity=alt.condition(chosen, alt.value(0.8), alt.value(0.1)),
-            tooltip=[alt.Tooltip("run:N"), alt.Tooltip("treatment:N"), alt.Tooltip("used:N"),
-                     alt.Tooltip("value:Q", title=value_title, format=",.4~r")],
+            tooltip=[
+                alt.Tooltip("run:N"),
+                alt.Tooltip("treatment:N"),
+                alt.Tooltip("used:N"),
+                alt.Tooltip("value:Q", title=value_title, format=",.4~r"),
+            ],
         )
         .add_params(chosen)
-    )  # fmt: skip
+    )
     rules = (
         alt.Chart(alt.Data(values=[{"edge": edge} for edge in edges]))
         .mark_rule(color=MUTED, strokeDash=[3, 3])

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from wattwire import stats
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP, KINDS
 from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, column
+from wattwire.report.evidence import (
+    Evidence,
+    all_levels,
+    by_treatment,
+    column,
+    factor_columns,
+)
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
 FloatArray = NDArray[np.float64]
@@ -138,18 +144,22 @@ def section(evidence: Evidence) -> Section:
     loose = sum(s.loose for s in series.values())
     if loose:
         part.parts.append(
-            Text(f"{words.plural(loose, 'loss', 'losses')} left no record of when they were sent; "
-                 "they count in the quantiles and stand at the end of their series.", "note")
-        )  # fmt: skip
+            Text(
+                f"{words.plural(loose, 'loss', 'losses')} left no record of when they were sent; "
+                "they count in the quantiles and stand at the end of their series.",
+                "note",
+            )
+        )
     return part
 
 
 def facet_factor(evidence: Evidence) -> str | None:
     """The factor that parts a figure into rows: the one with most levels, up to ROWS_MAX."""
     others = [
-        name for name in evidence.varied
+        name
+        for name in evidence.varied
         if name not in ("pattern", evidence.primary) and len(evidence.factors[name]) <= ROWS_MAX
-    ]  # fmt: skip
+    ]
     return max(others, key=lambda name: len(evidence.factors[name])) if others else None
 
 
@@ -173,23 +183,37 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
         thinned = thinned or curve.thinned
         for value, share in zip(curve.values, curve.shares, strict=True):
             points.append(
-                {"us": figures.rounded(float(value)), "share": figures.rounded(float(share), 5),
-                 "colour": tone, "column": pattern, "row": row}
-            )  # fmt: skip
-    caption = f"Each curve pools the messages of {_pooled(evidence, across)}. " + (
-        f"Curves are thinned to at most {points_max} points, with more of them above the 99th "
-        "percentile; every kept point is exact. " if thinned else ""
-    ) + "Click a name in the legend to single it out."  # fmt: skip
+                {
+                    "us": figures.rounded(float(value)),
+                    "share": figures.rounded(float(share), 5),
+                    "colour": tone,
+                    "column": pattern,
+                    "row": row,
+                }
+            )
+    caption = (
+        f"Each curve pools the messages of {_pooled(evidence, across)}. "
+        + (
+            f"Curves are thinned to at most {points_max} points, with more of them above the 99th "
+            "percentile; every kept point is exact. "
+            if thinned
+            else ""
+        )
+        + "Click a name in the legend to single it out."
+    )
     return Figure(
-        "latency-ecdf", "How latency is distributed", caption,
+        "latency-ecdf",
+        "How latency is distributed",
+        caption,
         figures.ecdf_chart(
-            [p for p in points if p["us"] > 0], titles_of(evidence, evidence.primary),
+            [p for p in points if p["us"] > 0],
+            titles_of(evidence, evidence.primary),
             words.factor_title(evidence.primary),
             [str(p) for p in evidence.factors.get("pattern", ())],
             titles_of(evidence, across) if across else [],
             words.factor_title(across) if across else "",
         ),
-    )  # fmt: skip
+    )
 
 
 def titles_of(evidence: Evidence, factor: str) -> list[str]:
@@ -204,28 +228,25 @@ def _pooled(evidence: Evidence, across: str | None) -> str:
 
 
 def treatment_of(evidence: Evidence, run: str) -> dict[str, Any]:
-    """The treatment of a run."""
-    found: dict[str, Any] = evidence.runs[run].get("treatment", {})
-    return found
+    """Every level of a run, fixed ones included."""
+    return all_levels(evidence.runs[run])
 
 
 def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
-    groups: dict[tuple[Any, ...], list[str]] = {}
-    for run in series:
-        treatment = treatment_of(evidence, run)
-        groups.setdefault(tuple(treatment.get(n) for n in evidence.varied), []).append(run)
     rows = []
-    for key in sorted(groups, key=lambda k: _planned_place(evidence, k)):
-        runs = groups[key]
-        row: dict[str, Any] = {n: words.plain(v) for n, v in zip(evidence.varied, key, strict=True)}
-        everything = np.concatenate([series[run].values_us for run in runs])
-        row["runs"] = len(runs)
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        each = [series[run].values_us for run in frame["run"].to_list() if run in series]
+        if not each:
+            continue
+        everything = np.concatenate(each)
+        row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
+        row["runs"] = len(each)
         row["messages"] = int(everything.size)
         row["lost"] = int(np.isinf(everything).sum())
         for share in SHARES:
-            row[_name(share)] = _over_runs([series[run].values_us for run in runs], share)
+            row[_name(share)] = _over_runs(each, share)
         rows.append(row)
-    columns = [Column(name, words.factor_title(name)) for name in evidence.varied]
+    columns = factor_columns(evidence)
     columns += [
         Column("runs", "runs", "measured"),
         Column("messages", "expected", "measured"),
@@ -233,20 +254,15 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
     ]
     columns += [Column(_name(s), _name(s).split("_")[0], "measured", "µs") for s in SHARES]
     return Table(
-        "latency-percentiles", "Latency percentiles", columns, rows,
+        "latency-percentiles",
+        "Latency percentiles",
+        columns,
+        rows,
         "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval over "
         "runs. With one or two runs: the first run's percentile with its order-statistic interval, "
-        "which describes that run only. “Too few” where the effective sample or the number of "
-        "separate clusters above the percentile does not carry it.",
-    )  # fmt: skip
-
-
-def _planned_place(evidence: Evidence, key: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(
-        [str(level) for level in evidence.factors[name]].index(str(value))
-        if str(value) in [str(level) for level in evidence.factors[name]] else 999
-        for name, value in zip(evidence.varied, key, strict=True)
-    )  # fmt: skip
+        "which describes that run only. “Too few (found of needed)” where the effective sample, or "
+        "the number of separate clusters above the percentile, does not carry it in some run.",
+    )
 
 
 def _name(share: float) -> str:

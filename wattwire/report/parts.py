@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,13 +26,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column: `kind` is one of KINDS and is printed where it is not "text"."""
+    """A table's column of one of KINDS. `labels` rename text on the page; CSV keeps the word."""
 
     key: str
     title: str
     kind: str = "text"
     unit: str = ""
     digits: int = 3
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def numeric(self) -> bool:
@@ -53,7 +54,19 @@ class Table:
 
     def text(self, column: Column, row: dict[str, Any]) -> str:
         """The cell as printed."""
-        return shown(row.get(column.key), column.digits)
+        value = row.get(column.key)
+        if isinstance(value, str):
+            return column.labels.get(value, value)
+        return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
+
+    def hint(self, column: Column, row: dict[str, Any]) -> str:
+        """What a cell says on being pointed at: the whole reason where there is no number."""
+        return str(row.get(column.key)) if self.muted(column, row) else ""
+
+    @property
+    def headed(self) -> bool:
+        """Whether any column has a heading."""
+        return any(column.title for column in self.columns)
 
     def muted(self, column: Column, row: dict[str, Any]) -> bool:
         """Whether the cell says why there is no number."""

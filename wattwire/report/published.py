@@ -16,6 +16,7 @@ from wattwire.report.costs import band, window_seconds
 from wattwire.report.evidence import (
     Evidence,
     FloatArray,
+    all_levels,
     column,
     levels_of,
     mean_of,
@@ -51,9 +52,12 @@ def section(evidence: Evidence) -> Section | None:
     path = locate(evidence.reader.path, evidence.study)
     if path is None:
         part.parts.append(
-            Text(f"The study names {evidence.study['published']}, which is not in this campaign's "
-                 "folder; copy it there to see the published numbers beside these.", "warning")
-        )  # fmt: skip
+            Text(
+                f"The study names {evidence.study['published']}, which is not in this campaign's "
+                "folder; copy it there to see the published numbers beside these.",
+                "warning",
+            )
+        )
         return part
     with path.open(newline="", encoding="utf-8") as file:
         published = list(csv.DictReader(file))
@@ -68,7 +72,11 @@ def section(evidence: Evidence) -> Section | None:
     )
     names = dict.fromkeys((row.get("table", ""), row.get("node_role", "")) for row in published)
     for name, role in names:
-        rows = [r for r in published if (r.get("table", ""), r.get("node_role", "")) == (name, role)]
+        rows = [
+            row
+            for row in published
+            if (row.get("table", ""), row.get("node_role", "")) == (name, role)
+        ]
         part.parts.append(_table(evidence, name, role, rows))
     return part
 
@@ -84,11 +92,9 @@ def _windows(evidence: Evidence) -> str:
 def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, str]]) -> Table:
     keys = [key for key in rows[0] if key not in LABELS and key not in QUANTITIES]
     given = [key for key in QUANTITIES if any(row.get(key) for row in rows)]
-    several = any(
-        len(_members(evidence.usable, "cpu_share", role, None)) > 1 for _ in [0]
-    )
+    several = len(_members(evidence.usable, "cpu_share", role, 1.0)) > 1
     filled = [_row(evidence, role, row, keys, given) for row in rows]
-    measured_energy = bool(_members(evidence.usable, "energy_j", role, None))
+    measured_energy = bool(_members(evidence.usable, "energy_j", role, 1.0))
     columns = [Column(key, words.factor_title(key)) for key in keys]
     for key in given:
         title, unit = QUANTITIES[key]
@@ -96,21 +102,26 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
         columns.append(Column(f"{key}_published", f"{title}, published", "published", unit))
         columns.append(
             Column(
-                f"{key}_here", f"{title}, {'estimate' if estimated else 'measured'} here",
-                "estimate" if estimated else "measured", unit,
+                f"{key}_here",
+                f"{title}, {'estimate' if estimated else 'measured'} here",
+                "estimate" if estimated else "measured",
+                unit,
             )
-        )  # fmt: skip
+        )
         if several and not estimated:
             columns.append(Column(f"{key}_each", "each node", "text", unit))
     columns += [Column("runs", "runs", "measured"), Column("because", "not measured because")]
     where = str(rows[0].get("source") or f"Table {name}")
     return Table(
-        f"published-{name}-{role}".replace("_", "-"), f"{where}: {role.replace('_', ' ')}",
-        columns, filled,
+        f"published-{name}-{role}".replace("_", "-"),
+        f"{where}: {role.replace('_', ' ')}",
+        columns,
+        filled,
         "From three runs on a 95 % t interval over runs. All nodes of the role are metered: the "
         "value is their mean, “each node” gives every one."
-        if several else "From three runs on a 95 % t interval over runs.",
-    )  # fmt: skip
+        if several
+        else "From three runs on a 95 % t interval over runs.",
+    )
 
 
 def _row(
@@ -155,7 +166,9 @@ def _put(filled: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
     if per_run.size:
         filled[f"{key}_here"] = stats.mean_interval(per_run)
     filled[f"{key}_each"] = " · ".join(
-        words.number(float(np.mean(row[np.isfinite(row)]))) for row in stack if np.isfinite(row).any()
+        words.number(float(np.mean(row[np.isfinite(row)])))
+        for row in stack
+        if np.isfinite(row).any()
     )
 
 
@@ -163,10 +176,8 @@ def _names(frame: pl.DataFrame, prefix: str, role: str) -> list[str]:
     return [name for name in members(frame, prefix) if name.split(".")[1] == role]
 
 
-def _members(
-    frame: pl.DataFrame, prefix: str, role: str, scale: float | None
-) -> list[FloatArray]:
-    found = [column(frame, name) * (scale or 1.0) for name in _names(frame, prefix, role)]
+def _members(frame: pl.DataFrame, prefix: str, role: str, scale: float) -> list[FloatArray]:
+    found = [column(frame, name) * scale for name in _names(frame, prefix, role)]
     return [values for values in found if np.isfinite(values).any()]
 
 
@@ -182,9 +193,10 @@ def _matching(frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
 def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
     """Why a published row has no measured counterpart."""
     matches = [
-        entry for entry in evidence.plan
-        if all(same_level(entry.get("treatment", {}).get(k), v) for k, v in wanted.items())
-    ]  # fmt: skip
+        entry
+        for entry in evidence.plan
+        if all(same_level(all_levels(entry).get(k), v) for k, v in wanted.items())
+    ]
     if not matches:
         return "not in this campaign's plan"
     reasons = dict.fromkeys(str(entry["skipped"]) for entry in matches if entry.get("skipped"))

@@ -43,12 +43,14 @@ _KNOWN: tuple[tuple[str, Response], ...] = (
     ),
     (
         r"power(_[um]?w)?",
-        Response("power_above_machine_w", "power above the machine's own", "W", "drew", energy=True),
+        Response(
+            "power_above_machine_w", "power above the machine's own", "W", "drew", energy=True
+        ),
     ),
     (r"loss(_share)?|lost", Response("loss_share", "share of messages lost", "", share=True)),
     (r"startup(_s_max|_[nmu]?s)?", Response("startup_s_max", "slowest node's start", "s")),
     (r"discovery(_s_max|_[nmu]?s)?", Response("discovery_s_max", "slowest discovery", "s")),
-)  # fmt: skip
+)
 
 
 def resolve(name: str) -> Response:

@@ -110,5 +110,6 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     if unit:
         return f"{plain(level)} {unit}"
     if isinstance(level, (int, float)):
-        return f"{plain(level)} {factor_title(factor)}"
+        noun = factor_title(factor)
+        return f"{plain(level)} {noun.removesuffix('s') if level == 1 else noun}"
     return plain(level)

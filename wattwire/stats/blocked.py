@@ -128,9 +128,7 @@ def _indicators(rows: Sequence[Hashable], names: Sequence[Hashable]) -> FloatArr
 def _main_effects(
     rows: Sequence[tuple[Level, ...]], names: Sequence[str], levels: Mapping[str, Sequence[Level]]
 ) -> FloatArray:
-    parts = [
-        _indicators([row[at] for row in rows], levels[name]) for at, name in enumerate(names)
-    ]
+    parts = [_indicators([row[at] for row in rows], levels[name]) for at, name in enumerate(names)]
     return np.hstack(parts) if parts else np.zeros((len(rows), 0))
 
 
@@ -142,7 +140,8 @@ def _solve(
     levels: dict[str, tuple[Level, ...]],
     treatments: tuple[tuple[Level, ...], ...],
 ) -> Fit:
-    gram_inverse = np.linalg.pinv(design.T @ design, hermitian=True)
+    gram = design.T @ design
+    gram_inverse = np.asarray(np.linalg.pinv(gram, hermitian=True), dtype=np.float64)
     coefficients = gram_inverse @ design.T @ logs
     residuals = logs - design @ coefficients
     rank = int(np.linalg.matrix_rank(design))
@@ -151,8 +150,16 @@ def _solve(
     residuals = np.where(np.abs(residuals) < rounding, 0.0, residuals)
     variance = float(residuals @ residuals) / degrees if degrees > 0 else float("nan")
     return Fit(
-        design, coefficients, residuals, gram_inverse, variance, degrees, kind, block_count,
-        levels, treatments,
+        design,
+        coefficients,
+        residuals,
+        gram_inverse,
+        variance,
+        degrees,
+        kind,
+        block_count,
+        levels,
+        treatments,
     )
 
 
@@ -187,8 +194,13 @@ def ratio(
     error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
     half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
     interval = Interval(
-        float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)),
-        confidence, fit.run_count, f"t, log scale, {fit.kind}", float(fit.degrees),
+        float(np.exp(centre)),
+        float(np.exp(centre - half)),
+        float(np.exp(centre + half)),
+        confidence,
+        fit.run_count,
+        f"t, log scale, {fit.kind}",
+        float(fit.degrees),
     )
     return Ratio(
         factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
@@ -245,7 +257,7 @@ def bonferroni(confidence: float, family_size: int) -> float:
 
 
 def verdict(interval: Interval, margin: float | None) -> str:
-    """"different", "equivalent" (inside 1/(1+margin) … 1+margin) or "undecided".
+    """ "different", "equivalent" (inside 1/(1+margin) … 1+margin) or "undecided".
 
     Without a margin nothing can be called equivalent.
     """
@@ -254,9 +266,9 @@ def verdict(interval: Interval, margin: float | None) -> str:
     return "different" if interval.excludes(1.0) else "undecided"
 
 
-def geometric_mean(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> (
-    Interval | Unanswered
-):
+def geometric_mean(
+    values: Sequence[float] | FloatArray, confidence: float = 0.95
+) -> Interval | Unanswered:
     """Geometric mean of run summaries with a t interval on the log scale; three runs or more.
 
     Reference: measurement by run summaries; t keeps its level from n = 3 on.
@@ -271,14 +283,19 @@ def geometric_mean(values: Sequence[float] | FloatArray, confidence: float = 0.9
     )
     centre = float(np.mean(logs))
     return Interval(
-        float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)),
-        confidence, int(data.size), "t, log scale", float(data.size - 1),
+        float(np.exp(centre)),
+        float(np.exp(centre - half)),
+        float(np.exp(centre + half)),
+        confidence,
+        int(data.size),
+        "t, log scale",
+        float(data.size - 1),
     )
 
 
-def mean_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> (
-    Interval | float
-):
+def mean_interval(
+    values: Sequence[float] | FloatArray, confidence: float = 0.95
+) -> Interval | float:
     """Arithmetic mean of run summaries with a t interval; below three values the bare mean.
 
     What it misses: skew. For ratios and latencies the geometric mean is the better centre.
@@ -294,6 +311,11 @@ def mean_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95
         np.std(data, ddof=1) / np.sqrt(data.size)
     )
     return Interval(
-        centre, centre - half, centre + half, confidence, int(data.size), "t over runs",
+        centre,
+        centre - half,
+        centre + half,
+        confidence,
+        int(data.size),
+        "t over runs",
         float(data.size - 1),
     )

@@ -43,7 +43,12 @@ def joules_per_message(
     if centre <= half:
         return BelowResolution(max(0.0, centre) + half, confidence, int(delta.size))
     return Interval(
-        centre, centre - half, centre + half, confidence, int(delta.size), "t, paired in blocks",
+        centre,
+        centre - half,
+        centre + half,
+        confidence,
+        int(delta.size),
+        "t, paired in blocks",
         float(delta.size - 1),
     )
 

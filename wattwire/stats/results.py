@@ -41,6 +41,11 @@ class TooFew:
     def __str__(self) -> str:
         return f"too few: {self.found:,.0f} {self.what}, at least {self.needed:,.0f} needed"
 
+    @property
+    def brief(self) -> str:
+        """The same in the width of a table's cell: found out of needed."""
+        return f"too few ({self.found:,.0f} of {self.needed:,.0f})"
+
 
 @dataclass(frozen=True)
 class NotComputable:

@@ -8,6 +8,7 @@ Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
 
 from __future__ import annotations
 
+import numpy as np
 from scipy import stats as distributions
 
 from wattwire.stats.results import Interval
@@ -29,5 +30,5 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
 
 def same_share_p(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
     """Two-sided exact p that two shares are one, by Fisher's test."""
-    table = [[hits, trials - hits], [other_hits, other_trials - other_hits]]
+    table = np.array([[hits, trials - hits], [other_hits, other_trials - other_hits]])
     return float(distributions.fisher_exact(table).pvalue)

@@ -50,30 +50,51 @@ def study_document(shape: Shape) -> dict[str, Any]:
         "name": "made-up",
         "title": "What a message costs, made up <for tests>",
         "goal": {
-            "object": "two languages", "purpose": "compare", "focus": "cost per message",
-            "viewpoint": "a developer", "context": "one machine",
+            "object": "two languages",
+            "purpose": "compare",
+            "focus": "cost per message",
+            "viewpoint": "a developer",
+            "context": "one machine",
         },
         "source": "10.0000/none",
         "question": [
-            {"id": "Q1", "text": "Does the language change the CPU time of a message?",
-             "factors": ["language"], "responses": ["cpu_us_per_message", "memory_kib"]},
-            {"id": "Q2", "text": "Which factors move latency & energy?",
-             "factors": ["language", "interval_s", "clients"],
-             "responses": ["latency_p50_us", "energy_message_j"]},
+            {
+                "id": "Q1",
+                "text": "Does the language change the CPU time of a message?",
+                "factors": ["language"],
+                "responses": ["cpu_us_per_message", "memory_kib"],
+            },
+            {
+                "id": "Q2",
+                "text": "Which factors move latency & energy?",
+                "factors": ["language", "interval_s", "clients"],
+                "responses": ["latency_p50_us", "energy_message_j"],
+            },
         ],
         "factors": {
-            "language": [FAST, SLOW], "pattern": list(shape.patterns),
-            "interval_s": list(shape.intervals_s), "clients": list(shape.clients),
+            "language": [FAST, SLOW],
+            "pattern": list(shape.patterns),
+            "interval_s": list(shape.intervals_s),
+            "clients": list(shape.clients),
         },
         "fixed": {"middleware": "loopback", "payload_bytes": 64},
-        "plan": {"blocks": shape.blocks, "seed": 7, "primary": "language",
-                 "duration_s": shape.duration_s, "retries": 1, "linger_ms": 1000},
+        "plan": {
+            "blocks": shape.blocks,
+            "seed": 7,
+            "primary": "language",
+            "duration_s": shape.duration_s,
+            "retries": 1,
+            "linger_ms": 1000,
+        },
         "guards": {"other_load_max": 0.25, "steal_max": 0.05},
-        "answers": {"baseline": {"language": SLOW, "interval_s": 0.05, "clients": 1},
-                    "family": "all answers of Q1 and Q2", "margin": 0.05},
+        "answers": {
+            "baseline": {"language": SLOW, "interval_s": 0.05, "clients": 1},
+            "family": "all answers of Q1 and Q2",
+            "margin": 0.05,
+        },
         "titles": {"language": {FAST: "Swift", SLOW: "Python"}},
         "preset": "quick",
-    }  # fmt: skip
+    }
     document.update(shape.study)
     return document
 
@@ -82,23 +103,35 @@ MACHINE: dict[str, Any] = {
     "hosts": {
         "local": {
             "facts": [
-                {"key": "cpu_model", "value": "Made-up CPU <4 cores>", "unit": "", "check": "equal"},
+                {"key": "cpu_model", "value": "Made-up CPU <4>", "unit": "", "check": "equal"},
                 {"key": "cores", "value": 4, "unit": "count", "check": "equal"},
                 {"key": "memory_bytes", "value": 8 << 30, "unit": "bytes", "check": "equal"},
                 {"key": "kernel", "value": "6.1.0", "unit": "", "check": "equal"},
             ],
             "meters": [
-                {"name": "fake", "state": "present", "reason": "", "grant": "",
-                 "quantities": ["cpu_time"], "info": {}},
-                {"name": "wall_meter", "state": "absent", "reason": "no device at /dev/wall0",
-                 "grant": "plug one in", "quantities": [], "info": {}},
+                {
+                    "name": "fake",
+                    "state": "present",
+                    "reason": "",
+                    "grant": "",
+                    "quantities": ["cpu_time"],
+                    "info": {},
+                },
+                {
+                    "name": "wall_meter",
+                    "state": "absent",
+                    "reason": "no device at /dev/wall0",
+                    "grant": "plug one in",
+                    "quantities": [],
+                    "info": {},
+                },
             ],
             "cgroup": {"rung": "none", "lost": ["no per-tree CPU"]},
             "rights": {"root": False},
         }
     },
     "versions": {"wattwire": "0.1.0", "agent": "0.1.0"},
-}  # fmt: skip
+}
 
 
 def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> Path:
@@ -115,19 +148,29 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
         order = rng.permutation(len(cells))
         for position, at in enumerate(order, start=1):
             language, pattern, interval_s, clients = cells[at]
-            treatment = {"language": language, "pattern": pattern, "interval_s": interval_s,
-                         "clients": clients}  # fmt: skip
+            treatment = {
+                "language": language,
+                "pattern": pattern,
+                "interval_s": interval_s,
+                "clients": clients,
+            }
             run = f"b{block:02d}-p{position:03d}"
             skipped = None
             if shape.skip and all(treatment[k] == v for k, v in shape.skip.items()):
                 skipped = "the cell has no such capability"
-            plan.append(
-                {"run": run, "block": block, "position": position, "treatment": treatment,
-                 "cells": {role: f"loopback/{language}" for role in ROLES[pattern]},
-                 "skipped": skipped}
-            )  # fmt: skip
+            row = {
+                "run": None if skipped else run,
+                "block": None if skipped else block,
+                "position": None if skipped else position,
+                "treatment": treatment,
+                "levels": {**treatment, "payload_bytes": 64},
+                "cells": {role: f"loopback/{language}" for role in ROLES[pattern]},
+                "skipped": skipped,
+            }
+            if row not in plan:
+                plan.append(row)
             if skipped is None and index not in shape.drop_runs:
-                _write_run(folder, plan[-1], shape, rng, index in shape.unknown_runs)
+                _write_run(folder, row, shape, rng, index in shape.unknown_runs)
             index += 1
     (folder / "plan.json").write_text(json.dumps(plan))
     return folder
@@ -136,7 +179,7 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
 def _write_run(
     folder: Path, entry: dict[str, Any], shape: Shape, rng: np.random.Generator, unknown: bool
 ) -> None:
-    at = folder / "runs" / entry["run"]
+    at = folder / "runs" / f"{entry['run']}-1"
     at.mkdir()
     treatment = entry["treatment"]
     nodes = _nodes(treatment)
@@ -145,23 +188,44 @@ def _write_run(
     summary = _summary(entry, nodes, messages, counts, shape, rng, unknown)
     pl.DataFrame([summary]).write_parquet(at / "summary.parquet")
     (at / "columns.json").write_text(
-        json.dumps({k: {"unit": "", "kind": "estimate" if "estimate" in k else "measured",
-                        "summary": k} for k in summary})
-    )  # fmt: skip
+        json.dumps(
+            {
+                k: {"unit": "", "kind": "estimate" if "estimate" in k else "measured", "summary": k}
+                for k in summary
+            }
+        )
+    )
     start = SECOND * 1000
     document = {
-        "run": entry["run"], "attempt": 1, "block": entry["block"], "position": entry["position"],
-        "predecessor": None, "treatment": treatment, "cells": entry["cells"], "nodes": nodes,
+        "run": entry["run"],
+        "attempt": 1,
+        "block": entry["block"],
+        "position": entry["position"],
+        "predecessor": None,
+        "treatment": treatment,
+        "cells": entry["cells"],
+        "nodes": nodes,
         "services": [],
         "window": {"start_ns": start, "end_ns": start + int(shape.duration_s * SECOND)},
-        "baselines": {"machine": {"begin_ns": 0, "end_ns": SECOND},
-                      "silent": {"begin_ns": SECOND, "end_ns": 2 * SECOND}},
-        "outcome": "completed", "verdict": "unknown" if unknown else "ok",
-        "reasons": [{"code": "other_load", "detail": "another process took 40 % <of> a core",
-                     "evidence": "other_load_share = 0.41"}] if unknown else [],
+        "baselines": {
+            "machine": {"begin_ns": 0, "end_ns": SECOND},
+            "silent": {"begin_ns": SECOND, "end_ns": 2 * SECOND},
+        },
+        "outcome": "completed",
+        "verdict": "unknown" if unknown else "ok",
+        "reasons": [
+            {
+                "code": "other_load",
+                "detail": "another process took 40 % <of> a core",
+                "evidence": "other_load_share = 0.41",
+            }
+        ]
+        if unknown
+        else [],
         "guards": {"other_load_share": 0.41 if unknown else 0.01},
-        "seconds": {"start": 0.4, "window": shape.duration_s, "drain": 0.3}, "commands": [],
-    }  # fmt: skip
+        "seconds": {"start": 0.4, "window": shape.duration_s, "drain": 0.3},
+        "commands": [],
+    }
     (at / "run.json").write_text(json.dumps(document))
 
 
@@ -171,18 +235,38 @@ def _nodes(treatment: dict[str, Any]) -> list[dict[str, Any]]:
     members = [(server, 0)] + [(client, i) for i in range(treatment["clients"])]
     for number, (role, index) in enumerate(members):
         nodes.append(
-            {"node": number, "role": role, "index": index,
-             "cell": f"loopback/{treatment['language']}", "process": f"{role}-{index}",
-             "language": treatment["language"],
-             "ready": {"matched": 1, "startup_ns": 120_000_000, "discovery_ns": 30_000_000,
-                       "library": {"name": "made-up", "version": "1.2.3", "build": "release"},
-                       "effective": {"transport": "tcp", "nodelay": True},
-                       "guarantee": {"delivery": "reliable", "ordering": "per_sender",
-                                     "overload": "block"}},
-             "sent": None, "done": {"sent": 1, "received": 1, "recorded": 1, "overflow": 0,
-                                    "foreign": 0, "corrupt": 0, "probes": 0},
-             "exit": {"code": 0, "signal": None, "rusage": {}}}
-        )  # fmt: skip
+            {
+                "node": number,
+                "role": role,
+                "index": index,
+                "cell": f"loopback/{treatment['language']}",
+                "process": f"{role}-{index}",
+                "language": treatment["language"],
+                "ready": {
+                    "matched": 1,
+                    "startup_ns": 120_000_000,
+                    "discovery_ns": 30_000_000,
+                    "library": {"name": "made-up", "version": "1.2.3", "build": "release"},
+                    "effective": {"transport": "tcp", "nodelay": True},
+                    "guarantee": {
+                        "delivery": "reliable",
+                        "ordering": "per_sender",
+                        "overload": "block",
+                    },
+                },
+                "sent": None,
+                "done": {
+                    "sent": 1,
+                    "received": 1,
+                    "recorded": 1,
+                    "overflow": 0,
+                    "foreign": 0,
+                    "corrupt": 0,
+                    "probes": 0,
+                },
+                "exit": {"code": 0, "signal": None, "rusage": {}},
+            }
+        )
     return nodes
 
 
@@ -205,23 +289,35 @@ def _messages(
         keep = np.ones(count, bool) if calls else ~lost
         frames.append(
             pl.DataFrame(
-                {"node": np.full(count, node["node"]), "counter": np.arange(count),
-                 "sender": np.full(count, node["node"] if calls else 0),
-                 "intended_ns": begin, "begin_ns": begin + 2000, "end_ns": begin + 2000 + delay,
-                 "flags": np.where(lost, 4, 0) if calls else np.zeros(count, int),
-                 "keep": keep, "lost": lost}
-            ).with_columns(
-                end_ns=pl.when(pl.col("lost")).then(None).otherwise(pl.col("end_ns"))
-            ).filter(pl.col("keep")).drop("keep", "lost")
-        )  # fmt: skip
+                {
+                    "node": np.full(count, node["node"]),
+                    "counter": np.arange(count),
+                    "sender": np.full(count, node["node"] if calls else 0),
+                    "intended_ns": begin,
+                    "begin_ns": begin + 2000,
+                    "end_ns": begin + 2000 + delay,
+                    "flags": np.where(lost, 4, 0) if calls else np.zeros(count, int),
+                    "keep": keep,
+                    "lost": lost,
+                }
+            )
+            .with_columns(end_ns=pl.when(pl.col("lost")).then(None).otherwise(pl.col("end_ns")))
+            .filter(pl.col("keep"))
+            .drop("keep", "lost")
+        )
         sent += count if calls else 0
         expected += count
         received += int(count - lost.sum())
     sent = sent or count
     frame = pl.concat(frames).with_columns(
-        run=pl.lit(run), flow=pl.lit("main"), host=pl.lit("local"), kind=pl.lit(kind),
-        peer=pl.lit(0), hop=pl.lit(0), bytes=pl.lit(64),
-    )  # fmt: skip
+        run=pl.lit(run),
+        flow=pl.lit("main"),
+        host=pl.lit("local"),
+        kind=pl.lit(kind),
+        peer=pl.lit(0),
+        hop=pl.lit(0),
+        bytes=pl.lit(64),
+    )
     counts = {"sent": sent, "expected": expected, "received": received}
     return frame, counts
 
@@ -244,24 +340,38 @@ def _summary(
     share = cpu_us * 1e-6 * counts["sent"] / window_s / len(nodes)
     latency = ((messages["end_ns"] - messages["begin_ns"]) / 1000).drop_nulls().to_numpy()
     row: dict[str, Any] = {
-        "run": entry["run"], "attempt": 1, "block": entry["block"], "position": entry["position"],
-        "verdict": "unknown" if unknown else "ok", "outcome": "completed", "used": True,
+        "run": entry["run"],
+        "attempt": 1,
+        "block": entry["block"],
+        "position": entry["position"],
+        "verdict": "unknown" if unknown else "ok",
+        "outcome": "completed",
+        "used": not unknown,
         **{f"factor.{k}": v for k, v in treatment.items()},
-        "sent": counts["sent"], "expected": counts["expected"],
-        "received_unique": counts["received"], "lost": counts["expected"] - counts["received"],
-        "late": 0, "duplicates": 0, "corrupt": 0, "foreign": 0,
+        "sent": counts["sent"],
+        "expected": counts["expected"],
+        "received_unique": counts["received"],
+        "lost": counts["expected"] - counts["received"],
+        "late": 0,
+        "duplicates": 0,
+        "corrupt": 0,
+        "foreign": 0,
         "rate_hz_achieved": counts["sent"] / window_s,
         "latency_p50_us": float(np.quantile(latency, 0.5)),
         "latency_p90_us": float(np.quantile(latency, 0.9)),
         "latency_p99_us": float(np.quantile(latency, 0.99)),
         "latency_mean_us": float(np.mean(latency)),
-        "schedule_late_p99_us": 80.0, "startup_s_max": 0.12, "discovery_s_max": 0.03,
-        "cpu_us_per_message": cpu_us, "harness_cpu_share": 0.004, "steal_share": 0.001,
+        "schedule_late_p99_us": 80.0,
+        "startup_s_max": 0.12,
+        "discovery_s_max": 0.03,
+        "cpu_us_per_message": cpu_us,
+        "harness_cpu_share": 0.004,
+        "steal_share": 0.001,
         "other_load_share": 0.41 if unknown else 0.01,
         "power_machine_w": 3.0 if shape.measured_energy else None,
         "power_silent_w": 3.2 if shape.measured_energy else None,
         "power_window_w": 3.6 if shape.measured_energy else None,
-    }  # fmt: skip
+    }
     energy = {"standing": 0.2, "message": 0.4 * float(np.exp(rng.normal(0, 0.1))), "total": 0.6}
     for name, power in energy.items():
         row[f"energy_{name}_j"] = power * window_s if shape.measured_energy else None
@@ -288,11 +398,15 @@ class FileCampaign:
         return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
     def run(self, run_id: str) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads((self.path / "runs" / run_id / "run.json").read_text())
+        loaded: dict[str, Any] = json.loads((self._folder(run_id) / "run.json").read_text())
         return loaded
 
+    def _folder(self, run_id: str) -> Path:
+        direct = self.path / "runs" / run_id
+        return direct if direct.is_dir() else self.path / "runs" / f"{run_id}-1"
+
     def messages(self, run_id: str) -> pl.DataFrame:
-        return pl.read_parquet(self.path / "runs" / run_id / "messages.parquet")
+        return pl.read_parquet(self._folder(run_id) / "messages.parquet")
 
     def quantities(self, run_id: str) -> pl.DataFrame:
-        return pl.read_parquet(self.path / "runs" / run_id / "quantities.parquet")
+        return pl.read_parquet(self._folder(run_id) / "quantities.parquet")

@@ -1,0 +1,184 @@
+"""The part of the page that answers the study's questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wattwire import stats
+from wattwire.report import figures, words
+from wattwire.report.answers import CONFIDENCE, Answer, Answers, moderated, sentence
+from wattwire.report.evidence import Evidence
+from wattwire.report.parts import Column, Figure, Section, Table, Text
+
+
+def section(evidence: Evidence, answers: Answers) -> Section:
+    """The page's part that answers each question, with the family its intervals hold in."""
+    part = Section("answers", "Answers")
+    if not answers.items:
+        part.parts.append(Text("The study asks no question that compares levels."))
+        return part
+    if answers.block_count == 1:
+        part.parts.append(
+            Text(
+                "One block: no interval per treatment; drift cannot be separated. The ratios "
+                "below are main effects over the factorial: the other factors act as "
+                "replication and their interactions stand in the error.",
+                "warning",
+            )
+        )
+    for question in evidence.study.get("question", []):
+        mine = [a for a in answers.items if a.question == str(question.get("id", ""))]
+        part.parts.append(Text(f"{question.get('id', '')}  {question.get('text', '')}", "question"))
+        part.parts.extend(_question_words(evidence, mine, answers))
+    computed = answers.computed()
+    if computed:
+        part.parts.append(_ratio_figure(evidence, computed, answers))
+    part.parts.append(_answer_table(evidence, answers))
+    inner = moderated(evidence, answers)
+    if any(isinstance(row[3], stats.Ratio) for row in inner):
+        part.parts.append(_moderated_table(evidence, inner))
+    elif inner:
+        part.parts.append(Text(f"Whether a ratio changes with another factor: {inner[0][3]}."))
+    return part
+
+
+def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers) -> list[Text]:
+    if not mine:
+        return [Text("Not answered: this campaign holds its factors at one level.")]
+    told = []
+    for answer in mine:
+        words_of_it = sentence(evidence, answer, answers.family)
+        if isinstance(answer.result, stats.Ratio):
+            outcome = stats.verdict(answer.result.interval, answers.margin)
+            words_of_it = words_of_it[:-1] + f": {outcome}."
+        told.append(words_of_it)
+    # Answers that cannot be given for one and the same reason need one sentence, not twenty.
+    kept = [t for t, a in zip(told, mine, strict=True) if isinstance(a.result, stats.Ratio)]
+    gaps: dict[tuple[str, str], None] = {}
+    for answer in mine:
+        if not isinstance(answer.result, stats.Ratio):
+            gaps.setdefault((answer.response.title, str(answer.result)))
+    kept += [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in gaps]
+    return [Text(one, "item") for one in kept]
+
+
+def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answers) -> Figure:
+    points: list[dict[str, Any]] = []
+    for answer in _distinct(computed):
+        interval = answer.interval
+        first = all(p["response"] != answer.response.title for p in points)
+        point: dict[str, Any] = {
+            "name": f"{evidence.title(answer.factor, answer.level)} / "
+            f"{evidence.title(answer.factor, answer.baseline)}",
+            "response": answer.response.title,
+            "one": 1 if first else None,
+            "ratio": figures.rounded(interval.estimate),
+            "low": figures.rounded(interval.low),
+            "high": figures.rounded(interval.high),
+        }
+        if answers.margin is not None and first:
+            point |= {"margin_low": 1 / (1 + answers.margin), "margin_high": 1 + answers.margin}
+        points.append(point)
+    margin = (
+        f" The grey band is the study's margin of ± {words.percent(answers.margin)}."
+        if answers.margin is not None
+        else ""
+    )
+    return Figure(
+        "ratios",
+        "Ratios with their intervals",
+        "Geometric-mean ratios; the bars are simultaneous "
+        f"{words.confidence(CONFIDENCE)} intervals over the family of {answers.family}.{margin}",
+        figures.ratios_chart(points, answers.margin),
+    )
+
+
+def _distinct(items: Sequence[Answer]) -> list[Answer]:
+    seen: dict[tuple[str, str, str], Answer] = {}
+    for item in items:
+        seen.setdefault((item.response.column, item.factor, str(item.level)), item)
+    return sorted(seen.values(), key=lambda a: a.response.title)
+
+
+def _answer_table(evidence: Evidence, answers: Answers) -> Table:
+    rows = []
+    for answer in answers.items:
+        result = answer.result
+        row: dict[str, Any] = {
+            "question": answer.question,
+            "response": answer.response.title,
+            "factor": words.factor_title(answer.factor),
+            "level": evidence.title(answer.factor, answer.level),
+            "baseline": evidence.title(answer.factor, answer.baseline),
+            "ratio": result.interval if isinstance(result, stats.Ratio) else result,
+        }
+        if isinstance(result, stats.Ratio):
+            row |= {
+                "outcome": stats.verdict(result.interval, answers.margin),
+                "level_exact": words.confidence(result.interval.level),
+                "model": result.kind,
+                "degrees": int(result.interval.degrees or 0),
+                "runs": result.run_count,
+                "blocks": result.block_count,
+            }
+        if evidence.set_aside.height:
+            every = answer.with_all
+            row["with_all"] = every.interval if isinstance(every, stats.Ratio) else every
+        rows.append(row)
+    columns = [
+        Column("question", ""),
+        Column("response", "response"),
+        Column("factor", "factor"),
+        Column("level", "level"),
+        Column("baseline", "against"),
+        Column("ratio", "ratio [interval]", "measured"),
+        Column("outcome", "outcome"),
+        Column("level_exact", "exact level"),
+        Column("model", "model"),
+        Column("degrees", "df", "measured"),
+        Column("runs", "runs", "measured"),
+        Column("blocks", "blocks", "measured"),
+    ]
+    if evidence.set_aside.height:
+        columns.append(Column("with_all", "with the runs set aside", "measured"))
+    family = evidence.study.get("answers", {}).get("family") or "all answers below, together"
+    return Table(
+        "answers",
+        "All answers",
+        columns,
+        rows,
+        f"Family: {family} ({answers.family} intervals hold together at "
+        f"{words.confidence(CONFIDENCE)}, Bonferroni). Registered in the study. Estimand: ratio of "
+        "geometric means inside blocks, averaged with equal weight over the combinations of the "
+        "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
+        "anything else is undecided.",
+    )
+
+
+def _moderated_table(evidence: Evidence, inner: Sequence[Any]) -> Table:
+    rows = []
+    for answer, other, level, result in inner:
+        rows.append(
+            {
+                "response": answer.response.title,
+                "contrast": f"{evidence.title(answer.factor, answer.level)} / "
+                f"{evidence.title(answer.factor, answer.baseline)}",
+                "at": evidence.title(other, level),
+                "ratio": result.interval if isinstance(result, stats.Ratio) else result,
+                "strata": result.strata if isinstance(result, stats.Ratio) else None,
+            }
+        )
+    return Table(
+        "ratios-by-level",
+        "Does the ratio change with the other factors?",
+        [
+            Column("response", "response"),
+            Column("contrast", "contrast"),
+            Column("at", "at"),
+            Column("ratio", "ratio [interval]", "measured"),
+            Column("strata", "combinations", "measured"),
+        ],
+        rows,
+        f"Exploratory: each interval stands alone at {words.confidence(CONFIDENCE)}.",
+    )

@@ -1,0 +1,156 @@
+"""Under which conditions the numbers came about: what measuring cost, settings in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, all_levels, column
+from wattwire.report.parts import Column, Section, Table, Text
+
+OWN = (
+    ("harness_cpu_share", "CPU of agent and recorder", "share of one core"),
+    ("steal_share", "CPU taken by other virtual machines", "share"),
+    ("other_load_share", "load of other processes", "share"),
+    ("schedule_late_p99_us", "lateness of sending, 99th percentile of a run", "µs"),
+)
+
+
+def harness(evidence: Evidence) -> Section:
+    """The page's part about what measuring cost."""
+    part = Section("harness", "What measuring cost")
+    rows = []
+    for name, title, unit in OWN:
+        values = column(evidence.usable, name)
+        values = values[np.isfinite(values)]
+        if values.size:
+            rows.append(
+                {
+                    "what": title,
+                    "unit": unit,
+                    "median": float(np.median(values)),
+                    "highest": float(values.max()),
+                    "runs": int(values.size),
+                }
+            )
+    phases: dict[str, list[float]] = {}
+    for run in evidence.runs.values():
+        for phase, seconds in (run.get("seconds") or {}).items():
+            if isinstance(seconds, (int, float)):
+                phases.setdefault(phase, []).append(float(seconds))
+    if rows:
+        part.parts.append(_wide_table("harness-cost", "Own cost and disturbance per run", rows))
+    if phases:
+        part.parts.append(
+            Table(
+                "phases",
+                "Where a run's time goes",
+                [
+                    Column("phase", "phase"),
+                    Column("median", "median", "measured", "s"),
+                    Column("highest", "longest", "measured", "s"),
+                    Column("total", "all runs", "measured", "s"),
+                ],
+                [
+                    {
+                        "phase": phase.replace("_", " "),
+                        "median": float(np.median(s)),
+                        "highest": max(s),
+                        "total": sum(s),
+                    }
+                    for phase, s in phases.items()
+                ],
+            )
+        )
+    if not part.parts:
+        part.parts.append(Text("No run recorded its own cost.", "warning"))
+    return part
+
+
+def _wide_table(table_id: str, title: str, rows: list[dict[str, Any]]) -> Table:
+    return Table(
+        table_id,
+        title,
+        [
+            Column("what", "what"),
+            Column("unit", "unit"),
+            Column("median", "median run", "measured"),
+            Column("highest", "highest run", "measured"),
+            Column("runs", "runs", "measured"),
+        ],
+        rows,
+    )
+
+
+def settings(evidence: Evidence) -> Section:
+    """The page's part about the settings in force, as the libraries told them."""
+    part = Section("settings", "Settings in force")
+    cards: dict[tuple[str, ...], dict[str, Any]] = {}
+    guarantees: dict[str, set[str]] = {}
+    for run_id, run in evidence.runs.items():
+        for node in run.get("nodes", []):
+            ready = node.get("ready")
+            if not ready:
+                continue
+            row = _card(node, ready, str(all_levels(run).get("pattern", "")))
+            guarantees.setdefault(row["pattern"], set()).add(row["guarantee"])
+            card = cards.setdefault(tuple(row.values()), row | {"run_ids": set()})
+            card["run_ids"].add(run_id)
+    if not cards:
+        part.parts.append(Text("No node reported its settings.", "warning"))
+        return part
+    for pattern, kinds in guarantees.items():
+        if len(kinds) > 1:
+            part.parts.append(
+                Text(
+                    f"Not like for like: {pattern or 'the nodes'} ran under "
+                    f"{len(kinds)} different guarantees: {'; '.join(sorted(kinds))}.",
+                    "warning",
+                )
+            )
+    rows = [card | {"runs": len(card["run_ids"])} for _, card in sorted(cards.items())]
+    part.parts.append(
+        Table(
+            "settings-in-force",
+            "What each node said it was using",
+            [
+                Column("cell", "cell"),
+                Column("pattern", "pattern"),
+                Column("role", "role"),
+                Column("library", "library"),
+                Column("effective", "in force"),
+                Column("guarantee", "guarantee"),
+                Column("runs", "runs", "measured"),
+            ],
+            rows,
+            "Asked of the library at READY where it can tell; identical nodes share a row.",
+        )
+    )
+    return part
+
+
+def _card(node: Mapping[str, Any], ready: Mapping[str, Any], pattern: str) -> dict[str, str]:
+    library = ready.get("library") or {}
+    named = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
+    return {
+        "cell": str(node.get("cell", "")),
+        "pattern": pattern,
+        "role": str(node.get("role", "")),
+        "library": named,
+        "effective": pairs(ready.get("effective") or {}),
+        "guarantee": ", ".join(str(v) for v in (ready.get("guarantee") or {}).values()),
+    }
+
+
+def pairs(table: Mapping[str, Any]) -> str:
+    """A nested table as `a = 1, b.c = 2`."""
+    told = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            told += [f"{key}.{part}" for part in pairs(value).split(", ") if part]
+        else:
+            told.append(f"{key} = {words.plain(value)}")
+    return ", ".join(told)
