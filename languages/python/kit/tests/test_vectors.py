@@ -1,0 +1,92 @@
+"""The Python kit against the golden vectors of the contract."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+sys.path.insert(0, str(ROOT / "languages" / "python" / "kit"))
+
+from wattwire_kit.payload import CORRUPT, FOREIGN, OK, Payload  # noqa: E402
+from wattwire_kit.recorder import Recorder  # noqa: E402
+from wattwire_kit.spec import BadSpec, read_spec  # noqa: E402
+
+VERDICTS = {"ok": OK, "corrupt": CORRUPT, "foreign": FOREIGN}
+
+
+def vectors(name: str) -> Any:
+    return json.loads((ROOT / "contract" / "vectors" / f"{name}.json").read_text())
+
+
+def shape(case: dict[str, Any], nodes: list[int], verify: str = "full") -> Payload:
+    keys = {"payload.bytes": case["bytes"], "payload.encoding": case["encoding"]}
+    keys.update({"payload.seed": case["seed"], "payload.literal": "", "verify": verify})
+    return Payload(keys, nodes)
+
+
+@pytest.mark.parametrize("case", vectors("payload"), ids=lambda c: f"{c['encoding']}-{c['bytes']}")
+def test_a_stamped_payload_has_the_golden_bytes(case: dict[str, Any]) -> None:
+    payload = shape(case, [case["seq"] >> 48])
+    payload.stamp(1, 2)  # a buffer is reused: what stood before must not shine through
+    payload.stamp(case["seq"], case["begin_ns"])
+    assert hashlib.sha256(payload.buffer).hexdigest() == case["sha256"]
+    verdict, seq, begin_ns = payload.check(bytes(payload.buffer))
+    assert verdict == OK
+    if payload.carries_seq:
+        assert seq == case["seq"]
+        unit = 2 if case["encoding"] == "text" else 1
+        assert begin_ns == (case["begin_ns"] if case["bytes"] >= 16 * unit else -(2**63))
+
+
+@pytest.mark.parametrize("verify", ["header", "full"])
+@pytest.mark.parametrize("case", vectors("check"), ids=lambda c: f"{c['encoding']}-{c['name']}")
+def test_an_arrival_gets_the_golden_verdict(case: dict[str, Any], verify: str) -> None:
+    verdict, seq, _ = shape(case, case["nodes"], verify).check(bytes.fromhex(case["hex"]))
+    assert (verdict, seq) == (VERDICTS[case[verify]], case["seq"])
+
+
+@pytest.mark.parametrize("case", vectors("short"), ids=lambda c: f"{c['encoding']}-{c['bytes']}")
+def test_short_payloads_are_completed(case: dict[str, Any]) -> None:
+    payload = shape(case, [case["node"]])
+    found = [payload.check(bytes.fromhex(data)) for data in case["arrivals_hex"]]
+    assert [seq for _, seq, _ in found] == [case["node"] << 48 | c for c in case["counters"]]
+    assert {verdict for verdict, _, _ in found} == {OK}
+
+
+@pytest.mark.parametrize("case", vectors("samples"), ids=lambda c: f"{len(c['records'])}-records")
+def test_a_sample_file_has_the_golden_bytes(case: dict[str, Any], tmp_path: Path) -> None:
+    recorder = Recorder(len(case["records"]))
+    rows = [tuple(record.values()) for record in case["records"]]
+    for row in rows + [rows[0] if rows else (0,) * 8] * case["overflow"]:
+        recorder.add(*row)
+    recorder.write(str(tmp_path / "samples.bin"), case["role"], case["node"], case["seed"])
+    assert (tmp_path / "samples.bin").read_bytes().hex() == case["hex"]
+    assert recorder.overflow == case["overflow"]
+
+
+@pytest.mark.parametrize("case", vectors("spec")["valid"], ids=lambda c: c["name"])
+def test_a_valid_spec_is_read(case: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
+    assert read_spec(str(tmp_path / "spec.json"), {}) == case["spec"]
+
+
+@pytest.mark.parametrize("case", vectors("spec")["invalid"], ids=lambda c: c["name"])
+def test_an_invalid_spec_names_its_key(case: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
+    with pytest.raises(BadSpec) as caught:
+        read_spec(str(tmp_path / "spec.json"), {})
+    assert caught.value.key == case["key"]
+
+
+@pytest.mark.parametrize("case", vectors("spec")["texts"], ids=lambda c: c["name"])
+def test_a_file_that_is_no_spec_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(case["text"])
+    with pytest.raises(BadSpec) as caught:
+        read_spec(str(tmp_path / "spec.json"), {})
+    assert caught.value.key == case["key"]

@@ -1,0 +1,250 @@
+"""Writes contract/vectors/*.json from the contract's text alone.
+
+It imports no kit, so that a mistake of a kit cannot hide in the vectors. Run it after a change of
+CONTRACT.md and look at the difference: `python3 tools/make_vectors.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "contract" / "vectors"
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+WORD = 2**64
+UNKNOWN_NS = -(2**63)
+HEX_BYTES_MAX = 256  # longer payloads are given by digest, first and last 64
+
+
+def mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % WORD
+    return z ^ (z >> 31)
+
+
+def stream(seed: int, count: int) -> list[int]:
+    """C-19: byte 8j+b is byte b of word j."""
+    words = (count + 7) // 8
+    values = [mix((seed + (j + 1) * 0x9E3779B97F4A7C15) % WORD) for j in range(words)]
+    return [(values[i // 8] >> (8 * (i % 8))) & 255 for i in range(count)]
+
+
+def payload(seed: int, seq: int, begin_ns: int, length: int, encoding: str) -> bytes:
+    header = struct.pack("<Qq", seq, begin_ns)
+    trailer = struct.pack("<Q", seq)
+    if encoding == "bytes":
+        fill = bytes(stream(seed, max(0, length - 16)))
+        whole = header + fill
+        return whole[: length - 8] + trailer if length >= 24 else whole[:length]
+    characters = "".join(ALPHABET[value % 64] for value in stream(seed, max(0, length - 32)))
+    text = header.hex() + characters
+    text = text[: length - 16] + trailer.hex() if length >= 48 else text[:length]
+    return text.encode("ascii")
+
+
+def payload_vectors() -> list[dict[str, Any]]:
+    cases = []
+    given = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**63 - 1, (65534 << 48) | 99, -1))
+    for seed, seq, begin_ns in given:
+        for encoding in ("bytes", "text"):
+            for length in (0, 1, 7, 8, 15, 16, 17, 23, 24, 31, 32, 47, 48, 64, 65536):
+                data = payload(seed, seq, begin_ns, length, encoding)
+                case: dict[str, Any] = {"seed": seed, "seq": seq, "begin_ns": begin_ns}
+                case.update(encoding=encoding, bytes=length)
+                case["sha256"] = hashlib.sha256(data).hexdigest()
+                if length <= HEX_BYTES_MAX:
+                    case["hex"] = data.hex()
+                else:
+                    case.update(first64_hex=data[:64].hex(), last64_hex=data[-64:].hex())
+                cases.append(case)
+    return cases
+
+
+def check_vectors() -> list[dict[str, Any]]:
+    """C-21: arrivals at a receiver whose peers.nodes is [2], seed 7, payload of 64."""
+    seq, begin_ns = (2 << 48) | 5, 1_234_567_890_123
+    cases = []
+    for encoding in ("bytes", "text"):
+        good = payload(7, seq, begin_ns, 64, encoding)
+        unit = 2 if encoding == "text" else 1
+        deep = 16 * unit + 8 + 1  # beyond the first word of the fill
+        other = payload(7, (9 << 48) | 5, begin_ns, 64, encoding)
+        foreign = payload(8, seq, begin_ns, 64, encoding)
+        flip = bytearray(good)
+        flip[deep] ^= 1
+        tail = bytearray(good)
+        tail[-1] = ord("f") if encoding == "text" else tail[-1] ^ 1
+        arrivals = (
+            ("intact", good, "ok", "ok"),
+            ("a byte of the fill changed", bytes(flip), "ok", "corrupt"),
+            ("trailer changed", bytes(tail), "corrupt", "corrupt"),
+            ("one byte too short", good[:-1], "corrupt", "corrupt"),
+            ("one byte too long", good + b"A", "corrupt", "corrupt"),
+            ("cut inside the sequence", good[: 4 * unit], "corrupt", "corrupt"),
+            ("another node", other, "foreign", "foreign"),
+            ("another seed", foreign, "foreign", "foreign"),
+        )
+        for name, data, header, full in arrivals:
+            case: dict[str, Any] = {"name": name, "encoding": encoding, "bytes": 64, "seed": 7}
+            case.update(nodes=[2], hex=data.hex(), header=header, full=full)
+            case["seq"] = None if len(data) < 8 * unit else seq
+            if name == "another node":
+                case["seq"] = (9 << 48) | 5
+            cases.append(case)
+    return cases
+
+
+def short_vectors() -> list[dict[str, Any]]:
+    """C-21: counters of short payloads, completed nearest to the next expected one, node 2."""
+    sequences = (
+        ("bytes", 0, (0, 1, 2, 3)),
+        ("bytes", 1, (0, 1, 2, 254, 255, 256, 257, 255, 600)),
+        ("bytes", 7, (0, 3, 2, 70_000)),
+        ("text", 1, (0, 1, 2)),
+        ("text", 3, (0, 1, 5, 4, 100, 200, 300)),
+        ("text", 15, (0, 1, 5, 4)),
+    )
+    cases = []
+    for encoding, length, counters in sequences:
+        arrivals = [payload(7, (2 << 48) | c, 1, length, encoding).hex() for c in counters]
+        known = length // 2 if encoding == "text" else length
+        expected, next_expected = [], 0
+        for counter in counters:
+            modulus = 256 ** min(known, 6)
+            low = counter % modulus
+            near = next_expected if known == 0 else min(
+                (c for c in range(low, next_expected + 2 * modulus, modulus)),
+                key=lambda c, n=next_expected: (abs(c - n), -c),
+            ) if modulus <= 65536 else counter  # fmt: skip
+            expected.append(near)
+            next_expected = max(next_expected, near + 1)
+        case: dict[str, Any] = {"encoding": encoding, "bytes": length, "seed": 7, "node": 2}
+        case.update(arrivals_hex=arrivals, counters=expected)
+        cases.append(case)
+    return cases
+
+
+def sample_vectors() -> list[dict[str, Any]]:
+    records = [
+        [(2 << 48) | 0, 1000, 1010, 1500, 64, 1, 0, 1],
+        [(2 << 48) | 1, 2000, 2010, UNKNOWN_NS, 64, 1, 1, 4],
+        [(3 << 48) | 7, UNKNOWN_NS, 3000, 3001, 65536, 65535, 4, 8],
+    ]
+    cases = []
+    for role, node, seed, overflow, rows in ((1, 1, 7, 0, records), (3, 2, 2**63 - 1, 5, [])):
+        header = struct.pack(
+            "<8sHHHBBHHIQQQ16x",
+            *(b"WATTWIRE", 1, 64, 40, role, 1, node, 0, 0, len(rows), overflow, seed),
+        )
+        body = b"".join(struct.pack("<QqqqIHBB", *row) for row in rows)
+        names = ("seq", "intended_ns", "begin_ns", "end_ns", "bytes", "peer", "kind", "flags")
+        decoded = [dict(zip(names, row, strict=True)) for row in rows]
+        fields = {"role": role, "node": node, "seed": seed, "overflow": overflow}
+        cases.append({**fields, "records": decoded, "hex": (header + body).hex()})
+    return cases
+
+
+def base_spec(pattern: str, role: str, node: int, peers: list[int]) -> dict[str, Any]:
+    return {
+        "contract": 1, "run": "vector01", "cell": "loopback/python", "pattern": pattern,
+        "role": role, "node": node, "index": 0, "peers.nodes": peers, "peers.count": len(peers),
+        "peers.endpoints": [], "loop": "open", "period_ns": 10_000_000, "phase_ns": 0,
+        "duration_ns": 1_000_000_000, "count": 0, "warmup_ns": 0, "overrun_ns": 100_000_000,
+        "timeout_ns": 200_000_000, "outstanding_max": 1, "quiet_ms": 100, "linger_ms": 1000,
+        "ready_timeout_ms": 5000, "pacing": "kit", "spin_ns": 0, "payload.bytes": 64,
+        "payload.encoding": "bytes", "payload.seed": 7, "payload.literal": "", "reply": "echo",
+        "reply.literal": "", "verify": "header", "action.feedback": 0, "record.capacity": 1000,
+    }  # fmt: skip
+
+
+ROLES = {
+    "topic": ("subscriber", "publisher"),
+    "service": ("server", "client"),
+    "action": ("action_server", "action_client"),
+    "pingpong": ("pong", "ping"),
+}
+
+
+def spec_vectors() -> dict[str, Any]:
+    """`settings.*` are left out: the reader adds the defaults of the cell it tests."""
+    valid = []
+    for pattern, (receiver, sender) in ROLES.items():
+        for role, node, peers in ((receiver, 1, [2]), (sender, 2, [1])):
+            valid.append({"name": f"{pattern} {role}", "spec": base_spec(pattern, role, node, peers)})
+    publisher = base_spec("topic", "publisher", 2, [1])
+    invalid = []
+    wrong: tuple[tuple[str, Any], ...] = (
+        ("contract", 2), ("contract", True), ("run", "ABCD"), ("run", "abc"), ("run", "a" * 33),
+        ("cell", "loopback"), ("pattern", "stream"), ("role", "server"), ("node", -1),
+        ("node", 65535), ("node", "2"), ("node", 2.0), ("peers.nodes", 1), ("peers.nodes", ["1"]),
+        ("peers.nodes", [65535]), ("peers.endpoints", "x"), ("peers.endpoints", [1]),
+        ("loop", "half"), ("loop", "closed"), ("period_ns", 0), ("period_ns", -1),
+        ("duration_ns", 0), ("phase_ns", -1), ("timeout_ns", 0), ("outstanding_max", 0),
+        ("ready_timeout_ms", 0), ("pacing", "middleware"), ("payload.bytes", 67_108_865),
+        ("payload.bytes", None), ("payload.encoding", "utf-8"), ("payload.seed", 2**63),
+        ("payload.literal", 5), ("reply", "none"), ("verify", "none"), ("record.capacity", -1),
+        ("surprise", 1), ("settings.surprise", 1), ("action.feedback", -1), ("quiet_ms", True),
+    )  # fmt: skip
+    for key, value in wrong:
+        invalid.append({"name": f"{key} = {value!r}", "spec": {**publisher, key: value}})
+        invalid[-1].update(code=2, key=key)
+    for key in publisher:
+        missing = {name: value for name, value in publisher.items() if name != key}
+        invalid.append({"name": f"{key} missing", "spec": missing, "code": 2, "key": key})
+    closed = {**base_spec("service", "client", 2, [1]), "loop": "closed"}
+    invalid.append({"name": "closed without count", "spec": closed, "code": 2, "key": "count"})
+    short = {**base_spec("topic", "subscriber", 1, [2, 3]), "payload.bytes": 7}
+    name = "short payload of two senders"
+    invalid.append({"name": name, "spec": short, "code": 2, "key": "peers.nodes"})
+    texts = [
+        {"name": "not JSON", "text": "{", "code": 2, "key": "--spec"},
+        {"name": "not an object", "text": "[]", "code": 2, "key": "--spec"},
+    ]
+    return {"valid": valid, "invalid": invalid, "texts": texts}
+
+
+def dialogue_vectors() -> dict[str, Any]:
+    """The order of lines per role; LISTENING only where the pattern's `listens` is the role."""
+    sender = ["READY", "< GO", "SENT", "< STOP", "DONE"]
+    receiver = ["READY", "< GO", "< STOP", "DONE"]
+    roles = {}
+    for listening, sending in ROLES.values():
+        roles[listening] = {"lines": receiver, "when_listening": ["LISTENING", *receiver]}
+        roles[sending] = {"lines": sender, "when_listening": ["LISTENING", *sender]}
+    fields = {
+        "LISTENING": ["endpoints"],
+        "READY": ["matched", "startup_ns", "discovery_ns", "library", "effective", "guarantee"],
+        "SENT": ["begin_ns", "end_ns", "sent", "scheduled", "skipped"],
+        "DONE": ["sent", "received", "recorded", "overflow", "foreign", "corrupt", "probes"],
+        "ERROR": ["code", "key", "reason"],
+    }
+    codes = {
+        "0": "DONE was printed",
+        "2": "command line, specification, or a GO in the past",
+        "3": "a capability that the cell does not have",
+        "4": "the middleware failed",
+        "5": "end of file on standard input",
+    }
+    return {"roles": roles, "fields": fields, "exit_codes": codes}
+
+
+def main() -> None:
+    TARGET.mkdir(parents=True, exist_ok=True)
+    files: dict[str, Any] = {
+        "payload.json": payload_vectors(),
+        "check.json": check_vectors(),
+        "short.json": short_vectors(),
+        "samples.json": sample_vectors(),
+        "spec.json": spec_vectors(),
+        "dialogue.json": dialogue_vectors(),
+    }
+    for name, content in files.items():
+        (TARGET / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
