@@ -15,6 +15,7 @@ run(
         "receive_buffer_bytes": range(0, 2**30),
         "send_buffer_bytes": range(0, 2**30),
         "bind_address": str,
+        "bind_port": range(0, 65_536),
         "endpoint_override": str,
     },
     capabilities=(

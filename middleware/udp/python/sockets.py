@@ -24,12 +24,13 @@ def open_socket(kit: Kit) -> socket.socket:
 
 
 def listen(kit: Kit) -> socket.socket:
-    """A socket on a free port of settings.bind_address; prints LISTENING."""
+    """A socket on settings.bind_address and bind_port (0: a free one); prints LISTENING."""
     opened = open_socket(kit)
+    wanted = kit.setting("bind_address"), kit.setting("bind_port")
     try:
-        opened.bind((kit.setting("bind_address"), 0))
+        opened.bind(wanted)
     except OSError as error:
-        raise MiddlewareFailed(f"bind {kit.setting('bind_address')}: {error}") from error
+        raise MiddlewareFailed(f"bind {wanted[0]}:{wanted[1]}: {error}") from error
     host, port = opened.getsockname()
     kit.listening([f"{host}:{port}"])
     return opened
