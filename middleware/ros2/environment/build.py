@@ -1,7 +1,8 @@
-"""Builds what every ROS 2 cell shares: a ROS (the user's own, or wheels) and our interface package.
+"""Builds what every ROS 2 cell shares: a ROS (the user's own, or wheels) and our interfaces.
 
-Usage: build.py BUILD_DIR. Reads ../idl and requirements.txt, writes BUILD_DIR/exports.json. A machine that
-cannot have ROS 2 is not an error: exports.json then holds {"absent": reason} and the exit code is 0.
+Usage: build.py BUILD_DIR. Reads ../idl and requirements.txt, writes BUILD_DIR/exports.json. A
+machine that cannot have ROS 2 is not an error: exports.json then holds {"absent": reason} and the
+exit code is 0.
 """
 
 from __future__ import annotations
@@ -45,18 +46,26 @@ def main() -> int:
 
 
 def run(argv: list[str], env: dict[str, str] | None = None) -> str:
-    """Runs to the end, copies the output into the build's log, returns it; raises with the command line."""
-    done = subprocess.run(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    """Runs to the end and copies the output into the build's log; a failure raises with both."""
+    done = subprocess.run(
+        argv, check=False, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     print(f"$ {' '.join(argv)}\n{done.stdout}", flush=True)
     if done.returncode != 0:
         raise subprocess.CalledProcessError(done.returncode, argv, done.stdout)
     return done.stdout
 
 
+def clean_environment() -> dict[str, str]:
+    """Without what would lead a fresh interpreter to somebody else's packages or libraries."""
+    foreign = ("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV")
+    return {k: v for k, v in os.environ.items() if k not in foreign}
+
+
 def probe(python: str) -> dict:
-    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
-    clean["_ROS_WHEELS_BOOTSTRAP_COMPLETE"] = "1"
-    return json.loads(subprocess.check_output([python, "-c", PROBE], env=clean, text=True))
+    # The wheels' .pth executes python again unless its guard is set.
+    env = {**clean_environment(), "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1"}
+    return json.loads(subprocess.check_output([python, "-c", PROBE], env=env, text=True))
 
 
 def libpython_folder(facts: dict) -> str | None:
@@ -66,7 +75,7 @@ def libpython_folder(facts: dict) -> str | None:
     return next((f for f in folders if f and (Path(f) / soname).exists()), None)
 
 
-# ---- the user's own installation ------------------------------------------------------------------------
+# ---- the user's own installation ----------------------------------------------------------
 
 
 def installation_sourced() -> bool:
@@ -89,26 +98,27 @@ def use_installation(build: Path) -> dict:
         for name, added in interface_paths(install, probe(python)).items()
     }
     env = {"ROS_DISTRO": distribution, "ROS_VERSION": "2", "ROS_PYTHON_VERSION": "3", **paths}
+    if os.environ.get("RMW_IMPLEMENTATION"):
+        env["RMW_IMPLEMENTATION"] = os.environ["RMW_IMPLEMENTATION"]
     return {
         "env": env,
         "python": python,
-        "lists": compile_lists([str(install), *prefixes], []),
+        "lists": compile_lists([str(install), *prefixes], [], distribution),
         "facts": {
             "distribution": distribution,
             "how": "installation",
             "prefixes": ":".join(prefixes),
-            "rcl": package_version(prefixes, "rcl"),
-            "rclpy": package_version(prefixes, "rclpy"),
+            **versions(prefixes),
         },
     }
 
 
 def installation_python() -> str:
-    """The interpreter whose rclpy imports: the one on PATH may be another than ROS was built for."""
+    """The interpreter whose rclpy imports: PATH may lead to another than ROS was built for."""
     for candidate in ("/usr/bin/python3", shutil.which("python3"), sys.executable):
         if candidate and Path(candidate).exists():
             check = [candidate, "-c", "import rclpy, rosidl_parser"]
-            if subprocess.run(check, capture_output=True).returncode == 0:
+            if subprocess.run(check, check=False, capture_output=True).returncode == 0:
                 return candidate
     raise Absent(
         "a ROS installation is sourced, but neither /usr/bin/python3 nor the python3 on PATH can "
@@ -116,7 +126,7 @@ def installation_python() -> str:
     )
 
 
-# ---- wheels ---------------------------------------------------------------------------------------------
+# ---- wheels -------------------------------------------------------------------------------
 
 
 def use_wheels(build: Path) -> dict:
@@ -129,7 +139,7 @@ def use_wheels(build: Path) -> dict:
     rewrite_cmake_paths(venv, site, facts, python, env)
     install = build / "interfaces"
     tools = {"CMAKE_PREFIX_PATH": str(venv), "PATH": f"{venv / 'bin'}:{os.environ['PATH']}"}
-    build_interfaces(build, install, python, {**os.environ, **env, **tools})
+    build_interfaces(build, install, python, {**clean_environment(), **env, **tools})
     for name, added in interface_paths(install, facts).items():
         env[name] = joined([*added, *env.get(name, "").split(":")])
     short = "python{}.{}".format(*facts["version"])
@@ -137,17 +147,18 @@ def use_wheels(build: Path) -> dict:
     libpython = libpython_folder(facts)
     extra = ["-Wl,--allow-shlib-undefined", "-Wl,--no-as-needed"]
     extra += [f"-L{libpython}"] if libpython else []
-    versions = {name: package_version([str(venv)], name) for name in ("rcl", "rclpy", "fastdds")}
     return {
         "env": env,
         "python": python,
-        "lists": compile_lists([str(install), str(venv)], [*extra, f"-l{short}"]),
+        "lists": compile_lists(
+            [str(install), str(venv)], [*extra, f"-l{short}"], WHEELS_DISTRIBUTION
+        ),
         "facts": {
             "distribution": WHEELS_DISTRIBUTION,
             "how": "wheels",
             "prefixes": str(venv),
             "libpython": libpython or f"absent: install lib{short}-dev to build C and C++ cells",
-            **versions,
+            **versions([str(venv)]),
         },
     }
 
@@ -166,15 +177,15 @@ def wheels_python() -> tuple[str, dict]:
                 found.append((candidate, facts))
     if not found:
         raise Absent(
-            f"ROS 2 is neither sourced nor installable: its wheels exist for Python {name[6:]} only and "
-            f"this is {sys.version_info[0]}.{sys.version_info[1]}; install {name}, or source a ROS "
-            f"installation ({', '.join(DISTRIBUTIONS)})"
+            f"ROS 2 is neither sourced nor installable: its wheels exist for Python {name[6:]} "
+            f"only and this is {sys.version_info[0]}.{sys.version_info[1]}; install {name}, or "
+            f"source a ROS installation ({', '.join(DISTRIBUTIONS)})"
         )
     return next((pair for pair in found if libpython_folder(pair[1])), found[0])
 
 
 def install_wheels(base: str, venv: Path, python: str) -> None:
-    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    clean = clean_environment()
     run([base, "-m", "venv", "--clear", str(venv)], clean)
     pip = [python, "-m", "pip", "install", "--require-hashes"]
     try:
@@ -182,7 +193,9 @@ def install_wheels(base: str, venv: Path, python: str) -> None:
     except subprocess.CalledProcessError as failure:
         # Only "no such file for this platform" is absence; an unreachable registry is a failure.
         unreachable = re.search(r"Retrying|ConnectionError|timed out", failure.output)
-        if not unreachable and re.search(r"No matching distribution|not a supported wheel", failure.output):
+        if not unreachable and re.search(
+            r"No matching distribution|not a supported wheel", failure.output
+        ):
             machine = probe(base)["machine"]
             raise Absent(
                 f"no ROS 2 wheels for this platform ({machine}, {base}); source a ROS installation "
@@ -192,7 +205,7 @@ def install_wheels(base: str, venv: Path, python: str) -> None:
 
 
 def wheels_env(venv: Path, site: Path, facts: dict) -> dict[str, str]:
-    """What the wheels' own .pth would set, with its guard: so that python does not execute itself twice."""
+    """What the wheels' own .pth would set, with its guard: python then executes itself once."""
     libraries = [str(venv / "lib"), *sorted(str(p) for p in site.glob("ros_*.libs"))]
     libpython = libpython_folder(facts)
     return {
@@ -205,10 +218,14 @@ def wheels_env(venv: Path, site: Path, facts: dict) -> dict[str, str]:
     }
 
 
-def rewrite_cmake_paths(venv: Path, site: Path, facts: dict, python: str, env: dict[str, str]) -> None:
+def rewrite_cmake_paths(
+    venv: Path, site: Path, facts: dict, python: str, env: dict[str, str]
+) -> None:
     """The wheels' CMake exports carry paths of the machine they were built on."""
     numpy_include = subprocess.check_output(
-        [python, "-c", "import numpy; print(numpy.get_include())"], env={**os.environ, **env}, text=True
+        [python, "-c", "import numpy; print(numpy.get_include())"],
+        env={**clean_environment(), **env},
+        text=True,
     ).strip()
     tinyxml = next(iter(site.glob("ros_fastdds.libs/libtinyxml2*")), None)
     short = "python{}.{}".format(*facts["version"])
@@ -228,7 +245,7 @@ def rewrite_cmake_paths(venv: Path, site: Path, facts: dict, python: str, env: d
             file.write_text(after)
 
 
-# ---- our interfaces, and what a compiler needs ----------------------------------------------------------
+# ---- our interfaces, and what a compiler needs --------------------------------------------
 
 
 def build_interfaces(build: Path, install: Path, python: str, env: dict[str, str]) -> None:
@@ -254,8 +271,10 @@ def interface_paths(install: Path, facts: dict) -> dict[str, list[str]]:
     }
 
 
-def compile_lists(prefixes: list[str], extra_ldflags: list[str]) -> dict[str, list[str]]:
-    """Flags for programs on the rcl C API. A package's headers lie in include/ or include/<package>/."""
+def compile_lists(
+    prefixes: list[str], extra_ldflags: list[str], distribution: str
+) -> dict[str, list[str]]:
+    """Flags for programs on the rcl C API; headers lie in include/ or include/<package>/."""
     includes: list[str] = []
     for prefix in prefixes:
         root = Path(prefix) / "include"
@@ -270,7 +289,8 @@ def compile_lists(prefixes: list[str], extra_ldflags: list[str]) -> dict[str, li
     ]  # fmt: skip
     rpath_link = f"-Wl,-rpath-link,{joined(str(Path(p) / 'lib') for p in prefixes)}"
     ldflags = [*libraries, rpath_link, *(f"-l{name}" for name in names), rmw_library(prefixes)]
-    return {"cxxflags": includes, "ldflags": [*ldflags, *extra_ldflags]}
+    cxxflags = [*includes, f"-DWATTWIRE_ROS_{distribution.upper()}=1"]
+    return {"cxxflags": cxxflags, "ldflags": [*ldflags, *extra_ldflags]}
 
 
 def rmw_library(prefixes: list[str]) -> str:
@@ -289,6 +309,16 @@ def package_version(prefixes: Iterable[str], package: str) -> str:
             if found:
                 return found.group(1).strip()
     return "unknown"
+
+
+def versions(prefixes: list[str]) -> dict[str, str]:
+    found = {name: package_version(prefixes, name) for name in ("rcl", "rclpy", "rmw_fastrtps_cpp")}
+    for prefix in prefixes:
+        for file in Path(prefix).glob("*/fast*/cmake/fast*-config-version.cmake"):
+            version = re.search(r'PACKAGE_VERSION "([^"]+)"', file.read_text())
+            if version:
+                found[file.name.split("-")[0]] = version.group(1)
+    return found
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -11,8 +11,8 @@ if __name__ == "__main__":
             "client": "service:call",
             "pong": "service:serve",
             "ping": "service:call",
-            "action_server": "action:serve",
-            "action_client": "action:perform",
+            "action_server": "action_server:serve",
+            "action_client": "action_client:perform",
         },
         settings={
             "reliability": ("reliable", "best_effort"),
@@ -24,6 +24,7 @@ if __name__ == "__main__":
             "transports": ("default", "udp"),
             "domain": range(0, 102),
             "discovery": ("localhost", "subnet"),
+            "result_request": ("on_acceptance", "after_feedback"),
         },
         capabilities=(
             "encoding.bytes",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
@@ -29,7 +30,7 @@ PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES
 
 
 def domain_of(kit: Kit) -> int:
-    """The spec's domain, or one of 1 … 100 from the run token (FNV-1a, so that all languages agree)."""
+    """The spec's domain, or one of 1 … 100 from the run token (FNV-1a: all languages agree)."""
     if kit.setting("domain"):
         return kit.setting("domain")
     state = 0x811C9DC5
@@ -39,7 +40,7 @@ def domain_of(kit: Kit) -> int:
 
 
 def configure_process(kit: Kit) -> str:
-    """Sets ROS's environment variables from the spec; returns the sha256 of the RMW's profile or ""."""
+    """Sets ROS's environment variables from the spec; returns the RMW profile's sha256 or ""."""
     for name in FOREIGN_VARIABLES:
         os.environ.pop(name, None)
     os.environ["ROS_DOMAIN_ID"] = str(domain_of(kit))
@@ -67,9 +68,9 @@ def configure_process(kit: Kit) -> str:
 def select_rmw(name: str) -> None:
     """Sets RMW_IMPLEMENTATION; raises MiddlewareFailed where this ROS lacks that RMW.
 
-    rcl's library ends the process (exit 102) where the variable and the loaded RMW differ, so the file is
-    looked for first. Wheels have no loader library and link one RMW: another must come first in the
-    process's symbol scope.
+    rcl's library ends the process (exit 102) where the variable and the loaded RMW differ, so the
+    file is looked for first. Wheels have no loader library and link one RMW: another must come
+    first in the process's symbol scope.
     """
     folders = [Path(f) for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f]
     library = next((f / f"lib{name}.so" for f in folders if (f / f"lib{name}.so").is_file()), None)
@@ -84,3 +85,21 @@ def select_rmw(name: str) -> None:
         import ctypes
 
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+def package_version(package: str) -> str:
+    """The version in the manifest of a ROS package on AMENT_PREFIX_PATH."""
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":"):
+        manifest = Path(prefix) / "share" / package / "package.xml"
+        if manifest.is_file():
+            found = re.search(r"<version>\s*([^<\s]+)\s*</version>", manifest.read_text())
+            return found.group(1) if found else "unknown"
+    return "unknown"
+
+
+def loaded_libraries() -> str:
+    """File names, with versions, of the middleware's libraries that this process has mapped."""
+    families = r"rmw_(?!dds_common)\w+_cpp|fastdds|fastrtps|ddsc|zenohc?"
+    wanted = re.compile(rf"/(lib(?:{families})\.so[\w.]*)$", re.MULTILINE)
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    return " ".join(sorted({match.group(1) for match in wanted.finditer(maps)}))

@@ -1,18 +1,12 @@
-"""Service and pingpong patterns: ExchangeText or ExchangeBytes, request and reply of one field each."""
+"""Service and pingpong patterns: ExchangeText or ExchangeBytes, one field each way."""
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
+from interfaces import field_of, service_type
 from session import Session
 from wattwire_kit import Kit
-
-
-def service_type(kit: Kit) -> Any:
-    from wattwire_interfaces.srv import ExchangeBytes, ExchangeText
-
-    return ExchangeText if kit.text else ExchangeBytes
 
 
 def serve(kit: Kit) -> None:
@@ -21,7 +15,7 @@ def serve(kit: Kit) -> None:
     def on_request(request: Any, response: Any) -> Any:
         reply = kit.serve(request.request)
         if reply is not None:
-            response.reply = reply.decode("ascii", "replace") if kit.text else array("B", reply)
+            response.reply = field_of(kit, reply)
         return response
 
     service = session.node.create_service(
@@ -33,7 +27,7 @@ def serve(kit: Kit) -> None:
         hand_over(response, header)
         kit.served()
 
-    # The executor hands the reply over after the callback returned: only here it is known to be out.
+    # The executor hands the reply over after the callback returned: only here it is seen to go.
     service.send_response = send_response
     session.await_clients(f"{session.prefix}/service")
     session.spin_until_end()
@@ -48,7 +42,7 @@ def call(kit: Kit) -> None:
     )
 
     def request_of(buffer: bytearray) -> Any:
-        return kind.Request(request=buffer.decode("ascii") if kit.text else array("B", buffer))
+        return kind.Request(request=field_of(kit, buffer))
 
     def call_once(buffer: bytearray, timeout_s: float) -> Any:
         future = client.call_async(request_of(buffer))
@@ -62,10 +56,10 @@ def call(kit: Kit) -> None:
         future = client.call_async(request_of(buffer))
         future.add_done_callback(lambda done: kit.complete(slot, done.result().reply))
 
-    discovery_ns = kit.await_peers(lambda: int(client.service_is_ready()), session.spin_once)
-    # The server may see this client's reader later than its writer: its first replies are then lost.
-    discovery_ns += kit.probe(call_once)
-    session.ready(1, discovery_ns, session.requested_qos())
+    kit.await_peers(lambda: int(client.service_is_ready()), session.spin_once)
+    # The server may see this client's reader later than its writer: first replies are then lost.
+    kit.probe(call_once)
+    session.ready(1, session.requested_qos())
     if kit.spec["pacing"] == "native":
         session.drive(call_slot)
     else:

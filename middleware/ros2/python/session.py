@@ -1,14 +1,12 @@
-"""What all roles share: one ROS node with the default executor, its QoS, and what is really in force."""
+"""What all roles share: one ROS node with the default executor, and its QoS."""
 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from process import configure_process, domain_of
+from process import configure_process, domain_of, loaded_libraries, package_version
 from wattwire_kit import Kit, MiddlewareFailed
 
 
@@ -27,6 +25,7 @@ class Session:
         self.node = rclpy.create_node(f"wattwire_{kit.spec['role']}_{kit.spec['node']}")
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
+        self.created_ns = kit.now()  # the role's endpoints follow at once
         self.rmw = rclpy.get_rmw_implementation_identifier()
         if kit.setting("rmw") and self.rmw != kit.setting("rmw"):
             raise MiddlewareFailed(f"settings.rmw: wanted {kit.setting('rmw')}, loaded {self.rmw}")
@@ -86,17 +85,19 @@ class Session:
         """READY of a server, once the graph shows its clients; they probe for the match itself."""
         kit = self.kit
         if not hasattr(self.node, "count_clients"):  # before Jazzy rclpy cannot tell
-            self.ready(None, None, self.requested_qos())
+            self.ready(None, self.requested_qos())
             return
 
         def clients() -> int:
             return self.node.count_clients(service)
 
-        discovery_ns = kit.await_peers(clients, self.spin_once)
-        self.ready(clients(), discovery_ns, self.requested_qos())
+        kit.await_peers(clients, self.spin_once)
+        self.ready(clients(), self.requested_qos())
 
-    def ready(self, matched: int | None, discovery_ns: int | None, granted: dict[str, Any]) -> None:
+    def ready(self, matched: int | None, granted: dict[str, Any]) -> None:
+        """READY; `granted` is the QoS in force, `matched` None where ROS cannot tell."""
         kit = self.kit
+        discovery_ns = None if matched is None else kit.now() - self.created_ns
         reliable = granted["reliability"] == "reliable"
         effective = {
             "distribution": os.environ.get("ROS_DISTRO", "unknown"),
@@ -130,13 +131,13 @@ class Session:
     def granted_qos(self, topic: str, publishers: bool) -> dict[str, Any]:
         """The QoS of this node's endpoint of `topic` as ROS's graph shows it.
 
-        Discovery carries reliability and durability; where an RMW does not tell history and depth of
-        its own endpoint, the requested ones stand.
+        Discovery carries reliability and durability; where an RMW does not tell history and depth
+        of its own endpoint, the requested ones stand.
         """
         node = self.node
-        query = node.get_publishers_info_by_topic if publishers else node.get_subscriptions_info_by_topic
+        ends = "publishers" if publishers else "subscriptions"
         granted = self.requested_qos()
-        for info in query(topic):
+        for info in getattr(node, f"get_{ends}_info_by_topic")(topic):
             if info.node_name == node.get_name():
                 for name in ("reliability", "history", "durability"):
                     value = getattr(info.qos_profile, name).name.lower()
@@ -153,19 +154,3 @@ class Session:
         self.node.destroy_node()
         with suppress(Exception):
             rclpy.shutdown()
-
-
-def package_version(package: str) -> str:
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":"):
-        manifest = Path(prefix) / "share" / package / "package.xml"
-        if manifest.is_file():
-            found = re.search(r"<version>\s*([^<\s]+)\s*</version>", manifest.read_text())
-            return found.group(1) if found else "unknown"
-    return "unknown"
-
-
-def loaded_libraries() -> str:
-    """File names, with their versions, of the middleware's libraries that this process has mapped."""
-    wanted = re.compile(r"/(lib(?:rmw_(?!dds_common)\w+_cpp|fastdds|fastrtps|ddsc|zenohc?)\.so[\w.]*)$")
-    names = {m.group(1) for line in open("/proc/self/maps") if (m := wanted.search(line.strip()))}
-    return " ".join(sorted(names))

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
+from interfaces import field_of, message_type
 from session import Session
 from wattwire_kit import Kit
-
-
-def message_type(kit: Kit) -> Any:
-    if kit.text:
-        from std_msgs.msg import String
-
-        return String
-    from wattwire_interfaces.msg import Bytes
-
-    return Bytes
 
 
 def publish(kit: Kit) -> None:
@@ -25,12 +15,12 @@ def publish(kit: Kit) -> None:
     qos = session.qos(kit.setting("durability"))
     publisher = session.node.create_publisher(message_type(kit), topic, qos)
     message = message_type(kit)()
-    discovery_ns = kit.await_peers(publisher.get_subscription_count, session.spin_once)
+    kit.await_peers(publisher.get_subscription_count, session.spin_once)
     granted = session.granted_qos(topic, publishers=True)
-    session.ready(publisher.get_subscription_count(), discovery_ns, granted)
+    session.ready(publisher.get_subscription_count(), granted)
 
     def send(buffer: bytearray) -> None:
-        message.data = buffer.decode("ascii") if kit.text else array("B", buffer)
+        message.data = field_of(kit, buffer)
         publisher.publish(message)
 
     def send_slot(slot: Any, buffer: bytearray) -> None:
@@ -60,7 +50,7 @@ def subscribe(kit: Kit) -> None:
         def matched() -> int:
             return session.node.count_publishers(topic)
 
-    discovery_ns = kit.await_peers(matched, session.spin_once)
-    session.ready(matched(), discovery_ns, session.granted_qos(topic, publishers=False))
+    kit.await_peers(matched, session.spin_once)
+    session.ready(matched(), session.granted_qos(topic, publishers=False))
     session.spin_until_end()
     session.close()

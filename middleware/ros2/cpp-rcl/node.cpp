@@ -1,0 +1,25 @@
+// The ROS 2 cell on the rcl C API: what rclcpp and rclpy stand on, without either of them.
+
+#include "service.hpp"
+#include "topic.hpp"
+#include "wattwire/kit.hpp"
+
+int main(int argc, char** argv) {
+  wattwire::Cell cell;
+  cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"server", serve},
+                {"client", call},       {"pong", serve},           {"ping", call}};
+  cell.settings = {{"reliability", wattwire::one_of({"reliable", "best_effort"})},
+                   {"history", wattwire::one_of({"keep_last", "keep_all"})},
+                   {"depth", wattwire::integer(1, INT32_MAX)},
+                   {"durability", wattwire::one_of({"volatile", "transient_local"})},
+                   {"rmw", wattwire::string()},
+                   {"rmw_profile", wattwire::string()},
+                   {"transports", wattwire::one_of({"default", "udp"})},
+                   {"domain", wattwire::integer(0, 101)},
+                   {"discovery", wattwire::one_of({"localhost", "subnet"})},
+                   {"result_request", wattwire::one_of({"on_acceptance", "after_feedback"})}};
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",    "pacing.native",
+                       "loop.open",      "loop.closed",   "reply.echo",    "reply.ack",
+                       "reply.literal",  "literal"};
+  return wattwire::run(argc, argv, cell);
+}

@@ -1,0 +1,110 @@
+// The process's ROS configuration: all that ROS reads from the environment, set from the spec. The
+// RMW is chosen when rcl is initialised, so that this comes first.
+
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "sha256.hpp"
+#include "wattwire/kit.hpp"
+
+// What a shell may have set for another robot; only the spec configures a node.
+inline constexpr const char* kForeignVariables[] = {
+    "CYCLONEDDS_URI",
+    "FASTDDS_BUILTIN_TRANSPORTS",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "RMW_FASTRTPS_PUBLICATION_MODE",
+    "RMW_FASTRTPS_USE_QOS_FROM_XML",
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
+    "ROS_DISCOVERY_SERVER",
+    "ROS_LOCALHOST_ONLY",
+    "ROS_STATIC_PEERS",
+    "ZENOH_SESSION_CONFIG_URI",
+};
+
+inline std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+inline void set_variable(const char* name, const std::string& value) {
+  setenv(name, value.c_str(), 1);
+}
+
+// The spec's domain, or one of 1 … 100 from the run token (FNV-1a, so that all languages agree).
+inline int64_t domain_of(wattwire::Kit& kit) {
+  if (kit.integer("settings.domain") != 0) return kit.integer("settings.domain");
+  uint32_t state = 0x811C9DC5;
+  for (unsigned char byte : kit.string("run")) state = (state ^ byte) * 0x01000193;
+  return 1 + state % 100;
+}
+
+// Points every RMW's own variable at the profile; returns its sha256, or "" where there is none.
+inline std::string use_profile(wattwire::Kit& kit) {
+  const std::string path = kit.string("settings.rmw_profile");
+  if (path.empty()) return "";
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path)) {
+    throw wattwire::BadSpec("settings.rmw_profile", path, "the path of a readable file");
+  }
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  const std::string absolute = std::filesystem::absolute(path).string();
+  set_variable("FASTDDS_DEFAULT_PROFILES_FILE", absolute);
+  set_variable("FASTRTPS_DEFAULT_PROFILES_FILE", absolute);
+  set_variable("CYCLONEDDS_URI", "file://" + absolute);
+  set_variable("ZENOH_SESSION_CONFIG_URI", absolute);
+  return sha256_hex(content);
+}
+
+// Sets ROS's environment variables from the spec; returns the sha256 of the RMW's profile or "".
+inline std::string configure_process(wattwire::Kit& kit) {
+  for (const char* name : kForeignVariables) unsetenv(name);
+  set_variable("ROS_DOMAIN_ID", std::to_string(domain_of(kit)));
+  const bool localhost = kit.string("settings.discovery") == "localhost";
+  if (variable("ROS_DISTRO") == "humble") {
+    set_variable("ROS_LOCALHOST_ONLY", localhost ? "1" : "0");
+  } else {
+    set_variable("ROS_AUTOMATIC_DISCOVERY_RANGE", localhost ? "LOCALHOST" : "SUBNET");
+  }
+  if (kit.string("settings.transports") == "udp") {
+    set_variable("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4");
+  }
+  if (!kit.string("settings.rmw").empty()) {
+    set_variable("RMW_IMPLEMENTATION", kit.string("settings.rmw"));
+  }
+  return use_profile(kit);
+}
+
+// File names, with their versions, of the middleware's libraries that this process has mapped.
+inline std::string loaded_libraries() {
+  const std::regex wanted("/(lib(rmw_(?!dds_common)\\w+_cpp|fastdds|fastrtps|ddsc|zenohc?)\\.so[\\w.]*)$");
+  std::set<std::string> names;
+  std::ifstream maps("/proc/self/maps");
+  std::smatch match;
+  for (std::string line; std::getline(maps, line);) {
+    if (std::regex_search(line, match, wanted)) names.insert(match[1]);
+  }
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : " ") + name;
+  return joined;
+}
+
+// The version in the manifest of a ROS package on AMENT_PREFIX_PATH.
+inline std::string package_version(const std::string& package) {
+  const std::regex version("<version>\\s*([^<\\s]+)\\s*</version>");
+  std::istringstream prefixes(variable("AMENT_PREFIX_PATH"));
+  for (std::string prefix; std::getline(prefixes, prefix, ':');) {
+    std::ifstream file(prefix + "/share/" + package + "/package.xml");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::smatch match;
+    if (std::regex_search(text, match, version)) return match[1];
+  }
+  return "unknown";
+}

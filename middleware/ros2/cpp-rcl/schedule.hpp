@@ -1,0 +1,59 @@
+// A ROS timer gives the ticks: native pacing, all work in its callback as the executor runs it.
+
+#pragma once
+
+#include <rcl/timer.h>
+
+#include "session.hpp"
+
+class Timer {
+ public:
+  Timer(Session& session, int64_t period_ns) {
+#ifdef WATTWIRE_ROS_HUMBLE
+    check(rcl_timer_init(&timer_, session.clock(), session.context(), period_ns, nullptr,
+                         session.allocator()),
+          "rcl_timer_init");
+#else
+    check(rcl_timer_init2(&timer_, session.clock(), session.context(), period_ns, nullptr,
+                          session.allocator(), true),
+          "rcl_timer_init2");
+#endif
+  }
+  ~Timer() { static_cast<void>(rcl_timer_fini(&timer_)); }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  void add_to(rcl_wait_set_t* set) {
+    check(rcl_wait_set_add_timer(set, &timer_, nullptr), "rcl_wait_set_add_timer");
+  }
+
+  // True where the timer has fired; it is then rearmed.
+  bool take() {
+    bool ready = false;
+    check(rcl_timer_is_ready(&timer_, &ready), "rcl_timer_is_ready");
+    return ready && rcl_timer_call(&timer_) == RCL_RET_OK;
+  }
+
+ private:
+  rcl_timer_t timer_ = rcl_get_zero_initialized_timer();
+};
+
+// `act(slot, buffer)` sends; `add(set)` and `take(set)` are the endpoint's part of the executor.
+template <typename Act, typename Add, typename Take>
+void drive_native(Session& session, Act act, Add add, Take take) {
+  wattwire::Kit& kit = session.kit();
+  kit.wait_go();
+  kit.wait_timer_birth();
+  Timer timer(session, kit.integer("period_ns"));
+  while (!kit.finished()) {
+    rcl_wait_set_t* set = session.wait(kit.wait_ns(), [&](rcl_wait_set_t* empty) {
+      timer.add_to(empty);
+      add(empty);
+    });
+    take(set);
+    if (!timer.take()) continue;
+    wattwire::Slot* slot = kit.tick();
+    if (slot != nullptr) act(slot, kit.begin(slot));
+  }
+  kit.end_schedule([&](int64_t timeout_ns) { take(session.wait(timeout_ns, add)); });
+}

@@ -1,0 +1,171 @@
+// Service and pingpong patterns: ExchangeText or ExchangeBytes, request and reply of one field each.
+
+#pragma once
+
+#include <rcl/client.h>
+#include <rcl/service.h>
+
+#include <map>
+#include <optional>
+
+#include "messages.hpp"
+#include "schedule.hpp"
+
+template <typename Type>
+void serve_as(wattwire::Kit& kit) {
+  Session session(kit);
+  const int64_t created_ns = wattwire::now_ns();
+  rcl_service_options_t options = rcl_service_get_default_options();
+  options.qos = session.qos(false);
+  const std::string name = session.name("service");
+  rcl_service_t service = rcl_get_zero_initialized_service();
+  check(rcl_service_init(&service, session.node(), Type::support(), name.c_str(), &options),
+        "rcl_service_init");
+  Owned<typename Type::Request> request;
+  Owned<typename Type::Reply> response;
+  auto spin = [&](int64_t timeout_ns) {
+    rcl_wait_set_t* set = session.wait(timeout_ns, [&](rcl_wait_set_t* empty) {
+      check(rcl_wait_set_add_service(empty, &service, nullptr), "add service");
+    });
+    if (set->services[0] == nullptr) return;
+    rmw_request_id_t id;
+    if (rcl_take_request(&service, &id, &request.message) != RCL_RET_OK) {
+      rcl_reset_error();
+      return;
+    }
+    const std::optional<wattwire::Bytes> reply = kit.serve(view(request.message.request));
+    if (!reply) return;
+    assign(response.message.reply, *reply);
+    if (rcl_send_response(&service, &id, &response.message) != RCL_RET_OK) rcl_reset_error();
+    kit.served();
+  };
+  int64_t matched = -1;
+  int64_t discovery_ns = -1;
+#ifndef WATTWIRE_ROS_HUMBLE
+  auto clients = [&]() -> int64_t {
+    size_t count = 0;
+    check(rcl_count_clients(session.node(), name.c_str(), &count), "rcl_count_clients");
+    return static_cast<int64_t>(count);
+  };
+  kit.await_peers(clients, spin);
+  matched = clients();
+  discovery_ns = wattwire::now_ns() - created_ns;
+#endif
+  session.ready(matched, discovery_ns, rcl_service_request_subscription_get_actual_qos(&service));
+  kit.poll(spin);
+  check(rcl_service_fini(&service, session.node()), "rcl_service_fini");
+}
+
+template <typename Type>
+class Client {
+ public:
+  explicit Client(Session& session) : session_(session) {
+    rcl_client_options_t options = rcl_client_get_default_options();
+    options.qos = session.qos(false);
+    check(rcl_client_init(&client_, session.node(), Type::support(),
+                          session.name("service").c_str(), &options),
+          "rcl_client_init");
+  }
+  ~Client() { static_cast<void>(rcl_client_fini(&client_, session_.node())); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  int64_t available() {
+    bool available = false;
+    check(rcl_service_server_is_available(session_.node(), &client_, &available), "availability");
+    return available ? 1 : 0;
+  }
+
+  const rmw_qos_profile_t* granted() const {
+    return rcl_client_request_publisher_get_actual_qos(&client_);
+  }
+
+  void add_to(rcl_wait_set_t* set) {
+    check(rcl_wait_set_add_client(set, &client_, nullptr), "add client");
+  }
+
+  // Sends a request and returns ROS's number of it.
+  int64_t send(wattwire::Bytes buffer) {
+    assign(request_.message.request, buffer);
+    int64_t number = 0;
+    if (rcl_send_request(&client_, &request_.message, &number) != RCL_RET_OK) {
+      const std::string reason = rcl_get_error_string().str;
+      rcl_reset_error();
+      throw wattwire::SendFailed(reason);
+    }
+    return number;
+  }
+
+  // ROS's number of the reply that a wait found, if there is one; `reply` is its field.
+  std::optional<int64_t> take(const rcl_wait_set_t* set) {
+    if (set->clients[0] == nullptr) return std::nullopt;
+    rmw_request_id_t id;
+    if (rcl_take_response(&client_, &id, &response_.message) == RCL_RET_OK) {
+      return id.sequence_number;
+    }
+    rcl_reset_error();
+    return std::nullopt;
+  }
+
+  wattwire::Bytes reply() const { return view(response_.message.reply); }
+
+  std::optional<wattwire::Bytes> call(wattwire::Bytes buffer, int64_t timeout_ns) {
+    const int64_t deadline_ns = wattwire::now_ns() + timeout_ns;
+    const int64_t number = send(buffer);
+    auto add = [this](rcl_wait_set_t* set) { add_to(set); };
+    for (int64_t left_ns; (left_ns = deadline_ns - wattwire::now_ns()) > 0;) {
+      if (take(session_.wait(left_ns, add)) == number) return reply();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Session& session_;
+  rcl_client_t client_ = rcl_get_zero_initialized_client();
+  Owned<typename Type::Request> request_;
+  Owned<typename Type::Reply> response_;
+};
+
+template <typename Type>
+void call_as(wattwire::Kit& kit) {
+  Session session(kit);
+  const int64_t created_ns = wattwire::now_ns();
+  Client<Type> client(session);
+  auto add = [&](rcl_wait_set_t* set) { client.add_to(set); };
+  auto call = [&](wattwire::Bytes buffer, int64_t timeout_ns) {
+    return client.call(buffer, timeout_ns);
+  };
+  kit.await_peers([&] { return client.available(); },
+                  [&](int64_t timeout_ns) { client.take(session.wait(timeout_ns, add)); });
+  // The server may see this client's reader later than its writer: first replies are then lost.
+  kit.probe(call);
+  session.ready(1, wattwire::now_ns() - created_ns, client.granted());
+  if (kit.string("pacing") != "native" || kit.string("loop") == "closed") {
+    kit.call_all(call);
+    return;
+  }
+  std::map<int64_t, wattwire::Slot*> open;
+  auto act = [&](wattwire::Slot* slot, wattwire::Bytes buffer) {
+    try {
+      open[client.send(buffer)] = slot;
+    } catch (const wattwire::SendFailed&) {
+      kit.fail(slot);
+    }
+  };
+  auto take = [&](const rcl_wait_set_t* set) {
+    const std::optional<int64_t> number = client.take(set);
+    const auto found = number ? open.find(*number) : open.end();
+    if (found == open.end()) return;
+    kit.complete(found->second, client.reply());
+    open.erase(found);
+  };
+  drive_native(session, act, add, take);
+}
+
+inline void serve(wattwire::Kit& kit) {
+  kit.text() ? serve_as<TextService>(kit) : serve_as<BytesService>(kit);
+}
+
+inline void call(wattwire::Kit& kit) {
+  kit.text() ? call_as<TextService>(kit) : call_as<BytesService>(kit);
+}

@@ -1,0 +1,147 @@
+// One ROS node and the wait set that stands for the default executor.
+
+#pragma once
+
+#include <rcl/error_handling.h>
+#include <rcl/graph.h>
+#include <rcl/rcl.h>
+#include <rmw/rmw.h>
+
+#include <string>
+
+#include "process.hpp"
+#include "wattwire/kit.hpp"
+
+// Throws with rcl's own words where a call failed.
+inline void check(rcl_ret_t code, const char* what) {
+  if (code == RCL_RET_OK) return;
+  std::string reason = std::string(what) + ": " + rcl_get_error_string().str;
+  rcl_reset_error();
+  throw wattwire::MiddlewareFailed(reason);
+}
+
+class Session {
+ public:
+  explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
+    rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+    check(rcl_init_options_init(&options, allocator_), "rcl_init_options_init");
+    check(rcl_init(0, nullptr, &options, &context_), "rcl_init");
+    check(rcl_init_options_fini(&options), "rcl_init_options_fini");
+    check_rmw();
+    const std::string name =
+        "wattwire_" + kit.string("role") + "_" + std::to_string(kit.integer("node"));
+    const rcl_node_options_t node_options = rcl_node_get_default_options();
+    check(rcl_node_init(&node_, name.c_str(), "", &context_, &node_options), "rcl_node_init");
+    check(rcl_clock_init(RCL_ROS_TIME, &clock_, &allocator_), "rcl_clock_init");
+    check(rcl_wait_set_init(&wait_set_, 1, 1, 1, 1, 1, 0, &context_, allocator_),
+          "rcl_wait_set_init");
+  }
+
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Errors on the way out are not errors of the run; what matters is that the RMW removes its files.
+  ~Session() {
+    rcl_ret_t ignored = rcl_wait_set_fini(&wait_set_);
+    ignored = rcl_clock_fini(&clock_);
+    ignored = rcl_node_fini(&node_);
+    ignored = rcl_shutdown(&context_);
+    ignored = rcl_context_fini(&context_);
+    static_cast<void>(ignored);
+  }
+
+  wattwire::Kit& kit() { return kit_; }
+  rcl_node_t* node() { return &node_; }
+  rcl_context_t* context() { return &context_; }
+  rcl_clock_t* clock() { return &clock_; }
+  rcl_allocator_t allocator() const { return allocator_; }
+
+  std::string name(const char* leaf) const {
+    return "/wattwire_" + kit_.string("run") + "/" + leaf;
+  }
+
+  // The settings as a profile. Services stay volatile, as ROS demands of them.
+  rmw_qos_profile_t qos(bool topic) const {
+    rmw_qos_profile_t profile = rmw_qos_profile_default;
+    profile.reliability = kit_.string("settings.reliability") == "reliable"
+                              ? RMW_QOS_POLICY_RELIABILITY_RELIABLE
+                              : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
+    profile.history = kit_.string("settings.history") == "keep_last"
+                          ? RMW_QOS_POLICY_HISTORY_KEEP_LAST
+                          : RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+    profile.depth = static_cast<size_t>(kit_.integer("settings.depth"));
+    profile.durability = topic && kit_.string("settings.durability") == "transient_local"
+                             ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL
+                             : RMW_QOS_POLICY_DURABILITY_VOLATILE;
+    return profile;
+  }
+
+  // One turn of the executor: waits for what `add` puts into the set, at most `timeout_ns`.
+  // Until READY the graph's condition wakes it too, because a match is a change of the graph.
+  template <typename Add>
+  rcl_wait_set_t* wait(int64_t timeout_ns, Add add) {
+    check(rcl_wait_set_clear(&wait_set_), "rcl_wait_set_clear");
+    add(&wait_set_);
+    if (!ready_) {
+      const rcl_guard_condition_t* graph = rcl_node_get_graph_guard_condition(&node_);
+      check(rcl_wait_set_add_guard_condition(&wait_set_, graph, nullptr), "graph condition");
+    }
+    const rcl_ret_t code = rcl_wait(&wait_set_, timeout_ns);
+    if (code != RCL_RET_TIMEOUT) check(code, "rcl_wait");
+    return &wait_set_;
+  }
+
+  // READY with what is really in force; `granted` is the endpoint's own answer.
+  void ready(int64_t matched, int64_t discovery_ns, const rmw_qos_profile_t* granted) {
+    if (granted == nullptr) throw wattwire::MiddlewareFailed("rcl does not tell the granted QoS");
+    const bool reliable = granted->reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
+    const bool keep_all = granted->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+    wattwire::Ready ready;
+    ready.matched = matched;
+    ready.discovery_ns = discovery_ns;
+    ready.library = {"rcl", package_version("rcl"), rmw_get_implementation_identifier()};
+    auto& effective = ready.effective;
+    effective["distribution"] = variable("ROS_DISTRO");
+    effective["rmw"] = rmw_get_implementation_identifier();
+    effective["libraries"] = loaded_libraries();
+    effective["transports"] = kit_.string("settings.transports");
+    effective["rmw_profile"] = kit_.string("settings.rmw_profile");
+    effective["rmw_profile_sha256"] = profile_sha256_;
+    effective["domain"] = domain_of(kit_);
+    effective["discovery"] = kit_.string("settings.discovery");
+    effective["executor"] = "rcl_wait";
+    effective["reliability"] = reliable ? "reliable" : "best_effort";
+    effective["history"] = keep_all ? "keep_all" : "keep_last";
+    effective["depth"] = static_cast<int64_t>(granted->depth);
+    effective["durability"] =
+        granted->durability == RMW_QOS_POLICY_DURABILITY_VOLATILE ? "volatile" : "transient_local";
+    ready.guarantee = {reliable && keep_all ? "reliable" : "best_effort", "per_sender",
+                       keep_all ? "block" : "drop_oldest"};
+    ready_ = true;
+    kit_.ready(ready);
+  }
+
+ private:
+  void check_rmw() const {
+    const std::string loaded = rmw_get_implementation_identifier();
+    const std::string wanted = kit_.string("settings.rmw");
+    if (!wanted.empty() && loaded != wanted) {
+      throw wattwire::MiddlewareFailed("settings.rmw: wanted " + wanted + ", loaded " + loaded +
+                                       "; this ROS has no loader for another RMW in C++");
+    }
+    if (kit_.string("settings.transports") == "udp" &&
+        loaded.find("fastrtps") == std::string::npos) {
+      throw wattwire::MiddlewareFailed("settings.transports = udp is known for Fast DDS only and " +
+                                       loaded + " is loaded; use settings.rmw_profile");
+    }
+  }
+
+  wattwire::Kit& kit_;
+  const std::string profile_sha256_;
+  const rcl_allocator_t allocator_ = rcl_get_default_allocator();
+  rcl_context_t context_ = rcl_get_zero_initialized_context();
+  rcl_node_t node_ = rcl_get_zero_initialized_node();
+  rcl_clock_t clock_{};
+  rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
+  bool ready_ = false;
+};
