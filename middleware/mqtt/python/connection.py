@@ -1,0 +1,162 @@
+"""One connection to the broker: paho's network thread, what is in force, and how it may be lost."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import paho.mqtt.client as mqtt
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed
+
+BROKER_VERSION = "$SYS/broker/version"
+DELIVERY = ("at_most_once", "at_least_once", "exactly_once")
+
+
+class Connection:
+    """Connected on return; raises MiddlewareFailed where the broker does not take us."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        self.qos: int = kit.setting("qos")
+        self.prefix = f"wattwire/{kit.spec['run']}"
+        self.lost = threading.Event()
+        self._answered = threading.Event()
+        self._refusal = ""
+        self._broker_version = "unknown"
+        self._granted: dict[int, str] = {}
+        name = f"wattwire-{kit.spec['run']}-{kit.spec['node']}"
+        self.client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, client_id=name, protocol=mqtt.MQTTv5
+        )
+        self.client.on_socket_open = self._on_socket_open
+        self.client.on_connect = self._on_connect
+        self.client.on_disconnect = self._on_disconnect
+        self.client.on_subscribe = self._on_subscribe
+        self._connect()
+
+    def _connect(self) -> None:
+        host, port = self._endpoint()
+        try:
+            self.client.connect(host, port)
+        except OSError as error:
+            raise MiddlewareFailed(
+                f"no broker at {host}:{port} ({error}); is mosquitto running?"
+            ) from error
+        self.client.loop_start()
+        self._await(self._answered, "CONNACK")
+        if self._refusal:
+            raise MiddlewareFailed(f"the broker at {host}:{port} refused: {self._refusal}")
+        self._ask_broker_version()
+
+    def _endpoint(self) -> tuple[str, int]:
+        endpoints = self.kit.spec["peers.endpoints"]
+        host, _, port = endpoints[0].rpartition(":") if endpoints else ("", "", "")
+        if not host or not port.isdecimal():
+            raise BadSpec(
+                "peers.endpoints", endpoints, "the broker as HOST:PORT, first in the list"
+            )
+        return host, int(port)
+
+    def _await(self, event: threading.Event, what: str) -> None:
+        timeout_ms = self.kit.spec["ready_timeout_ms"]
+        if not event.wait(timeout_ms / 1000) or self.lost.is_set():
+            raise MiddlewareFailed(f"no {what} from the broker within {timeout_ms} ms")
+
+    # --- paho's callbacks, on its network thread ----------------------------------------------
+
+    def _on_socket_open(self, _client: Any, _userdata: Any, sock: socket.socket) -> None:
+        if self.kit.setting("tcp_nodelay"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def _on_connect(self, _c: Any, _u: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+        self._refusal = str(reason) if reason.is_failure else ""
+        self._answered.set()
+
+    def _on_disconnect(self, _c: Any, _u: Any, _flags: Any, _reason: Any, _p: Any) -> None:
+        self.lost.set()
+        self._answered.set()
+
+    def _on_subscribe(self, _c: Any, _u: Any, mid: int, reasons: Any, _properties: Any) -> None:
+        self._granted[mid] = str(reasons[0])
+        self._answered.set()
+
+    # --- opening ------------------------------------------------------------------------------
+
+    def subscribe(self, topic: str, on_message: Callable[[mqtt.MQTTMessage], None]) -> str:
+        """Subscribes and waits for the SUBACK: what is published from now on arrives."""
+
+        def callback(_client: Any, _userdata: Any, message: mqtt.MQTTMessage) -> None:
+            on_message(message)
+
+        self._answered.clear()
+        self.client.message_callback_add(topic, callback)
+        _, mid = self.client.subscribe(topic, qos=self.qos)
+        self._await(self._answered, "SUBACK")
+        granted = self._granted.get(mid, "no answer")
+        if not granted.startswith("Granted QoS"):
+            raise MiddlewareFailed(f"the broker refused the subscription of {topic}: {granted}")
+        return granted
+
+    def _ask_broker_version(self) -> None:
+        """Mosquitto keeps its version as a retained message; another broker may have none."""
+        told = threading.Event()
+
+        def on_version(message: mqtt.MQTTMessage) -> None:
+            self._broker_version = message.payload.decode("utf-8", "replace")
+            told.set()
+
+        self.subscribe(BROKER_VERSION, on_version)
+        told.wait(0.5)
+        self.client.unsubscribe(BROKER_VERSION)
+        self.client.message_callback_remove(BROKER_VERSION)
+
+    def ready(self, discovery_ns: int | None = None, granted: str = "") -> None:
+        sock = self.client.socket()
+        if sock is None:
+            raise MiddlewareFailed("the broker closed the connection before READY")
+        nodelay = bool(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        self.kit.ready(
+            matched=None,
+            discovery_ns=discovery_ns,
+            library=("paho-mqtt", mqtt_version(), f"broker {self._broker_version}"),
+            effective={
+                "protocol": "MQTT 5",
+                "qos": self.qos,
+                "granted": granted,
+                "tcp_nodelay": nodelay,
+                "broker": self._broker_version,
+                "inflight_messages_max": self.client.max_inflight_messages,
+                "transport": "tcp",
+            },
+            guarantee=(DELIVERY[self.qos], "per_sender", "drop_newest"),
+        )
+
+    # --- window -------------------------------------------------------------------------------
+
+    def publish(self, topic: str, payload: Any, properties: Any = None) -> mqtt.MQTTMessageInfo:
+        info = self.client.publish(topic, payload, qos=self.qos, properties=properties)
+        if info.rc == mqtt.MQTT_ERR_NO_CONN:
+            raise MiddlewareFailed("the broker was lost")
+        if info.rc != mqtt.MQTT_ERR_SUCCESS:
+            raise SendFailed(mqtt.error_string(info.rc))
+        return info
+
+    def watch(self, timeout_s: float) -> None:
+        """Waits; raises MiddlewareFailed where the broker goes away meanwhile."""
+        if self.lost.wait(timeout_s):
+            raise MiddlewareFailed("the broker was lost")
+
+    def close(self, last: mqtt.MQTTMessageInfo | None = None) -> None:
+        """Disconnects once the last message left (QoS 0) or was acknowledged (in linger_ms)."""
+        if last is not None:
+            last.wait_for_publish(self.kit.spec["linger_ms"] / 1000)
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def mqtt_version() -> str:
+    from importlib.metadata import version
+
+    return version("paho-mqtt")

@@ -1,0 +1,27 @@
+"""The MQTT cell in Python, on paho-mqtt as its documentation shows it."""
+
+from wattwire_kit import run
+
+if __name__ == "__main__":
+    run(
+        roles={
+            "publisher": "topic:publish",
+            "subscriber": "topic:subscribe",
+            "server": "service:serve",
+            "client": "service:call",
+            "pong": "service:serve",
+            "ping": "service:call",
+        },
+        settings={"qos": range(0, 3), "tcp_nodelay": bool},
+        capabilities=(
+            "encoding.bytes",
+            "encoding.text",
+            "pacing.kit",
+            "loop.open",
+            "loop.closed",
+            "reply.echo",
+            "reply.ack",
+            "reply.literal",
+            "literal",
+        ),
+    )

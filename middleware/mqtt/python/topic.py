@@ -1,0 +1,36 @@
+"""Topic pattern: one MQTT topic, its payload is the message."""
+
+from __future__ import annotations
+
+import paho.mqtt.client as mqtt
+from connection import Connection
+from wattwire_kit import Kit
+
+
+def publish(kit: Kit) -> None:
+    connection = Connection(kit)
+    topic = f"{connection.prefix}/topic"
+    last: mqtt.MQTTMessageInfo | None = None
+
+    def send(buffer: bytearray) -> None:
+        nonlocal last
+        # paho keeps a reference until the message is acknowledged: it must not be the buffer.
+        payload = buffer.decode("ascii") if kit.text else bytes(buffer)
+        last = connection.publish(topic, payload)
+
+    connection.ready()
+    kit.send_all(send)
+    connection.close(last)
+
+
+def subscribe(kit: Kit) -> None:
+    connection = Connection(kit)
+
+    def on_message(message: mqtt.MQTTMessage) -> None:
+        kit.received(message.payload)
+
+    begin_ns = kit.now()
+    granted = connection.subscribe(f"{connection.prefix}/topic", on_message)
+    connection.ready(kit.now() - begin_ns, granted)
+    kit.poll(connection.watch)
+    connection.close()
