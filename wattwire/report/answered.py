@@ -11,6 +11,8 @@ from wattwire.report.answers import CONFIDENCE, Answer, Answers, moderated, sent
 from wattwire.report.evidence import Evidence
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
+RANK_BLOCKS_MIN = 6
+
 
 def section(evidence: Evidence, answers: Answers) -> Section:
     """The page's part that answers each question, with the family its intervals hold in."""
@@ -122,6 +124,10 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
                 "runs": result.run_count,
                 "blocks": result.block_count,
             }
+        if answers.block_count >= RANK_BLOCKS_MIN:
+            row["by_ranks"] = answer.by_ranks
+            if isinstance(answer.by_ranks, stats.Interval):
+                row["rank_level"] = words.confidence(answer.by_ranks.level)
         if evidence.set_aside.height:
             every = answer.with_all
             row["with_all"] = every.interval if isinstance(every, stats.Ratio) else every
@@ -140,6 +146,9 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         Column("runs", "runs", "measured"),
         Column("blocks", "blocks", "measured"),
     ]
+    if answers.block_count >= RANK_BLOCKS_MIN:
+        columns.append(Column("by_ranks", "Hodges–Lehmann by ranks", "measured"))
+        columns.append(Column("rank_level", "its exact level"))
     if evidence.set_aside.height:
         columns.append(Column("with_all", "with the runs set aside", "measured"))
     family = evidence.study.get("answers", {}).get("family") or "all answers below, together"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, column, levels_of, same_level
+from wattwire.report.evidence import Evidence, FloatArray, column, levels_of, same_level
 from wattwire.report.responses import Response, measured, resolve
 
 CONFIDENCE = 0.95
@@ -28,6 +29,7 @@ class Answer:
     baseline: Any
     result: Result
     with_all: Result
+    by_ranks: stats.Interval | stats.TooFew | stats.NotComputable | None = None
 
     @property
     def interval(self) -> stats.Interval:
@@ -86,6 +88,7 @@ def answer_all(evidence: Evidence) -> Answers:
                 draft,
                 result=contrast(evidence, evidence.usable, draft, level),
                 with_all=contrast(evidence, everything, draft, level),
+                by_ranks=rank_companion(evidence, draft, level),
             )
         )
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
@@ -125,6 +128,31 @@ def contrast(
     return stats.ratio(fit, wanted.factor, wanted.level, wanted.baseline, level, within)
 
 
+def rank_companion(
+    evidence: Evidence, wanted: Answer, level: float
+) -> stats.Interval | stats.TooFew | stats.NotComputable:
+    """The ratio by ranks: one pair per block, over the treatments that hold both levels there."""
+    refused = _refused(evidence.usable, wanted.response)
+    if refused is not None:
+        return refused
+    others = [name for name in evidence.varied if name != wanted.factor]
+    keys = list(zip(*[levels_of(evidence.usable, name) for name in others], strict=True))
+    sides = levels_of(evidence.usable, wanted.factor)
+    values = column(evidence.usable, wanted.response.column)
+    cells: dict[Any, dict[Any, dict[str, float]]] = {}
+    for at, block in enumerate(evidence.usable["block"].to_list()):
+        for side, name in ((wanted.level, "upper"), (wanted.baseline, "lower")):
+            if same_level(sides[at], side) and values[at] > 0 and math.isfinite(values[at]):
+                key = keys[at] if keys else ()
+                cells.setdefault(block, {}).setdefault(key, {})[name] = math.log(values[at])
+    ratios = []
+    for treatments in cells.values():
+        pairs = [pair["upper"] - pair["lower"] for pair in treatments.values() if len(pair) == 2]
+        if pairs:
+            ratios.append(math.exp(sum(pairs) / len(pairs)))
+    return stats.paired_ratio_by_ranks(ratios, [1.0] * len(ratios), level)
+
+
 def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | None:
     if frame.height == 0:
         return stats.NotComputable("no usable run")
@@ -142,7 +170,10 @@ def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
 
 
 def fit_of(
-    evidence: Evidence, frame: pl.DataFrame, response: Response
+    evidence: Evidence,
+    frame: pl.DataFrame,
+    response: Response,
+    covariate: FloatArray | None = None,
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
     """The blocked log-scale model of a response over all varied factors."""
     values = column(frame, response.column)
@@ -157,6 +188,7 @@ def fit_of(
         values[known],
         [blocks[i] for i in kept],
         {name: [levels[i] for i in kept] for name, levels in factors.items()},
+        None if covariate is None else covariate[known].tolist(),
     )
 
 

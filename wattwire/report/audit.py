@@ -9,6 +9,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.report import figures, words
+from wattwire.report.answers import fit_of
 from wattwire.report.conditions import pairs
 from wattwire.report.evidence import Evidence, all_levels, column
 from wattwire.report.latency import titles_of
@@ -22,6 +23,7 @@ def trail(evidence: Evidence) -> Section:
     figure = _order(evidence)
     if figure is not None:
         part.parts.append(figure)
+        part.parts.append(Text(_carry_over(evidence)))
     part.parts.append(Text(_rejections(evidence)))
     part.parts.append(_verdicts(evidence))
     skipped = _skipped(evidence)
@@ -75,6 +77,22 @@ def _order(evidence: Evidence) -> Figure | None:
             words.factor_title(evidence.primary),
             f"{response.title} ({response.unit}, log scale)",
         ),
+    )
+
+
+def _carry_over(evidence: Evidence) -> str:
+    """Whether a run's place inside its block moves its response, in the same blocked model."""
+    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
+    place = column(evidence.usable, "position")
+    fit = fit_of(evidence, evidence.usable, response, place)
+    found = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
+    if not isinstance(found, stats.Interval):
+        return f"Carry-over: whether a run's place in its block matters cannot be told ({found})."
+    told = "differs from none" if found.excludes(1.0) else "cannot be told from none"
+    return (
+        f"Carry-over: ten places later in a block changed the {response.title} by a factor of "
+        f"{words.number(found.estimate, 4)} (95 % interval {words.number(found.low, 4)} to "
+        f"{words.number(found.high, 4)}, all treatments together), which {told}."
     )
 
 

@@ -92,9 +92,8 @@ def _fresh(folder: Path, patterns: Sequence[str]) -> None:
 @lru_cache(maxsize=1)
 def _library() -> str:
     """The drawing library for the page, safe inside a script element."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
-        "</script", "<\\/script"
-    )
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")
 
 
 def _render(

@@ -8,12 +8,14 @@ from wattwire.stats.blocked import (
     geometric_mean,
     mean_interval,
     ratio,
+    slope,
     verdict,
 )
 from wattwire.stats.dependence import clusters_above, effective_size
 from wattwire.stats.distribution import Ecdf, ecdf
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.percentiles import Percentile, nearest_rank, percentile
+from wattwire.stats.ranks import paired_ratio_by_ranks
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.stats.shares import same_share_p, share_interval
 
@@ -36,9 +38,11 @@ __all__ = [
     "joules_per_message",
     "mean_interval",
     "nearest_rank",
+    "paired_ratio_by_ranks",
     "percentile",
     "ratio",
     "same_share_p",
     "share_interval",
+    "slope",
     "verdict",
 ]

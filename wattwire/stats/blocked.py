@@ -80,11 +80,13 @@ def fit_log(
     response: Sequence[float] | FloatArray,
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
+    covariate: Sequence[float] | None = None,
 ) -> Fit | Unanswered:
     """Fit log(response) on blocks and factors; every sequence has one entry per run.
 
-    The response is in any unit, positive and finite; otherwise `NotComputable` says how many
-    runs are not. Incomplete blocks are taken as they are: nothing is deleted.
+    `covariate` adds one slope to the model (see `slope`). The response is in any unit, positive
+    and finite; otherwise `NotComputable` says how many runs are not. Incomplete blocks are taken
+    as they are: nothing is deleted.
     """
     values = np.asarray(response, dtype=np.float64)
     refused = _refuse(values)
@@ -101,7 +103,10 @@ def fit_log(
     else:
         kind = "main effects"
         part = _main_effects(rows, names, levels)
-    design = np.hstack([block_part, part])
+    last = np.zeros((len(values), 0 if covariate is None else 1))
+    if covariate is not None:
+        last[:, 0] = np.asarray(covariate, dtype=np.float64)
+    design = np.hstack([block_part, part, last])
     return _solve(np.log(values), design, kind, block_part.shape[1], levels, treatments)
 
 
@@ -190,18 +195,7 @@ def ratio(
         return NotComputable(f"{factor}: {level} and {baseline} are not linked through the blocks")
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
-    centre = float(weights @ fit.coefficients)
-    error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
-    half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
-    interval = Interval(
-        float(np.exp(centre)),
-        float(np.exp(centre - half)),
-        float(np.exp(centre + half)),
-        confidence,
-        fit.run_count,
-        f"t, log scale, {fit.kind}",
-        float(fit.degrees),
-    )
+    interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
         factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
     )
@@ -243,7 +237,36 @@ def _held(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | No
 def _estimable(fit: Fit, weights: FloatArray) -> bool:
     gram = fit.design.T @ fit.design
     projected = gram @ fit.covariance_base @ weights
-    return bool(np.allclose(projected, weights, atol=1e-8))
+    return bool(np.allclose(projected, weights, atol=1e-7))
+
+
+def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswered:
+    """Factor by which the response changes when the covariate grows by `step`.
+
+    For a fit with a covariate: place in the order of execution shows carry-over and drift.
+    """
+    weights = np.zeros(fit.design.shape[1])
+    weights[-1] = step
+    if not _estimable(fit, weights):
+        return NotComputable("the covariate does not vary inside the blocks")
+    if fit.degrees < 1:
+        return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    return _exponential_interval(fit, weights, confidence)
+
+
+def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
+    centre = float(weights @ fit.coefficients)
+    error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
+    half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
+    return Interval(
+        float(np.exp(centre)),
+        float(np.exp(centre - half)),
+        float(np.exp(centre + half)),
+        confidence,
+        fit.run_count,
+        f"t, log scale, {fit.kind}",
+        float(fit.degrees),
+    )
 
 
 def bonferroni(confidence: float, family_size: int) -> float:
