@@ -1,0 +1,98 @@
+//! Finds the meters: every `meters/*/meter.toml` with a `meter.rs` beside it is compiled in. A
+//! wrong manifest stops the build with its path, what was found and what is allowed.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    title: String,
+    #[allow(dead_code)] // part of the manifest, read by the catalogue
+    summary: String,
+    tier: String,
+    default: bool,
+    quantity: Vec<Quantity>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Quantity {
+    name: String,
+    unit: String,
+    scope: String,
+    counter: bool,
+    kind: String,
+    summary: String,
+    wrap: Option<String>,
+}
+
+const TIERS: [&str; 3] = ["tick", "second", "edge"];
+const UNITS: [&str; 7] = ["ns", "bytes", "uj", "celsius", "hz", "share", "count"];
+const SCOPES: [&str; 6] = ["machine", "package", "cpu", "process", "interface", "harness"];
+const KINDS: [&str; 3] = ["measured", "estimate", "bound"];
+
+fn main() {
+    let agent = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let meters = agent.join("../meters");
+    println!("cargo:rerun-if-changed={}", meters.display());
+    println!("cargo:rerun-if-changed=build.rs");
+    let mut folders: Vec<PathBuf> = fs::read_dir(&meters)
+        .unwrap_or_else(|error| panic!("{}: {error}", meters.display()))
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|folder| folder.join("meter.toml").exists() && folder.join("meter.rs").exists())
+        .collect();
+    folders.sort();
+    let mut modules = String::new();
+    let mut entries = String::new();
+    for (index, folder) in folders.iter().enumerate() {
+        println!("cargo:rerun-if-changed={}", folder.display());
+        let source = fs::canonicalize(folder.join("meter.rs")).expect("exists");
+        writeln!(modules, "#[path = {source:?}]\nmod meter_{index};").expect("to a string");
+        entries.push_str(&entry(index, folder));
+    }
+    let text = format!("{modules}\npub static METERS: &[Entry] = &[\n{entries}];\n");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
+    fs::write(out.join("meters.rs"), text).expect("cargo's own folder is writable");
+}
+
+fn entry(index: usize, folder: &Path) -> String {
+    let path = folder.join("meter.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let manifest: Manifest =
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let name = folder.file_name().expect("a folder").to_string_lossy();
+    check(&path, "tier", &manifest.tier, &TIERS);
+    let tier = match manifest.tier.as_str() {
+        "tick" => "Tick",
+        "second" => "Second",
+        _ => "Edge",
+    };
+    let mut quantities = String::new();
+    for quantity in &manifest.quantity {
+        check(&path, "unit", &quantity.unit, &UNITS);
+        check(&path, "scope", &quantity.scope, &SCOPES);
+        check(&path, "kind", &quantity.kind, &KINDS);
+        let Quantity { name, unit, scope, counter, kind, summary, wrap } = quantity;
+        writeln!(
+            quantities,
+            "Quantity {{ name: {name:?}, unit: {unit:?}, scope: {scope:?}, counter: {counter}, \
+             kind: {kind:?}, summary: {summary:?}, wrap: {wrap:?} }},"
+        )
+        .expect("to a string");
+    }
+    format!(
+        "Entry {{ manifest: Manifest {{ name: {name:?}, title: {:?}, tier: Tier::{tier}, \
+         default: {}, quantities: &[{quantities}] }}, open: meter_{index}::open }},\n",
+        manifest.title, manifest.default
+    )
+}
+
+fn check(path: &Path, key: &str, found: &str, allowed: &[&str]) {
+    if !allowed.contains(&found) {
+        panic!("{}: {key}: found {found:?}; allowed: {}", path.display(), allowed.join(", "));
+    }
+}

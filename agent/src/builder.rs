@@ -1,0 +1,282 @@
+//! Builds: laid-out files and commands in `<cache>/builds/<key>`, once per key on a host.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::cache::Cache;
+use crate::guard::Order;
+use crate::launch;
+use crate::output::Output;
+use crate::process::inherited_env;
+use crate::protocol::{Answer, Build, Problem};
+use crate::pump::{self, Sink, Stream};
+
+const TAIL_BYTES: usize = 8 << 10;
+/// The folder of a complete build holds it; its text is the seconds that the build took.
+const MARKER: &str = ".wattwire-complete";
+
+/// Pipes to the guards of running commands: what is dropped here is killed.
+pub type Controls = Arc<Mutex<Vec<std::process::ChildStdin>>>;
+
+pub struct Builder {
+    pub cache: Cache,
+    pub output: Output,
+    pub controls: Controls,
+}
+
+impl Builder {
+    /// Builds, or finds the build; blocks while another builder has the key.
+    pub fn build(&self, request: &Build) -> Answer {
+        check(request)?;
+        let directory = self.cache.builds().join(&request.key);
+        let log_path = self.cache.builds().join(format!("{}.log", request.key));
+        fs::create_dir_all(self.cache.builds())
+            .map_err(|error| Problem::io("making folder", self.cache.builds(), &error))?;
+        let begin = Instant::now();
+        let until = begin + Duration::from_secs_f64(request.timeout_s);
+        let _lock = self.lock(&request.key, until)?;
+        let reply = |cached: bool, seconds: f64| {
+            Ok(json!({"directory": directory, "log": log_path, "cached": cached,
+                      "seconds": seconds}))
+        };
+        if let Ok(text) = fs::read_to_string(directory.join(MARKER)) {
+            return reply(true, text.trim().parse().unwrap_or(0.0));
+        }
+        // What a failed or killed builder left is not trusted.
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Problem::io("removing an incomplete build", &directory, &error));
+            }
+            _ => {}
+        }
+        let log = Log::create(&log_path)
+            .map_err(|error| Problem::io("creating log", &log_path, &error))?;
+        let outcome = self.make(request, &directory, &log, until);
+        outcome.map_err(|problem| with_tail(problem, &log_path))?;
+        let seconds = begin.elapsed().as_secs_f64();
+        complete(&directory, seconds).map_err(|e| Problem::io("marking", &directory, &e))?;
+        reply(false, seconds)
+    }
+
+    fn progress(&self, key: &str, text: &str) {
+        self.output.send_when_room(&json!({"event": "build", "key": key, "text": text}));
+    }
+
+    /// An flock that is held until the file is dropped, also by a second agent on this host.
+    fn lock(&self, key: &str, until: Instant) -> Result<fs::File, Problem> {
+        let path = self.cache.builds().join(format!("{key}.lock"));
+        let file = fs::File::create(&path).map_err(|e| Problem::io("creating", &path, &e))?;
+        let mut told = false;
+        loop {
+            // SAFETY: plain system call on a descriptor of ours.
+            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+                return Ok(file);
+            }
+            if Instant::now() > until {
+                return Err(Problem::new(
+                    crate::protocol::Kind::Busy,
+                    format!("build {key}: another builder still holds {}", path.display()),
+                ));
+            }
+            if !told {
+                self.progress(key, "waiting for another builder of the same key");
+                told = true;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn make(
+        &self,
+        request: &Build,
+        directory: &Path,
+        log: &Log,
+        until: Instant,
+    ) -> Result<(), Problem> {
+        let source = directory.join("source");
+        fs::create_dir_all(&source).map_err(|e| Problem::io("making folder", &source, &e))?;
+        for file in &request.files {
+            self.cache.lay(&file.hash, &source.join(&file.path), file.mode)?;
+        }
+        let env = request.env.iter();
+        let env: BTreeMap<String, String> =
+            env.map(|(key, value)| (key.clone(), substituted(value, directory))).collect();
+        for (index, command) in request.commands.iter().enumerate() {
+            let argv: Vec<String> =
+                command.iter().map(|word| substituted(word, directory)).collect();
+            let text = format!("[{}/{}] {}", index + 1, request.commands.len(), argv.join(" "));
+            log.line(&text);
+            self.progress(&request.key, &text);
+            self.run(&request.key, argv, env.clone(), directory, log, until)?;
+        }
+        Ok(())
+    }
+
+    /// One command, below a guard: it and all it starts end with the agent, or at the time limit.
+    fn run(
+        &self,
+        key: &str,
+        argv: Vec<String>,
+        env: BTreeMap<String, String>,
+        directory: &Path,
+        log: &Log,
+        until: Instant,
+    ) -> Result<(), Problem> {
+        let program = argv.first().cloned().unwrap_or_default();
+        let mut all_env = inherited_env();
+        all_env.extend(env);
+        let cwd = directory.display().to_string();
+        let order =
+            Order { argv, env: all_env, cwd, stdin: -1, stdout: -1, stderr: -1, cgroup: None };
+        let mut launched = launch::launch(order, &format!("build-{key}"))?;
+        drop(launched.stdin);
+        let index = launched.guard.id();
+        let control = Kept::keep(&self.controls, launched.control);
+        let expiry = Expiry::after(until, index);
+        let mut streams = [
+            Stream::new(launched.stdout, self.lines(key, log)),
+            Stream::new(launched.stderr, self.lines(key, log)),
+        ];
+        let ended = pump::until_ended(&mut launched.status, &mut streams, || {});
+        let expired = expiry.finish();
+        drop(control);
+        let _ = launched.guard.wait();
+        match ended {
+            _ if expired => Err(Problem::failed(format!("{program}: over the time limit"))),
+            Some(ended) if ended.code == Some(0) => Ok(()),
+            Some(ended) => Err(Problem::failed(match (ended.code, ended.signal) {
+                (Some(code), _) => format!("{program}: exit code {code}"),
+                (None, signal) => format!("{program}: signal {}", signal.unwrap_or(0)),
+            })),
+            None => Err(Problem::failed(format!("{program}: its guard was killed"))),
+        }
+    }
+
+    fn lines(&self, key: &str, log: &Log) -> Sink {
+        let (output, key, log) = (self.output.clone(), key.to_string(), log.clone());
+        Sink::Lines(Box::new(move |_, text| {
+            log.line(text);
+            output.send_when_room(&json!({"event": "build", "key": key, "text": text}));
+        }))
+    }
+}
+
+/// Keeps a control pipe among those that the agent closes at its end.
+struct Kept {
+    controls: Controls,
+    fd: i32,
+}
+
+impl Kept {
+    fn keep(controls: &Controls, control: std::process::ChildStdin) -> Kept {
+        let fd = control.as_raw_fd();
+        locked(controls).push(control);
+        Kept { controls: controls.clone(), fd }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        locked(&self.controls).retain(|control| control.as_raw_fd() != self.fd);
+    }
+}
+
+pub fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Tells a guard to stop (SIGTERM makes it kill everything) when time is up.
+struct Expiry {
+    done: std::sync::mpsc::Sender<()>,
+    thread: thread::JoinHandle<bool>,
+}
+
+impl Expiry {
+    fn after(until: Instant, guard: u32) -> Expiry {
+        let (done, finished) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            let left = until.saturating_duration_since(Instant::now());
+            let expired =
+                finished.recv_timeout(left) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+            if expired {
+                // SAFETY: plain system call; the guard is not reaped before `finish`.
+                unsafe { libc::kill(guard as i32, libc::SIGTERM) };
+            }
+            expired
+        });
+        Expiry { done, thread }
+    }
+
+    fn finish(self) -> bool {
+        let _ = self.done.send(());
+        self.thread.join().unwrap_or(false)
+    }
+}
+
+#[derive(Clone)]
+struct Log(Arc<Mutex<fs::File>>);
+
+impl Log {
+    fn create(path: &Path) -> io::Result<Log> {
+        Ok(Log(Arc::new(Mutex::new(fs::File::create(path)?))))
+    }
+
+    fn line(&self, text: &str) {
+        // A full disk shows in the build itself.
+        let _ = locked(&self.0).write_all(format!("{text}\n").as_bytes());
+    }
+}
+
+fn check(request: &Build) -> Result<(), Problem> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let key = &request.key;
+    if !(1..=128).contains(&key.len()) || !key.chars().all(allowed) || key.starts_with('.') {
+        return Err(Problem::usage(format!(
+            "build: key: found {key:?}; allowed: 1 to 128 of letters, digits, -_., not a dot first"
+        )));
+    }
+    if !(request.timeout_s > 0.0 && request.timeout_s < 1e6) {
+        let found = request.timeout_s;
+        return Err(Problem::usage(format!("build: timeout_s: found {found}; allowed: above 0")));
+    }
+    for file in &request.files {
+        let inside = |part| matches!(part, Component::Normal(_));
+        let path = PathBuf::from(&file.path);
+        if file.path.is_empty() || !path.components().all(inside) {
+            return Err(Problem::usage(format!(
+                "build: files: path: found {:?}; allowed: a relative path without `..`",
+                file.path
+            )));
+        }
+    }
+    match request.commands.iter().any(Vec::is_empty) {
+        true => Err(Problem::usage("build: commands: found an empty one; needed: a program")),
+        false => Ok(()),
+    }
+}
+
+fn substituted(text: &str, directory: &Path) -> String {
+    text.replace("{source}", &directory.join("source").display().to_string())
+        .replace("{build}", &directory.display().to_string())
+}
+
+fn complete(directory: &Path, seconds: f64) -> io::Result<()> {
+    let mut marker = fs::File::create(directory.join(MARKER))?;
+    marker.write_all(format!("{seconds:.3}\n").as_bytes())?;
+    marker.sync_all()
+}
+
+fn with_tail(problem: Problem, log: &Path) -> Problem {
+    let bytes = fs::read(log).unwrap_or_default();
+    let tail = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+    let message = format!("{}; the end of {}:\n{tail}", problem.message, log.display());
+    Problem { kind: problem.kind, message }
+}

@@ -1,0 +1,311 @@
+//! The cgroup ladder: delegated v2, v1 (cpuacct), a systemd user scope, none. What counts is not
+//! which files are there but whether a process can really be moved: each rung is tried.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rung {
+    V2,
+    V1,
+    Scope,
+    None,
+}
+
+impl Rung {
+    pub fn name(self) -> &'static str {
+        match self {
+            Rung::V2 => "v2",
+            Rung::V1 => "v1",
+            Rung::Scope => "scope",
+            Rung::None => "none",
+        }
+    }
+}
+
+/// Where this agent may make cgroups.
+pub struct Cgroups {
+    pub rung: Rung,
+    /// The agent's own folder, `…/wattwire-<pid>`.
+    pub folder: Option<PathBuf>,
+    /// What the missing right costs, in plain words.
+    pub lost: Vec<String>,
+}
+
+/// Set on the agent that was started again inside a delegated scope.
+const SCOPED: &str = "WATTWIRE_SCOPED";
+const FORCE: &str = "WATTWIRE_CGROUP";
+
+impl Cgroups {
+    pub fn find() -> Cgroups {
+        let forced = std::env::var(FORCE).unwrap_or_default();
+        let v2 = if std::env::var_os(SCOPED).is_some() { Rung::Scope } else { Rung::V2 };
+        let wanted: &[Rung] = match forced.as_str() {
+            "none" => &[],
+            "v1" => &[Rung::V1],
+            "v2" => &[v2],
+            _ => &[v2, Rung::V1],
+        };
+        let mut refused = Vec::new();
+        for rung in wanted {
+            match try_rung(*rung) {
+                Ok(folder) => {
+                    return Cgroups { rung: *rung, folder: Some(folder), lost: Vec::new() }
+                }
+                Err(error) => refused.push(format!("{}: {error}", rung.name())),
+            }
+        }
+        if !forced.is_empty() {
+            refused.push(format!("{FORCE}={forced} allows nothing else"));
+        }
+        Cgroups { rung: Rung::None, folder: None, lost: losses(&refused) }
+    }
+
+    /// Makes the cgroup of one process; None on the rung `none`.
+    pub fn make(&self, run: &str, process: &str) -> io::Result<Option<Cgroup>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let name: String = format!("{run}-{process}")
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' })
+            .collect();
+        fs::create_dir_all(folder)?;
+        for attempt in 1.. {
+            let path = match attempt {
+                1 => folder.join(&name),
+                _ => folder.join(format!("{name}.{attempt}")),
+            };
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Some(Cgroup { usage: usage_file(self.rung, &path), path })),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("the loop has no end but a return")
+    }
+
+    pub fn remove(&self) {
+        if let Some(folder) = &self.folder {
+            remove_tree(folder);
+        }
+    }
+}
+
+fn losses(refused: &[String]) -> Vec<String> {
+    vec![
+        format!("no cgroup of our own ({})", refused.join("; ")),
+        "between samples, CPU time of child processes that start and end unseen is only known in \
+         steps of 10 ms until the process ends (then exactly, from what its guard reaped)"
+            .into(),
+        "leftovers are found by parentage and by their environment only: a process that clears \
+         its environment and outlives its killed guard is not found"
+            .into(),
+        "to gain it: run under `systemd-run --user --scope -p Delegate=yes`, or as root".into(),
+    ]
+}
+
+/// The cgroup of one process.
+#[derive(Clone, Debug)]
+pub struct Cgroup {
+    pub path: PathBuf,
+    /// The file that counts its CPU time: `cpu.stat` (v2) or `cpuacct.usage` (v1).
+    pub usage: PathBuf,
+}
+
+impl Cgroup {
+    pub fn pids(&self) -> Vec<i32> {
+        let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
+        text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+    }
+
+    /// CPU time in ns of everything that ever ran in it.
+    pub fn usage_ns(&self) -> Option<i64> {
+        parse_usage_ns(&fs::read(&self.usage).ok()?)
+    }
+
+    pub fn remove(&self) {
+        remove_tree(&self.path);
+    }
+}
+
+/// CPU time in ns from the bytes of `cpu.stat` (usage_usec) or `cpuacct.usage` (ns).
+pub fn parse_usage_ns(bytes: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    match text.strip_prefix("usage_usec ") {
+        Some(rest) => Some(rest.split_ascii_whitespace().next()?.parse::<i64>().ok()? * 1000),
+        None => text.trim_ascii_end().parse().ok(),
+    }
+}
+
+fn usage_file(rung: Rung, path: &Path) -> PathBuf {
+    path.join(if rung == Rung::V1 { "cpuacct.usage" } else { "cpu.stat" })
+}
+
+/// Removes a cgroup and those below it. A process that was killed may hold it for a moment.
+pub fn remove_tree(folder: &Path) -> bool {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_tree(&entry.path());
+        }
+    }
+    let until = Instant::now() + Duration::from_secs(1);
+    while let Err(error) = fs::remove_dir(folder) {
+        if error.raw_os_error() != Some(libc::EBUSY) || Instant::now() > until {
+            return !folder.exists();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// Where a rung's own cgroups would be made: below the cgroup this process is in.
+pub fn base(rung: Rung) -> io::Result<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let own = fs::read_to_string("/proc/self/cgroup")?;
+    base_from(rung, &mounts, &own)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this kernel has it not mounted"))
+}
+
+fn base_from(rung: Rung, mounts: &str, own: &str) -> Option<PathBuf> {
+    let v1 = rung == Rung::V1;
+    let mount = mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut kind = right.split(' ');
+        let (kind, options) = (kind.next()?, kind.nth(1)?);
+        let fits = match v1 {
+            true => kind == "cgroup" && options.split(',').any(|option| option == "cpuacct"),
+            false => kind == "cgroup2",
+        };
+        let mut fields = left.split(' ');
+        let (root, point) = (fields.nth(3)?, fields.next()?);
+        fits.then(|| (root.to_string(), point.to_string()))
+    })?;
+    let path = own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let fits = match v1 {
+            true => controllers.split(',').any(|controller| controller == "cpuacct"),
+            false => number == "0" && controllers.is_empty(),
+        };
+        fits.then(|| path.to_string())
+    })?;
+    // Inside a container the mount may show a subtree only: paths are relative to its root.
+    let below = path.strip_prefix(&mount.0).unwrap_or(&path);
+    Some(Path::new(&mount.1).join(below.trim_start_matches('/')))
+}
+
+/// Makes the agent's folder and moves a short-lived child into a cgroup below it.
+fn try_rung(rung: Rung) -> io::Result<PathBuf> {
+    let folder = base(rung)?.join(format!("wattwire-{}", std::process::id()));
+    fs::create_dir_all(&folder)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
+    let probe = folder.join("probe");
+    let outcome = fs::create_dir(&probe)
+        .and_then(|()| join_once(&probe))
+        .and_then(|()| fs::read(usage_file(rung, &probe)).map(|_| ()));
+    let _ = fs::remove_dir(&probe);
+    if let Err(error) = outcome {
+        let _ = fs::remove_dir(&folder);
+        return Err(error);
+    }
+    Ok(folder)
+}
+
+fn join_once(cgroup: &Path) -> io::Result<()> {
+    let procs = CString::new(cgroup.join("cgroup.procs").to_string_lossy().into_owned())?;
+    let mut child = Command::new("/proc/self/exe");
+    child.arg("version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: the closure makes async-signal-safe calls only.
+    unsafe {
+        child.pre_exec(move || {
+            let fd = libc::open(procs.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            if fd < 0 || libc::write(fd, c"0".as_ptr().cast(), 1) != 1 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        });
+    }
+    child.status().map(|_| ())
+}
+
+/// As an ordinary user with a systemd user manager: goes on inside a scope that is delegated to
+/// this user, where rung v2 works. Comes back only where that is not to be had.
+pub fn enter_scope_if_needed() {
+    let forced = std::env::var_os(FORCE).is_some_and(|value| !value.is_empty());
+    if forced || std::env::var_os(SCOPED).is_some() || !user_bus_is_there() {
+        return;
+    }
+    if Cgroups::find().rung != Rung::None {
+        return;
+    }
+    let scope = ["--user", "--scope", "--quiet", "--collect", "-p", "Delegate=yes", "--"];
+    if !succeeds_within(Command::new("systemd-run").args(scope).arg("true"), 5) {
+        return;
+    }
+    let Ok(own) = std::env::current_exe() else { return };
+    let error =
+        Command::new("systemd-run").args(scope).arg(own).arg("serve").env(SCOPED, "1").exec();
+    eprintln!("wattwire-agent: systemd-run: {error}; going on without a scope");
+}
+
+fn user_bus_is_there() -> bool {
+    std::env::var_os("XDG_RUNTIME_DIR")
+        .is_some_and(|folder| Path::new(&folder).join("bus").exists())
+}
+
+fn succeeds_within(command: &mut Command, seconds: u64) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = quiet.spawn() else { return false };
+    let until = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < until {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            Err(_) => return false,
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = "\
+30 29 0:25 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
+31 29 0:26 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
+    const OWN: &str = "2:cpu,cpuacct:/jobs/7\n0::/user.slice/a.scope";
+
+    #[test]
+    fn each_rung_is_based_below_the_cgroup_that_this_process_is_in() {
+        let v2 = base_from(Rung::V2, HYBRID, OWN).unwrap();
+        assert_eq!(v2, Path::new("/sys/fs/cgroup/unified/user.slice/a.scope"));
+        let v1 = base_from(Rung::V1, HYBRID, OWN).unwrap();
+        assert_eq!(v1, Path::new("/sys/fs/cgroup/cpu,cpuacct/jobs/7"));
+    }
+
+    #[test]
+    fn a_container_that_sees_a_subtree_gets_a_path_inside_it() {
+        let mounts = "31 29 0:26 /box/1 /sys/fs/cgroup rw - cgroup2 cgroup rw";
+        let base = base_from(Rung::V2, mounts, "0::/box/1").unwrap();
+        assert_eq!(base, Path::new("/sys/fs/cgroup/"));
+    }
+
+    #[test]
+    fn a_kernel_without_cpuacct_has_no_v1_rung() {
+        assert_eq!(base_from(Rung::V1, "31 29 0:26 / /c rw - cgroup2 cgroup rw", "0::/"), None);
+    }
+
+    #[test]
+    fn both_kinds_of_usage_file_read_as_nanoseconds() {
+        assert_eq!(parse_usage_ns(b"usage_usec 12\nuser_usec 1\n"), Some(12_000));
+        assert_eq!(parse_usage_ns(b"1234567\n"), Some(1_234_567));
+        assert_eq!(parse_usage_ns(b"nonsense"), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! Leftovers: found by WATTWIRE_RUN in their environment, by cgroup, by name in /dev/shm.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{json, Value};
+
+use crate::cgroup::{self, Cgroup, Rung};
+use crate::members::{self, Stat};
+use crate::meter::Subject;
+
+const MARK: &[u8] = b"WATTWIRE_RUN=";
+
+/// The run token in a process's environment; None if it has none or cannot be seen.
+fn mark_of(pid: i32) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let entry = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(MARK))?;
+    Some(String::from_utf8_lossy(entry).into_owned())
+}
+
+/// Whether a live agent stands above this process: then it is in use, not left over.
+fn has_live_agent(mut pid: i32) -> bool {
+    while let Some(stat) = Stat::read(pid) {
+        pid = stat.parent;
+        if pid <= 1 {
+            return false;
+        }
+        if is_agent(pid) {
+            return true;
+        }
+    }
+    false
+}
+
+/// An agent is this program with `serve` as its first argument.
+fn is_agent(pid: i32) -> bool {
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = command.split(|byte| *byte == 0);
+    let program = words.next().unwrap_or_default();
+    program.ends_with(b"wattwire-agent") && words.next() == Some(b"serve")
+}
+
+/// Kills what a lost guard leaves: by cgroup, and by the mark of its run where no guard is above.
+pub fn kill_after_guard(subject: &Subject, run: &str) {
+    let mut pids: BTreeSet<i32> = BTreeSet::new();
+    pids.extend(subject.cgroup.iter().flat_map(Cgroup::pids));
+    for pid in members::all() {
+        let orphan = || Stat::read(pid).is_some_and(|stat| stat.parent == own_pid_or_init(stat));
+        if mark_of(pid).as_deref() == Some(run) && !is_guard(pid) && orphan() {
+            pids.extend(members::descendants(pid));
+            pids.insert(pid);
+        }
+    }
+    pids.insert(subject.pid);
+    pids.remove(&(std::process::id() as i32));
+    for pid in &pids {
+        // SAFETY: plain system call.
+        unsafe { libc::kill(*pid, libc::SIGKILL) };
+    }
+    // Orphans come to the agent (it is a subreaper): reaping them frees their cgroup.
+    for pid in &pids {
+        reap_within(*pid, Duration::from_millis(500));
+    }
+}
+
+/// The parent that an orphan of a lost guard has: this agent, or the machine's init.
+fn own_pid_or_init(stat: Stat) -> i32 {
+    match stat.parent {
+        1 => 1,
+        _ => std::process::id() as i32,
+    }
+}
+
+fn is_guard(pid: i32) -> bool {
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(b"guard")
+}
+
+fn reap_within(pid: i32, wait: Duration) {
+    let until = Instant::now() + wait;
+    // SAFETY: the status is not asked for; a process that is not our child answers -1 at once.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0
+        && Instant::now() < until
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Removes what is left of run `run` (empty: of every run whose agent is gone).
+pub fn clean(run: &str) -> Value {
+    let killed = kill_marked(run);
+    let mut removed = Vec::new();
+    for rung in [Rung::V2, Rung::V1] {
+        removed.extend(remove_cgroups(rung));
+    }
+    if !run.is_empty() {
+        removed.extend(remove_shared_memory(run));
+    }
+    let removed: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
+    json!({"killed": killed, "removed": removed})
+}
+
+fn kill_marked(run: &str) -> Vec<i32> {
+    let own = std::process::id() as i32;
+    let mut spared = vec![own];
+    let mut above = own;
+    while let Some(stat) = Stat::read(above) {
+        above = stat.parent;
+        spared.push(above);
+    }
+    let mut killed = Vec::new();
+    for pid in members::all() {
+        let Some(mark) = mark_of(pid) else { continue };
+        let meant = match run.is_empty() {
+            true => !has_live_agent(pid),
+            false => mark == run,
+        };
+        if !meant || spared.contains(&pid) {
+            continue;
+        }
+        // SAFETY: plain system call; the mark was read a moment ago.
+        if unsafe { libc::kill(pid, libc::SIGKILL) } == 0 {
+            killed.push(pid);
+        }
+    }
+    for pid in &killed {
+        gone_within(*pid, Duration::from_secs(2));
+    }
+    killed
+}
+
+fn gone_within(pid: i32, wait: Duration) {
+    let until = Instant::now() + wait;
+    while Stat::read(pid).is_some_and(|stat| stat.state != 'Z') && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Cgroups of agents that are gone.
+fn remove_cgroups(rung: Rung) -> Vec<PathBuf> {
+    let Ok(base) = cgroup::base(rung) else { return Vec::new() };
+    let mut removed = Vec::new();
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(agent) = name.to_str().and_then(|name| name.strip_prefix("wattwire-")) else {
+            continue;
+        };
+        let Ok(agent) = agent.parse::<i32>() else { continue };
+        if is_agent(agent) {
+            continue;
+        }
+        kill_in(&entry.path());
+        if cgroup::remove_tree(&entry.path()) {
+            removed.push(entry.path());
+        }
+    }
+    removed
+}
+
+fn kill_in(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path().join("cgroup.procs")).unwrap_or_default();
+        for pid in text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()) {
+            // SAFETY: plain system call; only processes of a dead agent are in its cgroups.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+        kill_in(&entry.path());
+    }
+}
+
+/// Files in /dev/shm whose name holds the run's token.
+fn remove_shared_memory(run: &str) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
+    for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let named = name.as_bytes().windows(run.len()).any(|part| part == run.as_bytes());
+        if named && run.len() >= 4 && fs::remove_file(entry.path()).is_ok() {
+            removed.push(entry.path());
+        }
+    }
+    removed
+}

@@ -1,0 +1,68 @@
+//! Clocks in nanoseconds, and sleeping until an absolute time.
+
+use serde_json::{json, Value};
+
+pub fn read_ns(clock: libc::clockid_t) -> Option<i64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` outlives the call.
+    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
+        return None;
+    }
+    Some(time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64)
+}
+
+/// CLOCK_MONOTONIC in ns, the time of everything in the protocol.
+pub fn monotonic_ns() -> i64 {
+    read_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// CPU time in ns of a whole process: all its threads, those that ended included. None: it is gone.
+pub fn process_cpu_ns(pid: i32) -> Option<i64> {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` outlives the call.
+    if unsafe { libc::clock_getcpuclockid(pid, &mut clock) } != 0 {
+        return None;
+    }
+    read_ns(clock)
+}
+
+/// Sleeps until CLOCK_MONOTONIC shows `deadline_ns`; a signal does not end the sleep.
+pub fn sleep_until(deadline_ns: i64) {
+    let deadline = libc::timespec {
+        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (deadline_ns % 1_000_000_000) as _,
+    };
+    loop {
+        // SAFETY: `deadline` outlives the call; the remainder is not asked for (absolute time).
+        let rc = unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &deadline,
+                std::ptr::null_mut(),
+            )
+        };
+        if rc != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// `count` readings of (monotonic, realtime, boottime, monotonic again): a later reader takes the
+/// tightest one to relate the clocks, and sees a suspend as boottime minus monotonic.
+pub fn triples(count: usize) -> Vec<Value> {
+    let mut readings = Vec::with_capacity(count);
+    for _ in 0..count {
+        let before = monotonic_ns();
+        let realtime = read_ns(libc::CLOCK_REALTIME).unwrap_or(0);
+        let boottime = read_ns(libc::CLOCK_BOOTTIME).unwrap_or(0);
+        readings.push((before, realtime, boottime, monotonic_ns()));
+    }
+    readings
+        .into_iter()
+        .map(|(before, realtime, boottime, after)| {
+            json!({"monotonic_ns": before, "realtime_ns": realtime, "boottime_ns": boottime,
+                   "monotonic_after_ns": after})
+        })
+        .collect()
+}

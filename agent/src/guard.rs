@@ -1,0 +1,428 @@
+//! The guard: one single-threaded process between the agent and what the agent starts. It is
+//! session leader and child subreaper, so nothing below it can get away from it, not even by
+//! double forking; it reaps everything and adds up what it cost; when the agent's pipe ends, it
+//! kills everything and leaves.
+//!
+//! Standard input is the control pipe (first line: the `Order`), standard output the status pipe.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::RawFd;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::members;
+
+/// What the agent wants started. File descriptors are numbers inherited by the guard.
+#[derive(Serialize, Deserialize)]
+pub struct Order {
+    pub argv: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub cwd: String,
+    pub stdin: RawFd,
+    pub stdout: RawFd,
+    pub stderr: RawFd,
+    /// Folder of the process's own cgroup, or none.
+    pub cgroup: Option<String>,
+}
+
+/// What the guard tells the agent, one JSON object a line.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Started { pid: i32 },
+    Refused { permission: bool, message: String },
+    Ended(Ended),
+}
+
+#[derive(Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct Ended {
+    pub t_ns: i64,
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub killed_by_guard: bool,
+    pub rusage: Usage,
+}
+
+/// Sum over everything the guard reaped (maxrss: the largest).
+#[derive(Serialize, Deserialize, Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    pub user_ns: i64,
+    pub system_ns: i64,
+    pub maxrss_bytes: i64,
+    pub minflt: i64,
+    pub majflt: i64,
+    pub nvcsw: i64,
+    pub nivcsw: i64,
+}
+
+impl Usage {
+    fn add(&mut self, usage: &libc::rusage) {
+        let ns = |t: libc::timeval| t.tv_sec as i64 * 1_000_000_000 + t.tv_usec as i64 * 1000;
+        self.user_ns += ns(usage.ru_utime);
+        self.system_ns += ns(usage.ru_stime);
+        self.maxrss_bytes = self.maxrss_bytes.max(usage.ru_maxrss as i64 * 1024);
+        self.minflt += usage.ru_minflt as i64;
+        self.majflt += usage.ru_majflt as i64;
+        self.nvcsw += usage.ru_nvcsw as i64;
+        self.nivcsw += usage.ru_nivcsw as i64;
+    }
+}
+
+/// How long what the main process leaves behind may go on before it is killed.
+const GRACE_NS: i64 = 300_000_000;
+const CONTROL: RawFd = 0;
+const STATUS: RawFd = 1;
+
+/// The guard's whole life; gives its exit code.
+pub fn run() -> i32 {
+    // SAFETY: plain system calls; a failing setsid (already leader) changes nothing.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+    let signals = match watched_signals() {
+        Ok(fd) => fd,
+        Err(_) => return 1,
+    };
+    let order: Order = match read_line(CONTROL).and_then(|line| {
+        serde_json::from_str(&line).map_err(|error| io::Error::new(io::ErrorKind::Other, error))
+    }) {
+        Ok(order) => order,
+        Err(_) => return 1,
+    };
+    let pid = match start(&order) {
+        Ok(pid) => pid,
+        Err(error) => {
+            let permission = error.kind() == io::ErrorKind::PermissionDenied;
+            tell(&Status::Refused { permission, message: error.to_string() });
+            return 0;
+        }
+    };
+    for fd in [order.stdin, order.stdout, order.stderr] {
+        // SAFETY: these were handed to the guard for the node alone.
+        unsafe { libc::close(fd) };
+    }
+    tell(&Status::Started { pid });
+    let ended = Watch::new(pid, order.cgroup.clone()).until_all_ended(signals);
+    if !tell(&Status::Ended(ended)) {
+        // The agent is gone: nobody else will remove what it made for this process.
+        remove_cgroup(order.cgroup.as_deref());
+    }
+    0
+}
+
+fn tell(status: &Status) -> bool {
+    let mut line = serde_json::to_string(status).unwrap_or_default();
+    line.push('\n');
+    // SAFETY: the status pipe was given as standard output and stays open; the File is not
+    // dropped, so it does not close it.
+    let mut file = std::mem::ManuallyDrop::new(unsafe {
+        <fs::File as std::os::fd::FromRawFd>::from_raw_fd(STATUS)
+    });
+    file.write_all(line.as_bytes()).is_ok()
+}
+
+fn read_line(fd: RawFd) -> io::Result<String> {
+    // SAFETY: as in `tell`.
+    let mut file = std::mem::ManuallyDrop::new(unsafe {
+        <fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd)
+    });
+    let mut line = Vec::new();
+    let mut byte = [0u8; 1];
+    // Byte by byte: what follows the line must stay in the pipe, whose end is the signal to kill.
+    while file.read(&mut byte)? == 1 && byte[0] != b'\n' {
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+fn watched_signals() -> io::Result<RawFd> {
+    // SAFETY: `set` is initialised by sigemptyset before use.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&mut set, signal);
+        }
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        match libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(fd),
+        }
+    }
+}
+
+fn strings(texts: impl Iterator<Item = String>) -> io::Result<Vec<CString>> {
+    texts
+        .map(|text| {
+            CString::new(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+        })
+        .collect()
+}
+
+fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// Everything the child needs between fork and exec, allocated before the fork.
+struct Prepared {
+    argv: Vec<*const libc::c_char>,
+    env: Vec<*const libc::c_char>,
+    cwd: CString,
+    cgroup_procs: Option<CString>,
+    fds: [RawFd; 3],
+    report: RawFd,
+    guard: libc::pid_t,
+}
+
+/// Starts the node; the error says which step failed.
+fn start(order: &Order) -> io::Result<i32> {
+    let argv = strings(order.argv.iter().cloned())?;
+    let env = strings(order.env.iter().map(|(key, value)| format!("{key}={value}")))?;
+    // execvpe looks along the caller's PATH: the node's own must count.
+    match order.env.get("PATH") {
+        Some(path) => std::env::set_var("PATH", path),
+        None => std::env::remove_var("PATH"),
+    }
+    let mut pipe = [0; 2];
+    // SAFETY: `pipe` has room for two descriptors.
+    if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let cgroup_procs = order.cgroup.as_ref().map(|folder| format!("{folder}/cgroup.procs"));
+    let prepared = Prepared {
+        argv: pointers(&argv),
+        env: pointers(&env),
+        cwd: CString::new(order.cwd.clone())?,
+        cgroup_procs: cgroup_procs.map(CString::new).transpose()?,
+        fds: [order.stdin, order.stdout, order.stderr],
+        report: pipe[1],
+        // SAFETY: plain system call.
+        guard: unsafe { libc::getpid() },
+    };
+    // SAFETY: the guard has one thread; the child only makes async-signal-safe calls.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: see `become_node`.
+        unsafe { become_node(&prepared) }
+    }
+    // SAFETY: the guard's copy of the writing end; the child's closes on exec or exit.
+    unsafe { libc::close(pipe[1]) };
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let failure = first_failure(pipe[0]);
+    // SAFETY: ours, read to its end.
+    unsafe { libc::close(pipe[0]) };
+    match failure {
+        None => Ok(pid),
+        Some((step, errno)) => {
+            // SAFETY: reaps the child that has just left.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            let error = io::Error::from_raw_os_error(errno);
+            Err(io::Error::new(error.kind(), explain(step, order, &error)))
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Cgroup,
+    Directory,
+    Execute,
+}
+
+fn explain(step: Step, order: &Order, error: &io::Error) -> String {
+    match step {
+        Step::Cgroup => {
+            format!("joining cgroup {}: {error}", order.cgroup.as_deref().unwrap_or("(none)"))
+        }
+        Step::Directory => format!("cwd {}: {error}", order.cwd),
+        Step::Execute => {
+            let path = order.env.get("PATH").map_or("(not set)", |path| path.as_str());
+            let program = order.argv.first().map_or("(empty argv)", |program| program.as_str());
+            format!("argv[0] {program}: {error}; PATH is {path}, cwd is {}", order.cwd)
+        }
+    }
+}
+
+fn first_failure(fd: RawFd) -> Option<(Step, i32)> {
+    let mut report = [0i32; 2];
+    // SAFETY: `report` is 8 bytes; a pipe write of 8 bytes is atomic.
+    let got = unsafe { libc::read(fd, report.as_mut_ptr().cast(), 8) };
+    let step = match report[0] {
+        0 => Step::Cgroup,
+        1 => Step::Directory,
+        _ => Step::Execute,
+    };
+    (got == 8).then_some((step, report[1]))
+}
+
+/// # Safety
+/// Runs in the child between fork and exec: async-signal-safe calls only, no allocation.
+unsafe fn become_node(prepared: &Prepared) -> ! {
+    libc::setpgid(0, 0);
+    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    if libc::getppid() != prepared.guard {
+        // The guard died before the line above took hold.
+        libc::_exit(127);
+    }
+    if let Some(path) = &prepared.cgroup_procs {
+        let fd = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if fd < 0 || libc::write(fd, c"0".as_ptr().cast(), 1) != 1 {
+            give_up(prepared, Step::Cgroup);
+        }
+        libc::close(fd);
+    }
+    if libc::chdir(prepared.cwd.as_ptr()) != 0 {
+        give_up(prepared, Step::Directory);
+    }
+    for (target, fd) in prepared.fds.iter().enumerate() {
+        libc::dup2(*fd, target as i32);
+        libc::close(*fd);
+    }
+    let mut none: libc::sigset_t = std::mem::zeroed();
+    libc::sigemptyset(&mut none);
+    libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    libc::execvpe(prepared.argv[0], prepared.argv.as_ptr(), prepared.env.as_ptr());
+    give_up(prepared, Step::Execute)
+}
+
+/// # Safety
+/// As `become_node`.
+unsafe fn give_up(prepared: &Prepared, step: Step) -> ! {
+    let report = [step as i32, *libc::__errno_location()];
+    libc::write(prepared.report, report.as_ptr().cast(), 8);
+    libc::_exit(127)
+}
+
+/// The guard's watch over one node and all its descendants.
+struct Watch {
+    main: i32,
+    cgroup: Option<String>,
+    /// When the main process ended, and how: (t_ns, wait status).
+    main_ended: Option<(i64, i32)>,
+    killing: bool,
+    killed: bool,
+    usage: Usage,
+}
+
+impl Watch {
+    fn new(main: i32, cgroup: Option<String>) -> Self {
+        let usage = Usage::default();
+        Watch { main, cgroup, main_ended: None, killing: false, killed: false, usage }
+    }
+
+    fn until_all_ended(mut self, signals: RawFd) -> Ended {
+        let mut control_open = true;
+        while self.reap() {
+            if let Some((ended_ns, _)) = self.main_ended {
+                self.killing |= clock::monotonic_ns() >= ended_ns + GRACE_NS;
+            }
+            if self.killing {
+                self.kill_all();
+            }
+            let wait_ms = match (self.killing, self.main_ended) {
+                (true, _) => 5,
+                (false, Some(_)) => 20,
+                (false, None) => -1,
+            };
+            let mut polled = [
+                libc::pollfd { fd: signals, events: libc::POLLIN, revents: 0 },
+                libc::pollfd {
+                    fd: if control_open { CONTROL } else { -1 },
+                    events: libc::POLLIN,
+                    revents: 0,
+                },
+            ];
+            // SAFETY: `polled` has two entries.
+            unsafe { libc::poll(polled.as_mut_ptr(), 2, wait_ms) };
+            if polled[0].revents != 0 && told_to_stop(signals) {
+                self.killing = true;
+            }
+            if polled[1].revents != 0 && at_end(CONTROL) {
+                control_open = false;
+                self.killing = true;
+            }
+        }
+        self.ended()
+    }
+
+    /// Reaps what has ended; false once no child is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            let mut status = 0;
+            // SAFETY: an all-zero rusage is a valid one.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: both out-parameters outlive the call.
+            let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, &mut usage) };
+            match pid {
+                0 => return true,
+                -1 => return false,
+                _ => self.usage.add(&usage),
+            }
+            if pid == self.main {
+                self.main_ended = Some((clock::monotonic_ns(), status));
+            }
+        }
+    }
+
+    fn kill_all(&mut self) {
+        if let Some(folder) = &self.cgroup {
+            // Only v2 (from Linux 5.14) has it; the loop below does the same elsewhere.
+            let _ = fs::write(format!("{folder}/cgroup.kill"), "1");
+        }
+        // SAFETY: plain system call.
+        for pid in members::descendants(unsafe { libc::getpid() }) {
+            // SAFETY: a descendant stays ours (its process id taken) until it is reaped here or
+            // by a parent that is being killed too.
+            self.killed |= unsafe { libc::kill(pid, libc::SIGKILL) } == 0;
+        }
+    }
+
+    fn ended(self) -> Ended {
+        let (t_ns, status) = self.main_ended.unwrap_or((clock::monotonic_ns(), 0));
+        Ended {
+            t_ns,
+            code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+            signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+            killed_by_guard: self.killed,
+            rusage: self.usage,
+        }
+    }
+}
+
+fn told_to_stop(signals: RawFd) -> bool {
+    let mut stop = false;
+    loop {
+        // SAFETY: an all-zero signalfd_siginfo is a valid one, and the read is bounded by its size.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let bytes = std::mem::size_of_val(&info);
+        // SAFETY: see above.
+        let got = unsafe { libc::read(signals, (&raw mut info).cast(), bytes) };
+        if got != bytes as isize {
+            return stop;
+        }
+        stop |= info.ssi_signo != libc::SIGCHLD as u32;
+    }
+}
+
+fn at_end(fd: RawFd) -> bool {
+    let mut byte = 0u8;
+    // SAFETY: one byte of room.
+    unsafe { libc::read(fd, (&raw mut byte).cast(), 1) <= 0 }
+}
+
+fn remove_cgroup(folder: Option<&str>) {
+    if let Some(folder) = folder {
+        let folder = std::path::Path::new(folder);
+        let _ = fs::remove_dir(folder);
+        // The agent's own folder goes with the last of its processes.
+        let _ = folder.parent().map(fs::remove_dir);
+    }
+}

@@ -1,0 +1,47 @@
+//! wattwire-agent: one process per host. It starts what is measured, samples it and leaves
+//! nothing behind. `PROTOCOL.md` is its whole border.
+
+mod builder;
+mod cache;
+mod cgroup;
+mod clean;
+mod clock;
+mod fingerprint;
+mod guard;
+mod launch;
+mod members;
+mod meter;
+mod output;
+mod ports;
+mod process;
+mod protocol;
+mod pump;
+mod sampler;
+mod samples;
+mod serve;
+mod tree;
+
+const USAGE: &str = "\
+usage: wattwire-agent serve      read requests from standard input (agent/PROTOCOL.md)
+       wattwire-agent version    print the version";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let code = match words.as_slice() {
+        ["serve"] => {
+            cgroup::enter_scope_if_needed();
+            serve::run()
+        }
+        ["guard"] => guard::run(),
+        ["version"] => {
+            println!("wattwire-agent {}", env!("CARGO_PKG_VERSION"));
+            0
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            2
+        }
+    };
+    std::process::exit(code);
+}

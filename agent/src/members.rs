@@ -1,0 +1,127 @@
+//! Which processes belong to a tree: by parentage, read from /proc.
+
+use std::fs;
+
+/// All descendants of `root`, not `root` itself; an empty list if there are none.
+pub fn descendants(root: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    if children(root, &mut found).is_none() {
+        return descendants_by_parent(root);
+    }
+    let mut next = 0;
+    while next < found.len() {
+        let pid = found[next];
+        children(pid, &mut found);
+        next += 1;
+    }
+    found
+}
+
+/// Appends the children of all threads of `pid`. None: the kernel has no `children` file, or the
+/// process is gone.
+fn children(pid: i32, found: &mut Vec<i32>) -> Option<()> {
+    for task in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let Ok(task) = task else { continue };
+        let Ok(text) = fs::read_to_string(task.path().join("children")) else {
+            if task.path().exists() {
+                return None;
+            }
+            continue;
+        };
+        found.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
+    }
+    Some(())
+}
+
+/// The same for kernels without CONFIG_PROC_CHILDREN: from every process's parent.
+fn descendants_by_parent(root: i32) -> Vec<i32> {
+    let parents: Vec<(i32, i32)> =
+        all().into_iter().filter_map(|pid| Some((pid, Stat::read(pid)?.parent))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while next < found.len() {
+        let parent = found[next];
+        let pids = parents.iter().filter(|(pid, of)| *of == parent && !found.contains(pid));
+        let pids: Vec<i32> = pids.map(|(pid, _)| *pid).collect();
+        found.extend(pids);
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// Every process on this machine that this user can see.
+pub fn all() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The fields of /proc/PID/stat that are needed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stat {
+    pub state: char,
+    pub parent: i32,
+    pub session: i32,
+    pub waited_children_ticks: u64,
+    pub threads: u64,
+    pub start_ticks: u64,
+}
+
+impl Stat {
+    pub fn read(pid: i32) -> Option<Stat> {
+        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The command may hold spaces and brackets: fields are counted after the last bracket.
+    pub fn parse(text: &str) -> Option<Stat> {
+        let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        Some(Stat {
+            state: fields.first()?.chars().next()?,
+            parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            waited_children_ticks: number(13)? + number(14)?,
+            threads: number(17)?,
+            start_ticks: number(19)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_with_brackets_and_spaces_does_not_shift_the_fields() {
+        let line = "42 (a) b (c) S 7 42 40 0 -1 4194304 1 2 3 4 10 20 30 40 20 0 5 0 999 0 0";
+        let stat = Stat::parse(line).unwrap();
+        let expected = Stat {
+            state: 'S',
+            parent: 7,
+            session: 40,
+            waited_children_ticks: 70,
+            threads: 5,
+            start_ticks: 999,
+        };
+        assert_eq!(stat, expected);
+    }
+
+    #[test]
+    fn both_ways_of_finding_descendants_agree() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 30 & sleep 30 & wait"])
+            .spawn()
+            .unwrap();
+        let pid = child.id() as i32;
+        while descendants(pid).len() < 2 {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let (mut by_children, mut by_parent) = (descendants(pid), descendants_by_parent(pid));
+        by_children.sort_unstable();
+        by_parent.sort_unstable();
+        for pid in by_children.iter().chain([&pid]) {
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
+        }
+        child.wait().unwrap();
+        assert_eq!(by_children, by_parent);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a meter is. The meters themselves are in `meters/<name>/` and compiled in by `build.rs`;
+//! nothing here names one.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{json, Map, Value};
+
+use crate::cgroup::Cgroup;
+use crate::guard::Usage;
+pub use crate::samples::{Place, Samples, SeriesId};
+pub use crate::tree::{parse_number, Tree, TreeFile};
+
+include!(concat!(env!("OUT_DIR"), "/meters.rs"));
+
+/// How often a meter is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    Tick,
+    Second,
+    Edge,
+}
+
+/// A `[[quantity]]` of a `meter.toml`.
+#[derive(Debug)]
+pub struct Quantity {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub scope: &'static str,
+    pub counter: bool,
+    pub kind: &'static str,
+    pub summary: &'static str,
+    pub wrap: Option<&'static str>,
+}
+
+/// A `meter.toml`.
+#[derive(Debug)]
+pub struct Manifest {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub tier: Tier,
+    pub default: bool,
+    pub quantities: &'static [Quantity],
+}
+
+/// A meter that was compiled in.
+pub struct Entry {
+    pub manifest: Manifest,
+    pub open: fn(&Tree) -> Result<Opened, Absent>,
+}
+
+/// Why a meter cannot read here: data, not a failure.
+#[derive(Debug, PartialEq)]
+pub struct Absent {
+    pub reason: String,
+    /// The command that would grant it; empty if nothing would.
+    pub grant: String,
+}
+
+impl Absent {
+    pub fn because(reason: impl Into<String>) -> Absent {
+        Absent { reason: reason.into(), grant: String::new() }
+    }
+}
+
+pub struct Opened {
+    pub meter: Box<dyn Meter>,
+    /// What holds for all its series: names, ranges, what of it is missing.
+    pub info: Map<String, Value>,
+}
+
+impl Opened {
+    pub fn new(meter: impl Meter + 'static) -> Opened {
+        Opened { meter: Box::new(meter), info: Map::new() }
+    }
+}
+
+/// Reads one thing by one method. `read` must not allocate, print or start anything.
+pub trait Meter: Send {
+    /// Declares the series that do not depend on processes.
+    fn declare(&mut self, samples: &mut Samples);
+
+    /// A process is to be followed (called once for each, also while sampling goes on).
+    fn follow(&mut self, _subject: &Arc<Subject>, _samples: &mut Samples) {}
+
+    /// Reads everything once. `samples.edge` is true at start, marks and stop.
+    fn read(&mut self, samples: &mut Samples);
+}
+
+/// A process that is measured, with all its descendants.
+pub struct Subject {
+    pub name: String,
+    pub pid: i32,
+    pub guard_pid: i32,
+    pub cgroup: Option<Cgroup>,
+    pub ended: OnceLock<Final>,
+}
+
+/// What was known when a process had ended and everything of it was reaped.
+pub struct Final {
+    pub t_ns: i64,
+    /// From the cgroup, before it was removed.
+    pub cgroup_usage_ns: Option<i64>,
+    /// Sum over everything reaped. None: the guard was lost.
+    pub rusage: Option<Usage>,
+}
+
+pub fn find(name: &str) -> Option<&'static Entry> {
+    METERS.iter().find(|entry| entry.manifest.name == name)
+}
+
+/// What `hello` says about each meter.
+pub fn describe_all(tree: &Tree) -> Vec<Value> {
+    METERS
+        .iter()
+        .map(|entry| {
+            let quantities: Vec<Value> =
+                entry.manifest.quantities.iter().map(describe_quantity).collect();
+            let (state, reason, grant, info) = match (entry.open)(tree) {
+                Ok(opened) => ("present", String::new(), String::new(), opened.info),
+                Err(absent) => ("absent", absent.reason, absent.grant, Map::new()),
+            };
+            json!({"name": entry.manifest.name, "title": entry.manifest.title,
+                   "state": state, "reason": reason, "grant": grant,
+                   "tier": format!("{:?}", entry.manifest.tier).to_lowercase(),
+                   "default": entry.manifest.default, "quantities": quantities, "info": info})
+        })
+        .collect()
+}
+
+fn describe_quantity(quantity: &Quantity) -> Value {
+    json!({"name": quantity.name, "unit": quantity.unit, "scope": quantity.scope,
+           "counter": quantity.counter, "kind": quantity.kind, "summary": quantity.summary,
+           "wrap": quantity.wrap})
+}

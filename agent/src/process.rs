@@ -1,0 +1,304 @@
+//! The processes that this agent has started: spawn, write, signal, and their end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ChildStdin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{json, Value};
+
+use crate::cgroup::{Cgroup, Cgroups};
+use crate::clean;
+use crate::guard::{Ended, Order};
+use crate::launch::{self, Launched};
+use crate::members;
+use crate::meter::{Final, Subject};
+use crate::output::Output;
+use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
+use crate::pump::{self, CappedFile, Sink, Stream};
+
+/// How long a node may leave its standard input unread before a `write` gives up.
+const WRITE_WAIT: Duration = Duration::from_secs(2);
+
+pub struct Processes {
+    table: Mutex<HashMap<String, Process>>,
+    cgroups: Arc<Cgroups>,
+    output: Output,
+}
+
+struct Process {
+    subject: Arc<Subject>,
+    stdin: Option<fs::File>,
+    /// Kept for its end: dropping it makes the guard kill everything.
+    _control: ChildStdin,
+}
+
+impl Processes {
+    pub fn new(cgroups: Arc<Cgroups>, output: Output) -> Arc<Processes> {
+        Arc::new(Processes { table: Mutex::new(HashMap::new()), cgroups, output })
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Process>> {
+        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn subjects(&self) -> Vec<Arc<Subject>> {
+        self.table().values().map(|process| process.subject.clone()).collect()
+    }
+
+    /// Starts a process; `started` is told before its first line can arrive.
+    pub fn spawn(
+        self: &Arc<Self>,
+        request: Spawn,
+        state: &std::path::Path,
+        started: impl Fn(&Arc<Subject>),
+    ) -> Answer {
+        check(&request)?;
+        let mut table = self.table();
+        if table.contains_key(&request.process) {
+            let message = format!("spawn: process {:?} is still running", request.process);
+            return Err(Problem::new(Kind::Busy, message));
+        }
+        let stderr = match &request.stderr {
+            Some(path) => PathBuf::from(path),
+            None => state.join(format!("{}.stderr", request.process.replace('/', "_"))),
+        };
+        let errors = file_sink(&stderr)?;
+        let output = match request.stdout.as_str() {
+            "lines" => self.line_sink(&request.process),
+            path => file_sink(path.as_ref())?,
+        };
+        let cgroup = self.cgroups.make(&request.run, &request.process).map_err(|error| {
+            let folder = self.cgroups.folder.clone().unwrap_or_default();
+            Problem::io("making a cgroup in", folder, &error)
+        })?;
+        let order = order(&request, state, cgroup.as_ref());
+        let launched = launch::launch(order, &request.run).inspect_err(|_| {
+            cgroup.iter().for_each(Cgroup::remove);
+        })?;
+        let subject = Arc::new(Subject {
+            name: request.process.clone(),
+            pid: launched.pid,
+            guard_pid: launched.guard.id() as i32,
+            cgroup,
+            ended: OnceLock::new(),
+        });
+        started(&subject);
+        let answer = json!({"pid": subject.pid, "guard_pid": subject.guard_pid,
+                            "cgroup": subject.cgroup.as_ref().map(|cgroup| &cgroup.path)});
+        let Launched { guard, control, status, stdin, stdout, stderr, .. } = launched;
+        let process = Process { subject: subject.clone(), stdin: Some(stdin), _control: control };
+        table.insert(request.process, process);
+        drop(table);
+        let streams = [Stream::new(stdout, output), Stream::new(stderr, errors)];
+        let all = self.clone();
+        thread::spawn(move || all.attend(&subject, &request.run, guard, status, streams));
+        Ok(answer)
+    }
+
+    fn line_sink(&self, process: &str) -> Sink {
+        let (output, process) = (self.output.clone(), process.to_string());
+        Sink::Lines(Box::new(move |t_ns, text| {
+            output.send_when_room(
+                &json!({"event": "line", "process": process, "t_ns": t_ns, "text": text}),
+            );
+        }))
+    }
+
+    /// The thread of one process: until it, its descendants and its guard have ended.
+    fn attend(
+        &self,
+        subject: &Subject,
+        run: &str,
+        mut guard: std::process::Child,
+        mut status: std::io::BufReader<std::process::ChildStdout>,
+        mut streams: [Stream; 2],
+    ) {
+        let lost = || clean::kill_after_guard(subject, run);
+        let ended = pump::until_ended(&mut status, &mut streams, lost);
+        // Closes the files before the controller hears of the end.
+        drop(streams);
+        let _ = guard.wait();
+        let _ = subject.ended.set(Final {
+            t_ns: crate::clock::monotonic_ns(),
+            cgroup_usage_ns: subject.cgroup.as_ref().and_then(Cgroup::usage_ns),
+            rusage: ended.as_ref().map(|ended| ended.rusage.clone()),
+        });
+        subject.cgroup.iter().for_each(Cgroup::remove);
+        self.table().remove(&subject.name);
+        self.output.send(&end_event(&subject.name, ended));
+    }
+
+    pub fn write(&self, request: &Write) -> Answer {
+        let mut table = self.table();
+        let process = known(&mut table, &request.process, "write")?;
+        if let Some(text) = &request.text {
+            let stdin = process.stdin.as_mut().ok_or_else(|| {
+                Problem::usage(format!("write: {}: its input was closed", request.process))
+            })?;
+            write_within(stdin, text.as_bytes(), WRITE_WAIT).map_err(|error| {
+                let kind = match error.kind() {
+                    std::io::ErrorKind::WouldBlock => Kind::Busy,
+                    _ => Kind::Failed,
+                };
+                Problem::new(kind, format!("write: {}: {error}", request.process))
+            })?;
+        }
+        if request.close {
+            process.stdin = None;
+        }
+        Ok(Value::Null)
+    }
+
+    pub fn signal(&self, request: &Signal) -> Answer {
+        let number = signal_number(&request.signal)?;
+        let mut table = self.table();
+        let subject = &known(&mut table, &request.process, "signal")?.subject;
+        let pids = match request.tree {
+            true => members::descendants(subject.guard_pid),
+            false => vec![subject.pid],
+        };
+        let mut reached = Vec::new();
+        for pid in pids {
+            // SAFETY: plain system call. The guard holds the process id until it has reaped it.
+            if unsafe { libc::kill(pid, number) } == 0 {
+                reached.push(pid);
+            }
+        }
+        if reached.is_empty() {
+            let message = format!("signal: {}: it has ended", request.process);
+            return Err(Problem::failed(message));
+        }
+        Ok(json!({"pids": reached}))
+    }
+
+    /// Ends everything: closes the guards' pipes, waits for what they reap, at most `patience`.
+    pub fn end_all(&self, patience: Duration) {
+        let closing: Vec<Process> = self.table().drain().map(|(_, process)| process).collect();
+        let subjects: Vec<_> = closing.iter().map(|process| process.subject.clone()).collect();
+        drop(closing);
+        let until = Instant::now() + patience;
+        for subject in subjects {
+            while subject.ended.get().is_none() && Instant::now() < until {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+}
+
+fn check(request: &Spawn) -> Result<(), Problem> {
+    let named = |text: &str| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./@:".contains(c);
+        (1..=128).contains(&text.len()) && text.chars().all(allowed)
+    };
+    for (key, found) in [("process", &request.process), ("run", &request.run)] {
+        if !named(found) {
+            return Err(Problem::usage(format!(
+                "spawn: {key}: found {found:?}; allowed: 1 to 128 of letters, digits, -_./@:"
+            )));
+        }
+    }
+    match request.argv.is_empty() {
+        true => Err(Problem::usage("spawn: argv: found an empty list; needed: a program")),
+        false => Ok(()),
+    }
+}
+
+fn file_sink(path: &std::path::Path) -> Result<Sink, Problem> {
+    let file = CappedFile::create(path).map_err(|error| Problem::io("creating", path, &error))?;
+    Ok(Sink::File(file))
+}
+
+fn order(request: &Spawn, state: &std::path::Path, cgroup: Option<&Cgroup>) -> Order {
+    let mut env: BTreeMap<String, String> = match request.clear_env {
+        true => BTreeMap::new(),
+        false => inherited_env(),
+    };
+    env.extend(request.env.clone());
+    Order {
+        argv: request.argv.clone(),
+        env,
+        cwd: request.cwd.clone().unwrap_or_else(|| state.display().to_string()),
+        stdin: -1,
+        stdout: -1,
+        stderr: -1,
+        cgroup: cgroup.map(|cgroup| cgroup.path.display().to_string()),
+    }
+}
+
+/// The agent's environment without what steers the agent itself.
+pub fn inherited_env() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(key, _)| !key.starts_with("WATTWIRE_"))
+        .collect()
+}
+
+fn known<'a>(
+    table: &'a mut HashMap<String, Process>,
+    name: &str,
+    op: &str,
+) -> Result<&'a mut Process, Problem> {
+    let mut running: Vec<String> = table.keys().cloned().collect();
+    running.sort();
+    table.get_mut(name).ok_or_else(|| {
+        let message = format!("{op}: no running process {name:?}; running: {}", running.join(", "));
+        Problem::failed(message)
+    })
+}
+
+fn write_within(file: &mut fs::File, mut bytes: &[u8], wait: Duration) -> std::io::Result<()> {
+    let until = Instant::now() + wait;
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if Instant::now() > until {
+                    return Err(error);
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn signal_number(name: &str) -> Result<i32, Problem> {
+    const KNOWN: [(&str, i32); 10] = [
+        ("TERM", libc::SIGTERM),
+        ("KILL", libc::SIGKILL),
+        ("INT", libc::SIGINT),
+        ("HUP", libc::SIGHUP),
+        ("QUIT", libc::SIGQUIT),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+        ("STOP", libc::SIGSTOP),
+        ("CONT", libc::SIGCONT),
+        ("ABRT", libc::SIGABRT),
+    ];
+    let short = name.strip_prefix("SIG").unwrap_or(name);
+    KNOWN.iter().find(|(known, _)| *known == short).map(|(_, number)| *number).ok_or_else(|| {
+        let known: Vec<&str> = KNOWN.iter().map(|(known, _)| *known).collect();
+        Problem::usage(format!("signal: found {name:?}; allowed: {}", known.join(", ")))
+    })
+}
+
+fn end_event(process: &str, ended: Option<Ended>) -> Value {
+    match ended {
+        None => json!({"event": "guard_lost", "process": process}),
+        Some(ended) => {
+            let mut event = json!({"event": "exit", "process": process});
+            if let (Some(event), Ok(Value::Object(fields))) =
+                (event.as_object_mut(), serde_json::to_value(ended))
+            {
+                event.extend(fields);
+            }
+            event
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What goes over the wire: requests, replies, errors (PROTOCOL.md).
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde_json::{json, Map, Value};
+
+pub const VERSION: u64 = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Usage,
+    Protocol,
+    Absent,
+    Permission,
+    Busy,
+    Io,
+    Failed,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Usage => "usage",
+            Kind::Protocol => "protocol",
+            Kind::Absent => "absent",
+            Kind::Permission => "permission",
+            Kind::Busy => "busy",
+            Kind::Io => "io",
+            Kind::Failed => "failed",
+        }
+    }
+}
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub struct Problem {
+    pub kind: Kind,
+    pub message: String,
+}
+
+impl Problem {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Problem { kind, message: message.into() }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Problem::new(Kind::Usage, message)
+    }
+
+    pub fn failed(message: impl Into<String>) -> Self {
+        Problem::new(Kind::Failed, message)
+    }
+
+    /// An operating system's error, with what was being done to what.
+    pub fn io(doing: &str, path: impl AsRef<std::path::Path>, error: &std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => Kind::Permission,
+            _ => Kind::Io,
+        };
+        Problem::new(kind, format!("{doing} {}: {error}", path.as_ref().display()))
+    }
+}
+
+pub type Answer = Result<Value, Problem>;
+
+/// A request taken apart into its number, its operation and the rest.
+pub struct Request {
+    pub id: Value,
+    pub op: String,
+    pub arguments: Value,
+}
+
+impl Request {
+    /// On failure gives the `id` as far as it could be read, so that the reply can name it.
+    pub fn parse(line: &str) -> Result<Request, (Value, Problem)> {
+        let mut fields: Map<String, Value> = match serde_json::from_str(line) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) => {
+                let problem = "a request is a JSON object; found another JSON value";
+                return Err((Value::Null, Problem::new(Kind::Protocol, problem)));
+            }
+            Err(error) => {
+                let problem = format!("a request is one JSON object a line; {error}");
+                return Err((Value::Null, Problem::new(Kind::Protocol, problem)));
+            }
+        };
+        let id = fields.remove("id").unwrap_or(Value::Null);
+        match fields.remove("op") {
+            Some(Value::String(op)) => Ok(Request { id, op, arguments: Value::Object(fields) }),
+            _ => Err((id, Problem::new(Kind::Protocol, "op: missing or not a string"))),
+        }
+    }
+
+    pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_json::from_value(self.arguments.clone())
+            .map_err(|error| Problem::usage(format!("{}: {error}", self.op)))
+    }
+}
+
+pub fn reply(id: &Value, answer: Answer) -> Value {
+    let mut line = Map::new();
+    line.insert("id".into(), id.clone());
+    line.insert("ok".into(), answer.is_ok().into());
+    match answer {
+        Ok(Value::Object(fields)) => line.extend(fields),
+        Ok(_) => {}
+        Err(problem) => {
+            let error = json!({"kind": problem.kind.name(), "message": problem.message});
+            line.insert("error".into(), error);
+        }
+    }
+    Value::Object(line)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    pub protocol: u64,
+    pub state: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Have {
+    pub hashes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Put {
+    pub hash: String,
+    pub path: Option<String>,
+    pub base64: Option<String>,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct BuildFile {
+    pub path: String,
+    pub hash: String,
+    #[serde(default = "default_mode")]
+    pub mode: u32,
+}
+
+fn default_mode() -> u32 {
+    0o644
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    pub key: String,
+    #[serde(default)]
+    pub files: Vec<BuildFile>,
+    #[serde(default)]
+    pub commands: Vec<Vec<String>>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default = "default_build_timeout_s")]
+    pub timeout_s: f64,
+}
+
+fn default_build_timeout_s() -> f64 {
+    1800.0
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ports {
+    pub count: usize,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Spawn {
+    pub process: String,
+    pub run: String,
+    pub argv: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub cwd: Option<String>,
+    #[serde(default = "default_stdout")]
+    pub stdout: String,
+    pub stderr: Option<String>,
+    #[serde(default)]
+    pub clear_env: bool,
+}
+
+fn default_stdout() -> String {
+    "lines".into()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Write {
+    pub process: String,
+    pub text: Option<String>,
+    #[serde(default)]
+    pub close: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    pub process: String,
+    pub signal: String,
+    #[serde(default)]
+    pub tree: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleStart {
+    pub path: String,
+    pub tick_hz: f64,
+    pub meters: Vec<String>,
+    #[serde(default)]
+    pub subjects: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    pub name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    #[serde(default = "default_clock_count")]
+    pub count: usize,
+}
+
+fn default_clock_count() -> usize {
+    10
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    pub path: String,
+    #[serde(default)]
+    pub offset: u64,
+    #[serde(default = "default_fetch_bytes")]
+    pub bytes: u64,
+}
+
+fn default_fetch_bytes() -> u64 {
+    4 << 20
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clean {
+    #[serde(default)]
+    pub run: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}

@@ -1,0 +1,222 @@
+//! The sampler: reads meters at absolute deadlines into the sample file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{json, Value};
+
+use crate::clock;
+use crate::meter::{self, Manifest, Meter, Subject, Tier, Tree};
+use crate::protocol::{Answer, Kind, Problem, SampleStart};
+use crate::samples::{RecordWriter, Samples};
+
+const TICK_HZ_MAX: f64 = 1000.0;
+
+/// One sampling, from `sample_start` to `sample_stop`.
+pub struct Sampling {
+    path: PathBuf,
+    period_ns: i64,
+    wanted: BTreeMap<String, Value>,
+    stop: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    meters: Vec<Running>,
+    samples: Samples,
+    followed: Vec<String>,
+    marks: Vec<Value>,
+    missed: u64,
+    deadlines: u64,
+    busy_ns: i64,
+    stopped: bool,
+}
+
+struct Running {
+    manifest: &'static Manifest,
+    meter: Box<dyn Meter>,
+}
+
+impl Sampling {
+    /// Opens the meters, reads them all once and starts the thread.
+    pub fn start(request: SampleStart, subjects: &[Arc<Subject>]) -> Result<Arc<Self>, Problem> {
+        if !(request.tick_hz > 0.0 && request.tick_hz <= TICK_HZ_MAX) {
+            return Err(Problem::usage(format!(
+                "sample_start: tick_hz: found {}; allowed: above 0, at most {TICK_HZ_MAX}",
+                request.tick_hz
+            )));
+        }
+        let meters = open_meters(&request.meters)?;
+        let path = PathBuf::from(&request.path);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| Problem::io("making folder", folder, &error))?;
+        }
+        let writer = RecordWriter::create(&path)
+            .map_err(|error| Problem::io("creating sample file", &path, &error))?;
+        let state = State {
+            meters,
+            samples: Samples::new(writer),
+            followed: Vec::new(),
+            marks: Vec::new(),
+            missed: 0,
+            deadlines: 0,
+            busy_ns: 0,
+            stopped: false,
+        };
+        let sampling = Arc::new(Sampling {
+            path,
+            period_ns: (1e9 / request.tick_hz).round() as i64,
+            wanted: request.subjects,
+            stop: AtomicBool::new(false),
+            state: Mutex::new(state),
+        });
+        {
+            let mut state = sampling.lock();
+            state.declare();
+            for subject in subjects {
+                sampling.follow_in(&mut state, subject);
+            }
+            state.read(|_| true, true);
+        }
+        let ticking = sampling.clone();
+        thread::spawn(move || ticking.tick());
+        Ok(sampling)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A meter that panicked has broken its own readings only; what is there is still right.
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A process that was started while sampling goes on.
+    pub fn follow(&self, subject: &Arc<Subject>) {
+        let mut state = self.lock();
+        if !state.stopped {
+            self.follow_in(&mut state, subject);
+        }
+    }
+
+    fn follow_in(&self, state: &mut State, subject: &Arc<Subject>) {
+        let wanted = self.wanted.is_empty() || self.wanted.contains_key(&subject.name);
+        // A name comes twice when a process was started again: its series go on apart.
+        if wanted {
+            state.followed.push(subject.name.clone());
+            let State { meters, samples, .. } = state;
+            for running in meters {
+                samples.declare_for(running.manifest);
+                running.meter.follow(subject, samples);
+            }
+        }
+    }
+
+    /// Reads all meters once, whatever their tier; gives the time at which that began.
+    pub fn mark(&self, name: &str) -> i64 {
+        let mut state = self.lock();
+        let t_ns = state.read(|_| true, true);
+        state.marks.push(json!({"name": name, "t_ns": t_ns}));
+        t_ns
+    }
+
+    pub fn series(&self) -> Vec<Value> {
+        self.lock().samples.describe()
+    }
+
+    /// Reads all meters a last time, closes the file and describes it, also in `PATH.json`.
+    pub fn finish(&self) -> Answer {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut state = self.lock();
+        if state.stopped {
+            return Err(Problem::new(Kind::Usage, "sample_stop: already stopped"));
+        }
+        state.read(|_| true, true);
+        state.stopped = true;
+        let written = state.samples.writer().finish();
+        written.map_err(|error| Problem::io("writing sample file", &self.path, &error))?;
+        let description = json!({
+            "samples": state.samples.writer().records, "dropped": state.samples.writer().dropped,
+            "missed": state.missed, "deadlines": state.deadlines, "busy_ns": state.busy_ns,
+            "period_ns": self.period_ns, "marks": state.marks,
+            "series": state.samples.describe()});
+        let beside = with_suffix(&self.path, ".json");
+        std::fs::write(&beside, format!("{description}\n"))
+            .map_err(|error| Problem::io("writing", &beside, &error))?;
+        Ok(description)
+    }
+
+    /// The sampling thread's life. No allocation, printing or starting of processes in here.
+    fn tick(&self) {
+        // The kernel may otherwise wake this thread 50 us late to save a wake-up.
+        // SAFETY: plain system call.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let begin_ns = clock::monotonic_ns();
+        let mut deadline_ns = begin_ns + self.period_ns;
+        let mut second_ns = begin_ns + 1_000_000_000;
+        while !self.stop.load(Ordering::Relaxed) {
+            clock::sleep_until(deadline_ns);
+            let mut state = self.lock();
+            if state.stopped {
+                return;
+            }
+            let second = deadline_ns >= second_ns;
+            state.deadlines += 1;
+            state.read(|tier| tier == Tier::Tick || (second && tier == Tier::Second), false);
+            if second {
+                second_ns += 1_000_000_000;
+                state.samples.writer().hand_over();
+            }
+            let missed = (clock::monotonic_ns() - deadline_ns) / self.period_ns;
+            state.missed += missed.max(0) as u64;
+            drop(state);
+            deadline_ns += (missed.max(0) + 1) * self.period_ns;
+        }
+    }
+}
+
+impl State {
+    fn declare(&mut self) {
+        for running in &mut self.meters {
+            self.samples.declare_for(running.manifest);
+            running.meter.declare(&mut self.samples);
+        }
+    }
+
+    fn read(&mut self, is_due: impl Fn(Tier) -> bool, edge: bool) -> i64 {
+        let begin_ns = clock::monotonic_ns();
+        self.samples.edge = edge;
+        for running in &mut self.meters {
+            if is_due(running.manifest.tier) {
+                running.meter.read(&mut self.samples);
+            }
+        }
+        self.busy_ns += clock::monotonic_ns() - begin_ns;
+        begin_ns
+    }
+}
+
+fn open_meters(names: &[String]) -> Result<Vec<Running>, Problem> {
+    let mut meters = Vec::new();
+    for name in names {
+        let entry = meter::find(name).ok_or_else(|| {
+            let known: Vec<&str> = meter::METERS.iter().map(|known| known.manifest.name).collect();
+            Problem::usage(format!(
+                "sample_start: meters: unknown {name:?}; known: {}",
+                known.join(", ")
+            ))
+        })?;
+        let opened = (entry.open)(&Tree::Live).map_err(|absent| {
+            Problem::new(Kind::Absent, format!("meter {name}: {}", absent.reason))
+        })?;
+        meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
+    }
+    Ok(meters)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

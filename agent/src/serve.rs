@@ -1,0 +1,218 @@
+//! `serve`: reads requests until the controller's end of the pipe closes.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use base64::Engine;
+use serde_json::{json, Value};
+
+use crate::builder::{locked, Builder, Controls};
+use crate::cache::{self, Cache};
+use crate::cgroup::Cgroups;
+use crate::meter::{self, Tree};
+use crate::output::Output;
+use crate::ports::Ports;
+use crate::process::Processes;
+use crate::protocol::{self, Answer, Kind, Problem, Request};
+use crate::sampler::Sampling;
+use crate::{clean, clock, fingerprint};
+
+const FETCH_BYTES_MAX: u64 = 32 << 20;
+
+/// The agent's whole life; gives its exit code.
+pub fn run() -> i32 {
+    // SAFETY: plain system calls. A failing setsid (already leader) changes nothing.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+    let (output, writer) = Output::to_stdout();
+    let cgroups = Arc::new(Cgroups::find());
+    let mut agent = Agent {
+        state: None,
+        processes: Processes::new(cgroups.clone(), output.clone()),
+        cgroups,
+        cache: Cache::find(),
+        builds: Controls::default(),
+        ports: Ports::default(),
+        sampling: None,
+        output,
+    };
+    for line in std::io::stdin().lock().split(b'\n') {
+        let Ok(line) = line else { break };
+        if !line.trim_ascii().is_empty() {
+            agent.handle(&String::from_utf8_lossy(&line));
+        }
+    }
+    agent.end();
+    drop(agent);
+    // Build threads may still hold the output: only what is queued now has to be written.
+    thread::sleep(Duration::from_millis(1));
+    let _ = writer.is_finished();
+    0
+}
+
+struct Agent {
+    state: Option<PathBuf>,
+    processes: Arc<Processes>,
+    cgroups: Arc<Cgroups>,
+    cache: Cache,
+    builds: Controls,
+    ports: Ports,
+    sampling: Option<Arc<Sampling>>,
+    output: Output,
+}
+
+impl Agent {
+    fn handle(&mut self, line: &str) {
+        match Request::parse(line) {
+            Err((id, problem)) => self.output.send(&protocol::reply(&id, Err(problem))),
+            Ok(request) if request.op == "build" => self.build(request),
+            Ok(request) => {
+                let answer = self.answer(&request);
+                self.output.send(&protocol::reply(&request.id, answer));
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        if request.op == "hello" {
+            return self.hello(request.arguments()?);
+        }
+        let state = self.state()?;
+        match request.op.as_str() {
+            "fingerprint" => {
+                request.arguments::<protocol::Nothing>()?;
+                Ok(json!({"facts": fingerprint::facts(&Tree::Live)}))
+            }
+            "have" => self.cache.have(&request.arguments()?),
+            "put" => self.cache.put(&request.arguments()?),
+            "ports" => self.ports.take(request.arguments::<protocol::Ports>()?.count),
+            "spawn" => {
+                let sampling = self.sampling.clone();
+                self.processes.spawn(request.arguments()?, &state, |subject| {
+                    sampling.iter().for_each(|sampling| sampling.follow(subject));
+                })
+            }
+            "write" => self.processes.write(&request.arguments()?),
+            "signal" => self.processes.signal(&request.arguments()?),
+            "sample_start" => self.sample_start(request.arguments()?),
+            "mark" => self.mark(&request.arguments()?),
+            "sample_stop" => self.sample_stop(request.arguments()?),
+            "clock" => clock_answer(&request.arguments()?),
+            "fetch" => fetch(&request.arguments()?),
+            "clean" => Ok(clean::clean(&request.arguments::<protocol::Clean>()?.run)),
+            unknown => Err(Problem::usage(format!(
+                "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
+                 spawn, write, signal, sample_start, mark, sample_stop, clock, fetch, clean"
+            ))),
+        }
+    }
+
+    fn state(&self) -> Result<PathBuf, Problem> {
+        self.state.clone().ok_or_else(|| Problem::usage("the first request must be hello"))
+    }
+
+    fn hello(&mut self, hello: protocol::Hello) -> Answer {
+        if hello.protocol != protocol::VERSION {
+            let message = format!(
+                "protocol: found {}; this agent speaks {}; install agent and controller of one \
+                 version",
+                hello.protocol,
+                protocol::VERSION
+            );
+            return Err(Problem::new(Kind::Protocol, message));
+        }
+        let state = PathBuf::from(&hello.state);
+        std::fs::create_dir_all(&state)
+            .map_err(|error| Problem::io("state: making folder", &state, &error))?;
+        let state = std::path::absolute(&state)
+            .map_err(|error| Problem::io("state: resolving", &state, &error))?;
+        self.state = Some(state);
+        let build = cache::hash_file(Path::new("/proc/self/exe"))
+            .map_err(|error| Problem::io("reading", "/proc/self/exe", &error))?;
+        let cgroup = json!({"rung": self.cgroups.rung.name(), "path": self.cgroups.folder,
+                            "lost": self.cgroups.lost});
+        Ok(json!({"protocol": protocol::VERSION, "version": env!("CARGO_PKG_VERSION"),
+                  "build": build, "pid": std::process::id(),
+                  "boot_id": fingerprint::boot_id(&Tree::Live), "cgroup": cgroup,
+                  "rights": fingerprint::rights(&self.cgroups),
+                  "meters": meter::describe_all(&Tree::Live)}))
+    }
+
+    fn build(&self, request: Request) {
+        let builder = Builder {
+            cache: self.cache.clone(),
+            output: self.output.clone(),
+            controls: self.builds.clone(),
+        };
+        let ready = self.state();
+        thread::spawn(move || {
+            let answer = ready
+                .and_then(|_| request.arguments())
+                .and_then(|arguments| builder.build(&arguments));
+            builder.output.send(&protocol::reply(&request.id, answer));
+        });
+    }
+
+    fn sample_start(&mut self, request: protocol::SampleStart) -> Answer {
+        if self.sampling.is_some() {
+            let message = "sample_start: a sampling goes on; sample_stop ends it";
+            return Err(Problem::new(Kind::Busy, message));
+        }
+        let sampling = Sampling::start(request, &self.processes.subjects())?;
+        let series = sampling.series();
+        self.sampling = Some(sampling);
+        Ok(json!({"series": series}))
+    }
+
+    fn mark(&self, request: &protocol::Mark) -> Answer {
+        let sampling = self.sampling.as_ref().ok_or_else(|| {
+            Problem::usage(format!("mark {:?}: no sampling; sample_start first", request.name))
+        })?;
+        Ok(json!({"t_ns": sampling.mark(&request.name)}))
+    }
+
+    fn sample_stop(&mut self, _: protocol::Nothing) -> Answer {
+        let none = || Problem::usage("sample_stop: no sampling goes on");
+        self.sampling.take().ok_or_else(none)?.finish()
+    }
+
+    /// The controller is gone: nothing that was started here may outlive this.
+    fn end(&mut self) {
+        locked(&self.builds).clear();
+        self.processes.end_all(Duration::from_secs(5));
+        if let Some(sampling) = self.sampling.take() {
+            // Nobody is left to be told of a full disk.
+            let _ = sampling.finish();
+        }
+        self.cgroups.remove();
+    }
+}
+
+fn clock_answer(request: &protocol::Clock) -> Answer {
+    match (1..=1000).contains(&request.count) {
+        true => Ok(json!({"triples": clock::triples(request.count)})),
+        false => {
+            let message = format!("clock: count: found {}; allowed: 1 to 1000", request.count);
+            Err(Problem::usage(message))
+        }
+    }
+}
+
+/// A piece of a file: its bytes with their sha256, and the size of the whole file.
+fn fetch(request: &protocol::Fetch) -> Answer {
+    use std::os::unix::fs::FileExt;
+    let io = |error| Problem::io("fetch", &request.path, &error);
+    let file = std::fs::File::open(&request.path).map_err(io)?;
+    let size = file.metadata().map_err(io)?.len();
+    let bytes = request.bytes.min(FETCH_BYTES_MAX).min(size.saturating_sub(request.offset));
+    let mut piece = vec![0; bytes as usize];
+    file.read_exact_at(&mut piece, request.offset).map_err(io)?;
+    let sha256 = cache::hex(&<sha2::Sha256 as sha2::Digest>::digest(&piece));
+    let base64 = base64::engine::general_purpose::STANDARD.encode(&piece);
+    Ok::<Value, Problem>(json!({"base64": base64, "size": size, "sha256": sha256}))
+}

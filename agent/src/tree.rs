@@ -1,0 +1,166 @@
+//! What meters read: files below a root. Live, that is `/`; for tests, a captured or constructed
+//! tree with successive states.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use crate::clock;
+
+/// A root for reading. Paths given to it are relative: `proc/stat`, `sys/class/powercap`.
+#[derive(Clone)]
+pub enum Tree {
+    Live,
+    Replay(Arc<Replay>),
+}
+
+/// Successive states of a tree: state *k* is the overlay of folders `0` … `k`, less what is gone.
+pub struct Replay {
+    pub folder: PathBuf,
+    pub step: AtomicUsize,
+    /// Paths that answer EACCES, since permission bits do not bind root.
+    pub deny: Vec<String>,
+    /// Per step: paths (and what is below them) that are no longer there.
+    pub gone: Vec<Vec<String>>,
+}
+
+impl Replay {
+    fn find(&self, path: &str) -> io::Result<PathBuf> {
+        if self.deny.iter().any(|denied| below(path, denied)) {
+            return Err(io::Error::from_raw_os_error(libc::EACCES));
+        }
+        for step in (0..=self.step.load(Ordering::Relaxed)).rev() {
+            let gone = self.gone.get(step).into_iter().flatten();
+            if gone.into_iter().any(|gone| below(path, gone)) {
+                break;
+            }
+            let candidate = self.folder.join(step.to_string()).join(path);
+            if candidate.exists() {
+                return Ok(candidate);
+            }
+        }
+        Err(io::Error::from_raw_os_error(libc::ENOENT))
+    }
+
+    fn list(&self, path: &str) -> io::Result<BTreeSet<String>> {
+        self.find(path)?;
+        let mut names = BTreeSet::new();
+        for step in 0..=self.step.load(Ordering::Relaxed) {
+            for name in names_in(&self.folder.join(step.to_string()).join(path)) {
+                names.insert(name);
+            }
+        }
+        names.retain(|name| self.find(&format!("{path}/{name}")).is_ok());
+        Ok(names)
+    }
+}
+
+fn below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+impl Tree {
+    /// Opens a file that is read again and again.
+    pub fn open(&self, path: &str) -> io::Result<TreeFile> {
+        match self {
+            Tree::Live => Ok(TreeFile::Live(File::open(Path::new("/").join(path))?)),
+            Tree::Replay(replay) => {
+                File::open(replay.find(path)?)?;
+                Ok(TreeFile::Replay(replay.clone(), path.to_string()))
+            }
+        }
+    }
+
+    /// The whole text of a small file, without white space at its end.
+    pub fn text(&self, path: &str) -> io::Result<String> {
+        let path = match self {
+            Tree::Live => Path::new("/").join(path),
+            Tree::Replay(replay) => replay.find(path)?,
+        };
+        Ok(String::from_utf8_lossy(&fs::read(path)?).trim_end().to_string())
+    }
+
+    /// The names in a folder, sorted.
+    pub fn list(&self, path: &str) -> io::Result<BTreeSet<String>> {
+        match self {
+            Tree::Live => {
+                let entries = fs::read_dir(Path::new("/").join(path))?.flatten();
+                Ok(entries.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+            }
+            Tree::Replay(replay) => replay.list(path),
+        }
+    }
+
+    pub fn exists(&self, path: &str) -> bool {
+        match self {
+            Tree::Live => Path::new("/").join(path).exists(),
+            Tree::Replay(replay) => replay.find(path).is_ok(),
+        }
+    }
+
+    /// CPU time of a process in ns, ended threads included. In a replay: the file `clock/PID`.
+    pub fn process_cpu_ns(&self, pid: i32) -> Option<i64> {
+        match self {
+            Tree::Live => clock::process_cpu_ns(pid),
+            Tree::Replay(_) => self.text(&format!("clock/{pid}")).ok()?.parse().ok(),
+        }
+    }
+}
+
+/// An open file of a tree.
+pub enum TreeFile {
+    Live(File),
+    Replay(Arc<Replay>, String),
+}
+
+impl TreeFile {
+    /// Reads from the file's beginning into `buffer`; gives what was read. One system call, no
+    /// allocation (live). An error means that the thing behind the file has vanished.
+    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        let got = match self {
+            TreeFile::Live(file) => file.read_at(buffer, 0)?,
+            TreeFile::Replay(replay, path) => File::open(replay.find(path)?)?.read_at(buffer, 0)?,
+        };
+        Ok(&buffer[..got])
+    }
+
+    /// The file as one unsigned number. None: vanished, or not a number.
+    pub fn number(&self) -> Option<u64> {
+        let mut buffer = [0u8; 32];
+        parse_number(self.read(&mut buffer).ok()?)
+    }
+}
+
+/// The leading decimal number of `bytes`, blanks before it skipped.
+pub fn parse_number(bytes: &[u8]) -> Option<u64> {
+    let digits = bytes.trim_ascii_start();
+    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_read_whatever_stands_around_it() {
+        assert_eq!(parse_number(b" 42\n"), Some(42));
+        assert_eq!(parse_number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_number(b"x1"), None);
+    }
+
+    #[test]
+    fn a_path_is_below_a_folder_only_at_a_slash() {
+        assert!(below("sys/a/b", "sys/a") && below("sys/a", "sys/a"));
+        assert!(!below("sys/ab", "sys/a"));
+    }
+}
