@@ -177,6 +177,10 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
 
 def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
     factors: dict[str, tuple[Level, ...]] = {}
+    nested = table.get("settings", {})
+    if isinstance(nested, Mapping):
+        table = {**table, **{f"settings.{name}": levels for name, levels in nested.items()}}
+        table.pop("settings", None)
     for key, levels in table.items():
         if not isinstance(levels, list):
             raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, CellBuild
+from wattwire.rig.agent import AgentError
 from wattwire.run.crash import crash_point
 from wattwire.run.processes import NodeEndedError, RunProcesses, start_service
 from wattwire.run.progress import Progress
@@ -262,21 +264,30 @@ class OneRun:
 
     def _end(self) -> None:
         record = self.record
-        for service in reversed(record.services):
-            if record.processes.states[service].exit is None:
-                stop = self._middleware.services[service.split("-")[0]].get("stop", "TERM")
-                self._agent.request("signal", process=service, signal=stop, tree=False)
-        record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)
-        hung = [p for p, s in record.processes.states.items() if s.exit is None and s.pid]
-        leftovers = record.processes.end_all()
-        record.leftovers = [item for item in leftovers if item not in hung]
-        record.sampling = self._agent.request("sample_stop")
+        record.processes.ending = True
+        try:
+            self._end_processes()
+        finally:
+            record.sampling = self._agent.request("sample_stop")
         record.clocks["end"] = self._agent.request("clock", count=3)["triples"]
         if record.leftovers:
             record.reasons.append(
                 Reason(Verdict.UNKNOWN, "leftovers", "had to end: " + ", ".join(record.leftovers))
             )
         self._enter("converting")
+
+    def _end_processes(self) -> None:
+        """Services are asked to stop, then whatever is left is killed."""
+        record = self.record
+        for service in reversed(record.services):
+            if record.processes.states[service].exit is None:
+                stop = self._middleware.services[service.split("-")[0]].get("stop", "TERM")
+                with contextlib.suppress(AgentError):  # it ended by itself meanwhile
+                    self._agent.request("signal", process=service, signal=stop, tree=False)
+        record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)
+        hung = [p for p, s in record.processes.states.items() if s.exit is None and s.pid]
+        leftovers = record.processes.end_all()
+        record.leftovers = [item for item in leftovers if item not in hung]
 
     def _victims(self) -> dict[str, int | None]:
         first = self.record.processes.states.get(self.record.nodes[-1].process)

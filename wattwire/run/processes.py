@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import WattwireError
-from wattwire.rig.agent import AgentClient, wait_event
+from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.artifacts import substitute
 
 LINE = re.compile(r"^(LISTENING|READY|SENT|DONE|ERROR) (\{.*\})$")
@@ -54,6 +55,8 @@ class RunProcesses:
         self._folder = folder
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.states: dict[str, ProcessState] = {}
+        self.ending = False
+        """Set when the run is being ended: from then on a lost guard is no news."""
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
         """Start a process through its guard; standard output as lines, or to a log."""
@@ -126,7 +129,9 @@ class RunProcesses:
         if state is None:
             return
         if event["event"] == "guard_lost":
-            raise GuardLostError(f"the guard of {event['process']} died")
+            state.exit = {"code": None, "signal": None, "guard_lost": True}
+            if not self.ending:
+                raise GuardLostError(f"the guard of {event['process']} died")
         if event["event"] == "exit":
             state.exit = {k: v for k, v in event.items() if k not in {"event", "process"}}
         elif event["event"] == "line":
@@ -158,7 +163,8 @@ class RunProcesses:
         """Kill what is left of this run and forget it; returns what had to be killed."""
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
-            self._agent.request("signal", process=process, signal="KILL", tree=True)
+            with contextlib.suppress(AgentError):  # it ended by itself meanwhile
+                self._agent.request("signal", process=process, signal="KILL", tree=True)
         stuck = self.wait_exit(alive, time.monotonic() + 5.0)
         reply = self._agent.request("clean", run=self._token)
         for process in self.states:

@@ -58,6 +58,7 @@ def ready(kit: Kit, opened: socket.socket, discovery_ns: int | None = None) -> N
         "receive_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         "send_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
         "bind_address": kit.setting("bind_address"),
+        "bind_port": kit.setting("bind_port"),
         "endpoint_override": kit.setting("endpoint_override"),
         "transport": "udp/ipv4",
     }

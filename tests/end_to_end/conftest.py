@@ -1,0 +1,163 @@
+"""Helpers of the end-to-end tests: the real command line, a small study, what may be left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HANG_S = 240
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict]:
+        """Progress events of a run with --json."""
+        return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
+
+
+class Cli:
+    """Runs `python -m wattwire` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def command(self, *arguments: str, python: str = sys.executable) -> list[str]:
+        return [python, "-m", "wattwire", *map(str, arguments)]
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        # An interpreter for another user is not the environment's own: tell it the packages.
+        packages = sysconfig.get_path("purelib")
+        return {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{packages}", **extra}
+
+    def __call__(
+        self, *arguments: str, user: int | None = None, python: str = sys.executable,
+        **environment: str,
+    ) -> Result:  # fmt: skip
+        done = subprocess.run(
+            self.command(*arguments, python=python), cwd=self.folder, env=self.environment(**environment),
+            capture_output=True, text=True, timeout=HANG_S, check=False, user=user, group=user,
+            extra_groups=[] if user is not None else None,
+        )  # fmt: skip
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*arguments), cwd=self.folder, env=self.environment(**environment),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+
+MINI = """
+title = "Three short runs"
+[factors]
+pattern = ["topic", "service", "pingpong"]
+[fixed]
+middleware = "loopback"
+language = "python"
+rate_hz = 50
+[plan]
+blocks = 1
+duration_s = 0.4
+baseline_s = 0.1
+linger_ms = 100
+quiet_ms = 30
+retries = 2
+guard_wait_s = 0.0
+[guards]
+other_load_max = 1.0
+steal_max = 1.0
+missed_ticks_max = 1.0
+"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def agent_is_built():
+    """Every test here needs the agent; where cargo is absent they are skipped with that reason."""
+    from wattwire.model.errors import MissingError
+    from wattwire.rig import find_agent
+
+    try:
+        find_agent()
+    except MissingError as error:
+        if shutil.which("cargo") is None:
+            pytest.skip(f"no toolchain: {error}")
+        raise
+
+
+@pytest.fixture
+def cli(tmp_path):
+    return Cli(tmp_path)
+
+
+@pytest.fixture
+def mini(tmp_path):
+    path = tmp_path / "mini.toml"
+    path.write_text(MINI)
+    return path
+
+
+def tokens_below(folder: Path) -> list[str]:
+    """The run tokens of every campaign in `folder`: other runs on this machine are not ours."""
+    tokens: list[str] = []
+    for journal in folder.glob("**/journal.sqlite"):
+        with contextlib.closing(sqlite3.connect(journal)) as db:
+            tokens += [row[0] for row in db.execute("SELECT token FROM attempt")]
+    return tokens
+
+
+def marked_processes(tokens: list[str]) -> list[str]:
+    """Processes of these runs: those that carry their WATTWIRE_RUN in their environment."""
+    marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens]
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            variables = environ.read_bytes().split(b"\0")
+            if any(mark in variables for mark in marks):
+                found.append((environ.parent / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def orphaned_cgroups() -> list[str]:
+    """Cgroups `wattwire-PID` whose agent is gone."""
+    root = Path("/sys/fs/cgroup")
+    ours = [p for depth in ("*", "*/*", "*/*/*") for p in root.glob(f"{depth}/wattwire-*")]
+    return [str(p) for p in ours if not Path("/proc", p.name.split("-")[-1]).exists()]
+
+
+def shared_memory_of(tokens: list[str]) -> list[str]:
+    return [name for name in os.listdir("/dev/shm") if any(token in name for token in tokens)]
+
+
+def sockets_of(tokens: list[str]) -> list[str]:
+    """Unix sockets whose name carries a run's token."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return [line for line in lines if any(token in line for token in tokens)]
+
+
+@pytest.fixture
+def nothing_left(tmp_path):
+    """After the test: no process, cgroup, socket or shared-memory file of its runs is there."""
+    before = set(orphaned_cgroups())
+    yield
+    tokens = tokens_below(tmp_path)
+    assert tokens
+    assert marked_processes(tokens) == []
+    assert set(orphaned_cgroups()) <= before
+    assert shared_memory_of(tokens) == []
+    assert sockets_of(tokens) == []

@@ -1,0 +1,69 @@
+"""A UDP proxy that plants a delay and a loss, and writes down what it really did.
+
+It stands outside the kits: `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
+datagram that arrives on 127.0.0.1:LISTEN to 127.0.0.1:TARGET, DELAY_MS later, dropping each with
+probability LOSS. At the end of its input it writes LOG: JSON with the payloads' sequence numbers it
+dropped and forwarded, and how long each forwarded one really stayed (ns).
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import select
+import socket
+import sys
+import time
+from pathlib import Path
+
+SPIN_NS = 200_000
+"""The last stretch before a due time is spun, so that what is planted is what was asked for."""
+
+
+def main() -> None:
+    listen, target, delay_ms, loss, seed, log = sys.argv[1:]
+    source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    source.bind(("127.0.0.1", int(listen)))
+    source.setblocking(False)
+    address = ("127.0.0.1", int(target))
+    done = forward(source, address, float(delay_ms), float(loss), random.Random(int(seed)))
+    Path(log).write_text(json.dumps(done))
+
+
+def forward(
+    source: socket.socket,
+    address: tuple[str, int],
+    delay_ms: float,
+    loss: float,
+    rng: random.Random,
+) -> dict[str, list[int]]:
+    """Forward until standard input ends; returns what was done to each datagram, in order."""
+    delay_ns = round(delay_ms * 1e6)
+    waiting: collections.deque[tuple[int, int, bytes]] = collections.deque()
+    done: dict[str, list[int]] = {"dropped": [], "forwarded": [], "stayed_ns": []}
+    while True:
+        due_ns = waiting[0][0] if waiting else None
+        timeout_s = None if due_ns is None else max(0, due_ns - SPIN_NS - time.monotonic_ns()) / 1e9
+        readable, _, _ = select.select([source, sys.stdin], [], [], timeout_s)
+        if source in readable:
+            data = source.recv(65536)
+            now_ns = time.monotonic_ns()
+            if rng.random() < loss:
+                done["dropped"].append(int.from_bytes(data[:8], "little"))
+            else:
+                waiting.append((now_ns + delay_ns, now_ns, data))
+        while waiting and waiting[0][0] - time.monotonic_ns() <= SPIN_NS:
+            due_ns, arrived_ns, data = waiting.popleft()
+            while time.monotonic_ns() < due_ns:
+                pass
+            sent_ns = time.monotonic_ns()
+            source.sendto(data, address)
+            done["forwarded"].append(int.from_bytes(data[:8], "little"))
+            done["stayed_ns"].append(sent_ns - arrived_ns)
+        if sys.stdin in readable and not waiting:
+            return done
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Bad input is answered with where, what was found, what is allowed and what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from wattwire.store import Campaign
+
+
+def run(cli, study, folder, *more, **environment):
+    return cli("run", study, "--campaign", folder, "--plain", "--no-report", *more, **environment)
+
+
+def test_an_unknown_study_and_an_unknown_cell(cli, mini, tmp_path):
+    result = cli("run", "ros2-enery")
+    assert result.code == 2
+    assert 'unknown study "ros2-enery"' in result.err
+    assert "Did you mean" in result.err
+    result = cli("build", "loopback/pyton")
+    assert result.code == 2
+    assert 'unknown cell "loopback/pyton"' in result.err
+    assert "loopback/python" in result.err
+
+
+def test_an_unknown_setting_names_the_known_ones(cli, mini, tmp_path):
+    result = run(cli, mini, tmp_path / "c", "--set", "fixed.settings.drop_evry=3")
+    assert result.code == 2
+    assert 'unknown setting "drop_evry"' in result.err
+    assert 'Did you mean "drop_every"?' in result.err
+
+
+def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
+    language = tmp_path / "more" / "languages" / "notthere" / "language.toml"
+    language.parent.mkdir(parents=True)
+    language.write_text('title = "X"\nrequires = ["no-such-compiler"]\n[run]\nargv = ["x"]\n')
+    cell = tmp_path / "more" / "middleware" / "odd" / "notthere"
+    cell.mkdir(parents=True)
+    (cell.parent / "middleware.toml").write_text('title = "odd"\n')
+    (cell / "node.toml").write_text(
+        'patterns = ["topic", "service", "pingpong"]\n'
+        'capabilities = ["encoding.bytes", "pacing.kit", "loop.open", "reply.echo"]\n'
+    )
+    result = run(
+        cli, mini, tmp_path / "c", "--set", "fixed.middleware=odd", "--set",
+        "fixed.language=notthere", WATTWIRE_PATH=str(tmp_path / "more"),
+    )  # fmt: skip
+    assert result.code == 3
+    assert "no-such-compiler is not on PATH; install it and try again" in result.err
+
+
+def silent_cell(folder, body):
+    """A cell in a folder of its own whose node is a shell script."""
+    root = folder / "more"
+    cell = root / "middleware" / "shell" / "python"
+    cell.mkdir(parents=True)
+    (cell.parent / "middleware.toml").write_text('title = "shell"\n')
+    (cell / "node.sh").write_text(body)
+    (cell / "node.toml").write_text(
+        'patterns = ["topic", "service", "pingpong"]\n'
+        'capabilities = ["encoding.bytes", "pacing.kit", "loop.open", "reply.echo"]\n'
+        '[run]\nargv = ["sh", "{source}/node.sh"]\n'
+    )
+    return {"WATTWIRE_PATH": str(root)}
+
+
+def test_a_node_that_is_never_ready_is_a_result_that_says_so(cli, mini, tmp_path, nothing_left):
+    environment = silent_cell(tmp_path, "while read line; do :; done\n")
+    result = run(
+        cli, mini, tmp_path / "c", "--set", "fixed.middleware=shell", "--set",
+        "plan.ready_timeout_s=0.5", "--only", "pattern=topic", **environment,
+    )  # fmt: skip
+    assert "timed_out: publisher-0 printed no READY in time" in result.out
+    campaign = Campaign(tmp_path / "c")
+    assert [a.outcome for a in campaign.journal.attempts()] == ["timed_out"]
+    campaign.close()
+
+
+def test_a_node_that_dies_in_the_window_is_a_result_that_says_so(cli, mini, tmp_path, nothing_left):
+    result = run(
+        cli, mini, tmp_path / "c", "--set", 'fixed.settings.die_at="window"', "--only",
+        "pattern=topic",
+    )  # fmt: skip
+    assert "died:" in result.out
+    campaign = Campaign(tmp_path / "c")
+    assert [a.outcome for a in campaign.journal.attempts()] == ["died"]
+    campaign.close()
+
+
+def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp_path):
+    body = (
+        'for word in "$@"; do case $previous in --out) out=$word;; esac; previous=$word; done\n'
+        "echo 'READY {\"matched\":null}'; read go\n"
+        "echo 'SENT {\"begin_ns\":1,\"end_ns\":2,\"sent\":0,\"scheduled\":0,\"skipped\":0}'\n"
+        "read stop; printf WATTWIRE > $out/samples.bin\n"
+        "echo 'DONE {\"sent\":0,\"received\":0,\"recorded\":0,\"overflow\":0,\"foreign\":0,"
+        "\"corrupt\":0,\"probes\":0}'\n"
+    )
+    result = run(
+        cli, mini, tmp_path / "c", "--set", "fixed.middleware=shell", "--set", "plan.retries=0",
+        "--only", "pattern=topic", **silent_cell(tmp_path, body),
+    )  # fmt: skip
+    assert "failed" in result.out
+    assert "samples.bin: 8 bytes; the header alone has 64" in result.out
+    assert result.code == 1
+
+
+def test_a_taken_port_is_told_with_the_services_own_words(cli, mini, tmp_path, nothing_left):
+    root = tmp_path / "more"
+    cell = root / "middleware" / "broken" / "python"
+    cell.mkdir(parents=True)
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        (cell.parent / "middleware.toml").write_text(
+            'title = "broken"\n[services.broker]\n'
+            f'argv = ["python3", "-c", "import socket; socket.socket().bind((\'127.0.0.1\', {port}))"]\n'
+            'ready = {line = "never"}\n'
+        )
+        (cell / "node.toml").write_text(
+            'patterns = ["topic", "service", "pingpong"]\n'
+            'capabilities = ["encoding.bytes", "pacing.kit", "loop.open", "reply.echo"]\n'
+        )
+        result = run(
+            cli, mini, tmp_path / "c", "--set", "fixed.middleware=broken", "--only",
+            "pattern=topic", WATTWIRE_PATH=str(root),
+        )  # fmt: skip
+    assert "could not be started" in result.out
+    assert "Address already in use" in result.out
+
+
+def test_a_read_only_directory_is_refused_before_anything_runs(cli, mini, tmp_path):
+    if os.geteuid() == 0:
+        folder = tmp_path / "ro"
+        folder.mkdir()
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", folder], capture_output=True
+        )
+        if mounted.returncode != 0:
+            pytest.skip("a read-only file system cannot be mounted here")
+    else:
+        folder = tmp_path / "ro"
+        folder.mkdir(mode=0o555)
+    try:
+        result = run(cli, mini, folder / "c")
+    finally:
+        subprocess.run(["umount", folder], capture_output=True, check=False)
+    assert result.code == 3
+    assert "cannot be written" in result.err
+    assert "--campaign DIR" in result.err
+
+
+def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: a small file system is mounted")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        before = run(cli, mini, folder / "c")
+        assert before.code == 3
+        assert "guards.free_disk_bytes_min asks for" in before.err
+        assert f"--resume {folder / 'c'}" in before.err
+        limits = ("--set", "guards.free_disk_bytes_min=0", "--set", "plan.duration_s=1.0")
+        # Fill the disk so that the files of the first run no longer fit.
+        (folder / "ballast").write_bytes(bytes(shutil.disk_usage(folder).free - 120_000))
+        during = run(cli, mini, folder / "d", *limits)
+        assert during.code == 3
+        assert "disk" in during.err
+        (folder / "ballast").unlink()
+        again = cli("run", "--resume", folder / "d", "--plain", "--no-report")
+        assert again.code in (0, 2), again.err
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_an_empty_study_file_says_what_is_missing(cli, tmp_path):
+    (tmp_path / "empty.toml").write_text("")
+    result = cli("plan", tmp_path / "empty.toml")
+    assert result.code == 2
+    assert "no pattern; allowed: topic, service, action, pingpong" in result.err

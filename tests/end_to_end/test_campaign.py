@@ -1,0 +1,227 @@
+"""The main job on the loopback cell: a study is planned, run, counted, resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+from tests.end_to_end.conftest import marked_processes, tokens_below
+
+from wattwire.store import Campaign
+
+
+def attempts(path):
+    campaign = Campaign(path)
+    try:
+        return campaign.journal.attempts(), campaign.journal.runs()
+    finally:
+        campaign.close()
+
+
+def assert_all_done_once(path):
+    """Every planned run has exactly one attempt that is used; none was run after it was ok."""
+    tried, runs = attempts(path)
+    assert runs
+    for run in runs:
+        done = [a for a in tried if a.run == run and a.state == "done"]
+        assert [a.verdict for a in done].count("ok") == 1, (run, done)
+        assert done[-1].verdict == "ok", (run, done)
+
+
+def test_a_study_is_run_counted_and_summarised(cli, mini, tmp_path, nothing_left):
+    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report")
+    assert result.code == 0, result.err
+    assert_all_done_once(tmp_path / "c")
+    summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
+    assert summary["received_unique"].to_list() == summary["expected"].to_list()
+    assert (summary["sent"] == 20).all()
+    assert (summary["lost"] == 0).all()
+    assert (summary["cpu_us_per_message"] > 0).all()
+    assert (summary["latency_p50_us"] > 0).all()
+    assert not list((tmp_path / "c" / "runs").glob(".*"))
+
+
+def test_dropped_messages_are_the_lost_ones_and_no_others(cli, mini, tmp_path):
+    text = mini.read_text().replace('["topic", "service", "pingpong"]', '["topic"]')
+    mini.write_text(text.replace("rate_hz = 50", 'rate_hz = 50\nsettings.drop_every = 7'))
+    assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
+    (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet").to_dicts()
+    assert (row["sent"], row["lost"], row["received_unique"]) == (20, 2, 18)
+    messages = Campaign(tmp_path / "c").messages(row["run"])
+    received = messages.filter(pl.col("node") == 1)["counter"].to_list()
+    assert set(range(20)) - set(received) == {6, 13}
+
+
+@pytest.mark.parametrize("point", ["ready", "window", "drain", "convert", "commit"])
+def test_a_killed_controller_loses_at_most_the_run_in_flight(
+    cli, mini, tmp_path, point, nothing_left
+):
+    first = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                WATTWIRE_CRASH=f"controller@{point}")  # fmt: skip
+    assert first.code == -signal.SIGKILL
+    deadline = time.monotonic() + 20
+    tokens = tokens_below(tmp_path)
+    while marked_processes(tokens) and time.monotonic() < deadline:
+        time.sleep(0.05)  # the agent sees the end of its input and ends what it started
+    assert marked_processes(tokens) == []
+    again = cli("run", "--resume", tmp_path / "c", "--plain", "--no-report")
+    assert again.code == 0, again.err
+    assert_all_done_once(tmp_path / "c")
+    assert not list((tmp_path / "c" / "runs").glob(".*"))
+
+
+@pytest.mark.parametrize("point", ["ready", "window", "drain", "convert", "commit"])
+def test_a_killed_agent_costs_one_attempt(cli, mini, tmp_path, point, nothing_left):
+    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                 WATTWIRE_CRASH=f"agent@{point}")  # fmt: skip
+    assert result.code == 0, result.err
+    assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
+    assert_all_done_once(tmp_path / "c")
+
+
+@pytest.mark.parametrize("point", ["ready", "window", "drain"])
+def test_a_killed_guard_costs_one_attempt(cli, mini, tmp_path, point, nothing_left):
+    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                 WATTWIRE_CRASH=f"guard@{point}")  # fmt: skip
+    assert result.code == 0, result.err
+    assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
+    assert_all_done_once(tmp_path / "c")
+
+
+@pytest.mark.parametrize("point", ["ready", "window", "drain"])
+def test_a_killed_node_is_a_result_and_the_campaign_goes_on(
+    cli, mini, tmp_path, point, nothing_left
+):
+    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                 WATTWIRE_CRASH=f"node@{point}")  # fmt: skip
+    assert result.code == 0, result.err
+    assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
+    tried, runs = attempts(tmp_path / "c")
+    assert [a.run for a in tried] == runs
+    outcomes = [a.outcome for a in tried]
+    assert outcomes.count("died") == 1
+    assert outcomes.count("completed") == len(runs) - 1
+
+
+def test_an_interrupted_campaign_ends_cleanly_and_goes_on(cli, mini, tmp_path, nothing_left):
+    mini.write_text(mini.read_text().replace("duration_s = 0.4", "duration_s = 3.0"))
+    process = cli.start("run", mini, "--campaign", tmp_path / "c", "--json", "--no-report")
+    for line in process.stdout:
+        if json.loads(line).get("phase") == "window":
+            process.send_signal(signal.SIGINT)
+            break
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "what was done is kept" in err
+    assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
+    assert_all_done_once(tmp_path / "c")
+
+
+def test_two_controllers_do_not_share_a_campaign(cli, mini, tmp_path):
+    mini.write_text(mini.read_text().replace("duration_s = 0.4", "duration_s = 2.0"))
+    first = cli.start("run", mini, "--campaign", tmp_path / "c", "--json", "--no-report")
+    for line in first.stdout:
+        if json.loads(line).get("phase") == "window":
+            break
+    second = cli("run", "--resume", tmp_path / "c", "--plain")
+    first.communicate(timeout=60)
+    assert second.code == 2
+    assert f"another controller (process {first.pid})" in second.err
+    assert first.returncode == 0
+
+
+def interpreter_of(user: int) -> str:
+    """An interpreter of this version that `user` may start; skips where there is none."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/python{version}"):
+        try:
+            subprocess.run([python, "-c", ""], user=user, group=user, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return python
+    pytest.skip(f"no Python {version} that other users may start")
+
+
+def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("this already is an ordinary user: the other tests show it")
+    nobody = 65534
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder.owner() == "root" and folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(folder.stat().st_mode | 0o055)
+    (tmp_path / "home").mkdir()
+    for path in (tmp_path, tmp_path / "home", mini):
+        os.chown(path, nobody, nobody)
+    environment = {"HOME": str(tmp_path / "home"), "WATTWIRE_CACHE": str(tmp_path / "home/cache")}
+    python = interpreter_of(nobody)
+    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                 user=nobody, python=python, **environment)  # fmt: skip
+    assert result.code == 0, result.err
+    summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
+    assert (summary["verdict"] == "ok").any()
+    host = json.loads((tmp_path / "c" / "machine.json").read_text())["hosts"]["local"]
+    assert host["cgroup"]["rung"] == "none"
+    assert host["cgroup"]["lost"], "what the missing right costs is not said"
+
+
+# -- resume refuses what would not be comparable ------------------------------------------------
+
+
+@pytest.fixture
+def stopped(cli, mini, tmp_path):
+    """A campaign that was cut off in its first run, and its study file."""
+    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
+                 WATTWIRE_CRASH="controller@window")  # fmt: skip
+    assert result.code == -signal.SIGKILL
+    return tmp_path / "c"
+
+
+def test_resume_refuses_a_changed_study(cli, mini, stopped):
+    mini.write_text(mini.read_text().replace("duration_s = 0.4", "duration_s = 0.5"))
+    result = cli("run", mini, "--resume", stopped, "--plain")
+    assert result.code == 2
+    assert "the study changed since this campaign began (in: plan)" in result.err
+    assert "begin a new campaign" in result.err
+
+
+def change_journal(campaign, key, change):
+    with sqlite3.connect(campaign / "journal.sqlite") as db:
+        (value,) = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        db.execute("UPDATE meta SET value = ? WHERE key = ?", (change(value), key))
+
+
+def test_resume_refuses_a_changed_cell_or_kit(cli, stopped):
+    def older_build(text):
+        identity = json.loads(text)
+        (cell,) = [key for key in identity if key.startswith("cell ")]
+        return json.dumps({**identity, cell: "0" * 24})
+
+    change_journal(stopped, "identity", older_build)
+    result = cli("run", "--resume", stopped, "--plain")
+    assert result.code == 2
+    assert "cell loopback/python (or its kit) changed since this campaign began" in result.err
+
+
+def test_resume_refuses_another_machine_until_each_change_is_accepted(cli, stopped):
+    with sqlite3.connect(stopped / "journal.sqlite") as db:
+        (text,) = db.execute("SELECT machine FROM segment").fetchone()
+        machine = json.loads(text)
+        key = sorted(machine)[0]
+        machine[key] = "something else"
+        db.execute("UPDATE segment SET machine = ?", (json.dumps(machine),))
+    refused = cli("run", "--resume", stopped, "--plain")
+    assert refused.code == 2
+    assert f"{key}: something else →" in refused.err
+    assert "--accept KEY" in refused.err
+    accepted = cli("run", "--resume", stopped, "--accept", key, "--plain", "--no-report")
+    assert accepted.code == 0, accepted.err
+    campaign = Campaign(stopped)
+    assert [s["accepted"] for s in campaign.journal.segments()] == [[], [key]]
+    campaign.close()

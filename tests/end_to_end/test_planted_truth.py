@@ -1,0 +1,163 @@
+"""A planted 5 ms delay and 1 % loss come out as planted; unplanted controls raise no alarm.
+
+The truth is the proxy's own log. For each of 20 seeds three blocks are run, each with a planted
+and two clean runs as neighbours; the delay is the t interval of the three paired differences of
+the runs' mean latency (planted − clean), the truth the same difference of what the proxy measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "20"))
+ENOUGH = round(SEEDS * 17 / 20)
+WIDTH_MAX_US = 200.0
+DELAY_MS, LOSS = 5.0, 0.01
+BLOCKS = 3
+STUDY = """
+title = "Planted truth"
+[factors]
+"settings.endpoint_override" = [{endpoints}]
+[fixed]
+middleware = "udp"
+language = "cpp"
+pattern = "topic"
+rate_hz = 250
+payload_bytes = 64
+settings.bind_port = {port}
+[plan]
+blocks = {blocks}
+seed = {seed}
+primary = "settings.endpoint_override"
+duration_s = 0.8
+baseline_s = 0.05
+quiet_ms = 50
+linger_ms = 150
+guard_wait_s = 0.0
+retries = 0
+[guards]
+other_load_max = 1.0
+steal_max = 1.0
+missed_ticks_max = 1.0
+"""
+HERE = Path(__file__).parent
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Proxy:
+    """The proxy as a process of its own; `close` returns what it says it did."""
+
+    def __init__(self, target: int, delay_ms: float, loss: float, seed: int, log: Path) -> None:
+        self.port = free_port()
+        self._log = log
+        arguments = [self.port, target, delay_ms, loss, seed, log]
+        self._process = subprocess.Popen(
+            [sys.executable, HERE / "proxy.py", *map(str, arguments)], stdin=subprocess.PIPE
+        )
+
+    def close(self) -> dict[str, list[int]]:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            assert self._process.wait(20) == 0
+        finally:
+            if self._process.poll() is None:
+                self._process.send_signal(signal.SIGKILL)
+                self._process.wait()
+        return json.loads(self._log.read_text())
+
+
+def run_seed(cli, folder: Path, seed: int) -> dict:
+    """Three blocks of planted and two clean runs; returns per-block means and the proxies' logs."""
+    port = free_port()
+    legs = {"planted": (DELAY_MS, LOSS), "clean a": (0.0, 0.0), "clean b": (0.0, 0.0)}
+    proxies = {
+        leg: Proxy(port, delay, loss, seed, folder / f"{leg}.json")
+        for leg, (delay, loss) in legs.items()
+    }
+    endpoints = {leg: f"127.0.0.1:{proxy.port}" for leg, proxy in proxies.items()}
+    study = folder / "planted.toml"
+    quoted = ", ".join(f'"{e}"' for e in endpoints.values())
+    study.write_text(STUDY.format(endpoints=quoted, port=port, blocks=BLOCKS, seed=seed))
+    result = cli("run", study, "--campaign", folder / "c", "--plain", "--no-report")
+    logs = {leg: proxy.close() for leg, proxy in proxies.items()}
+    assert result.code == 0, result.err + result.out
+    rows = pl.read_parquet(folder / "c" / "summary.parquet").sort("block").to_dicts()
+    factor = "factor.settings.endpoint_override"
+    return {
+        leg: {
+            "rows": [row for row in rows if row[factor] == endpoint],
+            "log": logs[leg],
+            "campaign": folder / "c",
+        }
+        for leg, endpoint in endpoints.items()
+    }
+
+
+def lost_sequences(leg: dict) -> list[int]:
+    """Sequence numbers that wattwire says were lost, over the leg's runs in their order."""
+    lost: list[int] = []
+    for row in leg["rows"]:
+        folder = leg["campaign"] / "runs" / f"{row['run']}-{row['attempt']}"
+        messages = pl.read_parquet(folder / "messages.parquet")
+        sent = set(messages.filter(pl.col("node") == 0)["counter"])
+        received = set(messages.filter(pl.col("node") == 1)["counter"])
+        assert row["lost"] == len(sent - received)
+        assert row["received_unique"] + row["lost"] == row["sent"] == 200
+        lost += sorted(sent - received)
+    return lost
+
+
+def interval_us(first: dict, second: dict) -> tuple[float, float]:
+    """95 % t interval of the paired block differences of mean latency, first − second, µs."""
+    differences = np.array(
+        [
+            a["latency_mean_us"] - b["latency_mean_us"]
+            for a, b in zip(first["rows"], second["rows"], strict=True)
+        ]
+    )
+    half = stats.t.ppf(0.975, BLOCKS - 1) * differences.std(ddof=1) / np.sqrt(BLOCKS)
+    return differences.mean() - half, differences.mean() + half
+
+
+@pytest.mark.slow
+def test_a_planted_delay_and_loss_come_out_and_controls_stay_quiet(cli, tmp_path):
+    holds, narrow, quiet, told = 0, 0, 0, []
+    for seed in range(1, SEEDS + 1):
+        folder = tmp_path / f"seed{seed}"
+        folder.mkdir()
+        legs = run_seed(cli, folder, seed)
+        order = sorted(legs["planted"]["rows"], key=lambda row: row["run"])
+        assert [row["block"] for row in order] == list(range(1, BLOCKS + 1))
+        assert lost_sequences(legs["planted"]) == legs["planted"]["log"]["dropped"]
+        assert lost_sequences(legs["clean a"]) == lost_sequences(legs["clean b"]) == []
+        stayed = {leg: np.mean(data["log"]["stayed_ns"]) / 1000 for leg, data in legs.items()}
+        truth = stayed["planted"] - stayed["clean a"]
+        low, high = interval_us(legs["planted"], legs["clean a"])
+        control = interval_us(legs["clean a"], legs["clean b"])
+        holds += low <= truth <= high
+        narrow += high - low <= WIDTH_MAX_US
+        quiet += control[0] <= 0.0 <= control[1]
+        told.append(f"seed {seed}: [{low:.1f}, {high:.1f}] µs, truth {truth:.1f}; "
+                    f"control [{control[0]:.1f}, {control[1]:.1f}]")  # fmt: skip
+    print("\n".join(told))
+    print(f"holds {holds}, narrow {narrow}, quiet {quiet} of {SEEDS}")
+    assert holds >= ENOUGH, told
+    assert narrow >= ENOUGH, told
+    assert quiet >= ENOUGH, told
