@@ -1,0 +1,6 @@
+"""One conformance suite for every cell: `run_suite` checks CONTRACT.md, clause by clause."""
+
+from .cell import CLAUSES, CellUnderTest, ClauseResult, Problem
+from .suite import run_suite
+
+__all__ = ["CLAUSES", "CellUnderTest", "ClauseResult", "Problem", "run_suite"]

@@ -1,0 +1,247 @@
+"""What must hold between the nodes of a run: who got what, and whose times bracket whose."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from .audit import (
+    Expect,
+    NodeRun,
+    audit_counts,
+    audit_lines,
+    audit_records,
+    audit_schedule,
+    some,
+)  # fmt: skip
+from .cell import SENDING_ROLES, Problem
+from .group import Group
+from .samples import (
+    ACCEPT,
+    CALL,
+    CORRUPT,
+    FAILED,
+    FEEDBACK,
+    GOAL,
+    MESSAGE,
+    RESULT,
+    TIMEOUT,
+    UNKNOWN_NS,
+    Record,
+)  # fmt: skip
+
+BEST_EFFORT_LOSS_MAX = 0.1
+"""A best-effort cell may lose some on a loaded machine; more at these rates is a breach."""
+LOSSLESS = ("at_least_once", "exactly_once", "reliable")
+
+
+def node_runs(group: Group) -> list[NodeRun]:
+    """Every node of a finished group, with its files read."""
+    strangers = {spec["node"] for member, spec in group.members if member.stranger}
+    return [
+        NodeRun(node, group.samples(node), node.spec["node"] in strangers) for node in group.nodes
+    ]
+
+
+def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
+    """Every problem of a finished group, by the clauses that hold in any run."""
+    expect = expect or Expect()
+    runs = node_runs(group)
+    problems: list[Problem] = []
+    cell = group.members[0][0].cell
+    listening = cell.listening_role(group.pattern)
+    for run in runs:
+        problems += run.samples.problems
+        problems += audit_lines(run.node, listening, dict(cell.settings))
+        problems += audit_counts(run, expect)
+        problems += audit_records(run, group, expect)
+        if run.sends:
+            problems += audit_schedule(run, group, expect)
+    runs = [run for run in runs if not run.stranger]
+    senders = [run for run in runs if run.sends]
+    receivers = [run for run in runs if not run.sends]
+    if not expect.overflow:
+        for receiver in receivers:
+            problems += _identity(senders, receiver)
+        match = {"topic": _topic, "action": _action}.get(group.pattern, _service)
+        problems += match(group, senders, receivers, expect)
+    return problems
+
+
+def size_clause(run: NodeRun) -> str:
+    return "C-20" if run.spec["payload.encoding"] == "text" else "C-19"
+
+
+def sent_by_seq(senders: list[NodeRun]) -> dict[int, Record]:
+    return {
+        record.seq: record
+        for sender in senders
+        for record in sender.of_kind(MESSAGE, CALL, RESULT)
+        if not record.flags & FAILED
+    }
+
+
+def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
+    """What was received was sent."""
+    if receiver.spec["payload.literal"]:
+        return
+    known = {r.seq for sender in senders for r in sender.records}
+    unknown = [r.seq for r in receiver.records if r.seq not in known and not r.flags & CORRUPT]
+    if unknown:
+        text = f"received sequences that nobody sent: {some([hex(seq) for seq in unknown])}"
+        yield receiver.problem(size_clause(receiver), text)
+
+
+def _topic(
+    group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
+) -> Iterator[Problem]:
+    sent = sent_by_seq(senders)
+    for receiver in receivers:
+        literal = bool(receiver.spec["payload.literal"])
+        arrivals = Counter(record.seq for record in receiver.of_kind(MESSAGE))
+        lost = len(sent) - sum(arrivals.values()) if literal else len(set(sent) - set(arrivals))
+        delivery = receiver.node.fields("READY").get("guarantee", {}).get("delivery", "")
+        if delivery != "at_least_once" and not literal and not expect.duplicates:
+            twice = [hex(seq) for seq, count in arrivals.items() if count > 1]
+            if twice:
+                text = f"received more than once with delivery {delivery}: {some(twice)}"
+                yield receiver.problem("C-29", text)
+        allowed = 0 if delivery in LOSSLESS else len(sent) * BEST_EFFORT_LOSS_MAX
+        if not expect.loss and not expect.corrupt and lost > allowed:
+            missing = [hex(seq) for seq in sent if seq not in arrivals]
+            text = f"lost {lost} of {len(sent)} ({some(missing)}) with delivery {delivery}"
+            yield receiver.problem("C-22" if literal else "C-29", text)
+        if receiver.carries_time:
+            wrong = [
+                (hex(r.seq), r.begin_ns, sent[r.seq].begin_ns)
+                for r in receiver.of_kind(MESSAGE)
+                if r.seq in sent and not r.flags & CORRUPT and r.begin_ns != sent[r.seq].begin_ns
+            ]
+            if wrong:
+                text = "begin_ns is not the publisher's begin_ns (seq, found, must be)"
+                yield receiver.problem("C-27", f"{text}: {some(wrong)}")
+
+
+def _service(
+    group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
+) -> Iterator[Problem]:
+    clause = "C-28" if group.pattern == "pingpong" else "C-27"
+    served: dict[int, Record] = {}
+    for receiver in receivers:
+        if receiver.spec["payload.literal"]:
+            yield from _literal_requests(senders, receiver, expect)
+            return
+        for record in receiver.of_kind(CALL):
+            served[record.seq] = record
+        calls = Counter(record.seq for record in receiver.of_kind(CALL))
+        twice = [hex(seq) for seq, count in calls.items() if count > 1]
+        if twice and not expect.timeouts:
+            yield receiver.problem("C-25", f"requests recorded more than once: {some(twice)}")
+    for sender in senders:
+        answered = [r for r in sender.of_kind(CALL) if not r.flags & (TIMEOUT | FAILED)]
+        unserved = [hex(r.seq) for r in answered if r.seq not in served]
+        if unserved:
+            text = f"has replies to calls that no server recorded: {some(unserved)}"
+            yield sender.problem(size_clause(sender), text)
+        outside = [
+            (hex(r.seq), r.begin_ns, served[r.seq].begin_ns, r.end_ns)
+            for r in answered
+            if r.seq in served and not r.begin_ns <= served[r.seq].begin_ns <= r.end_ns
+        ]
+        if outside:
+            text = "the server had the request in hand outside the call (seq, call, hand, reply)"
+            yield sender.problem(clause, f"{text}: {some(outside)}")
+
+
+def _literal_requests(
+    senders: list[NodeRun], receiver: NodeRun, expect: Expect
+) -> Iterator[Problem]:
+    sent = sum(len(sender.of_kind(CALL)) for sender in senders)
+    found = len(receiver.of_kind(CALL))
+    if found != sent and not expect.timeouts:
+        yield receiver.problem("C-22", f"recorded {found} requests; the clients made {sent}")
+
+
+def _action(
+    group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
+) -> Iterator[Problem]:
+    if expect.timeouts:
+        return
+    for sender in senders:
+        goals = {record.seq: record for record in sender.of_kind(GOAL)}
+        results = {record.seq: record for record in sender.of_kind(RESULT)}
+        if set(goals) != set(results):
+            missing = [hex(seq) for seq in set(goals) ^ set(results)]
+            text = f"goals without a result or the reverse: {some(missing)}"
+            yield sender.problem("C-30", text)
+        for seq in set(goals) & set(results):
+            goal, result = goals[seq], results[seq]
+            if goal.begin_ns != result.begin_ns or goal.end_ns > result.end_ns:
+                text = f"goal {goal} and result {result} must share begin, accept before result"
+                yield sender.problem("C-27", text)
+                break
+        yield from _feedback(sender, receivers, set(goals))
+    for receiver in receivers:
+        counts = Counter(record.kind for record in receiver.records)
+        expected = {
+            GOAL: counts[GOAL],
+            ACCEPT: counts[GOAL],
+            FEEDBACK: counts[GOAL] * receiver.spec["action.feedback"],
+        }
+        found = {kind: counts[kind] for kind in expected}
+        if found != expected:
+            text = f"records per kind (2 goal, 3 accept, 4 feedback) {found}; must be {expected}"
+            yield receiver.problem("C-30", text)
+
+
+def _feedback(sender: NodeRun, receivers: list[NodeRun], goals: set[int]) -> Iterator[Problem]:
+    published: dict[int, list[int]] = defaultdict(list)
+    for receiver in receivers:
+        for record in receiver.of_kind(FEEDBACK):
+            published[record.seq].append(record.begin_ns)
+    arrived: dict[int, list[int]] = defaultdict(list)
+    for record in sender.of_kind(FEEDBACK):
+        arrived[record.seq].append(record.begin_ns)
+    expected = sender.spec["action.feedback"]
+    short = [hex(seq) for seq in goals if len(arrived[seq]) != expected]
+    if not sender.carries_seq:
+        # Nothing in such a feedback says whose it is: only their number can be told.
+        count = sum(len(times) for times in arrived.values())
+        short = [str(count)] * (expected * len(goals) - count)
+    if len(short) > BEST_EFFORT_LOSS_MAX * len(goals):
+        text = f"goals whose feedback messages are not {expected}: {some(short)}"
+        yield sender.problem("C-30", text)
+    if sender.carries_time:
+        wrong = [
+            (hex(seq), begin_ns)
+            for seq, times in arrived.items()
+            for begin_ns in times
+            if begin_ns not in published[seq]
+        ]
+        if wrong:
+            text = "feedback begin_ns is no begin_ns of the server's (seq, found)"
+            yield sender.problem("C-27", f"{text}: {some(wrong)}")
+
+
+def closing_problems(group: Group) -> list[Problem]:
+    """A receiver's last arrival after its own STOP, and DONE not before quiet (C-15)."""
+    problems = []
+    for node in group.receivers:
+        line, stop_ns = node.line("DONE"), group.stop_ns.get(node)
+        if line is None or stop_ns is None or node.spec["role"] in SENDING_ROLES:
+            continue
+        ends = [r.end_ns for r in group.samples(node).records if r.end_ns != UNKNOWN_NS]
+        quiet_from_ns = max([stop_ns, *ends])
+        earliest_ns = min(
+            quiet_from_ns + node.spec["quiet_ms"] * 1_000_000,
+            stop_ns + node.spec["linger_ms"] * 1_000_000,
+        )
+        # The reader's own time stamps are late, never early: a slack of a few ms is for ends
+        # that are taken before the kit notes the arrival.
+        if line.t_ns < earliest_ns - 20_000_000:
+            early_ms = (earliest_ns - line.t_ns) / 1e6
+            text = (
+                f"{node.label}: DONE came {early_ms:.0f} ms before quiet_ms or linger_ms was over"
+            )
+            problems.append(Problem("C-15", text))
+    return problems

@@ -1,0 +1,127 @@
+"""What is checked, and what a check says: the suite's words."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+PATTERN_ROLES = {
+    "topic": ("publisher", "subscriber"),
+    "service": ("client", "server"),
+    "action": ("action_client", "action_server"),
+    "pingpong": ("ping", "pong"),
+}
+"""Each pattern's (sending role, receiving role)."""
+
+SENDING_ROLES = frozenset(sender for sender, _ in PATTERN_ROLES.values())
+
+CLAUSES = {
+    "C-01": "nothing but --spec and --out is taken from the command line",
+    "C-02": "a bad spec key ends the node with 2 and names the key",
+    "C-03": "what the cell does not have ends the node with 3",
+    "C-04": "a middleware that fails ends the node with 4",
+    "C-05": "standard output carries the contract's lines and nothing else",
+    "C-06": "LISTENING is printed by the roles that accept, and by no other",
+    "C-07": "READY tells what is matched and what is in force",
+    "C-08": "a start in the past ends the node with 2",
+    "C-09": "end of input and SIGTERM end the node, even where it is blocked",
+    "C-10": "the open loop keeps its schedule and the intended times",
+    "C-11": "the closed loop makes its calls back to back",
+    "C-12": "calls end at their timeout and outstanding calls are bounded",
+    "C-13": "warm-up is flagged, and nothing else is",
+    "C-14": "SENT tells what the schedule came to",
+    "C-15": "STOP breaks senders off and receivers drain until quiet or linger",
+    "C-16": "DONE's counts are those of the files, and exit 0 follows",
+    "C-17": "sequences are node and counter, and probes are not recorded",
+    "C-18": "two runs never meet, and strangers are counted as foreign",
+    "C-19": "payloads of every size arrive as they were sent (bytes)",
+    "C-20": "payloads of every size arrive as they were sent (text)",
+    "C-21": "a corrupt payload is counted and flagged, a foreign one is not recorded",
+    "C-22": "a literal payload carries no sequence and is counted",
+    "C-23": "replies are echo, ack or literal, and are checked",
+    "C-24": "sample files have the contract's header",
+    "C-25": "records have the contract's fields",
+    "C-26": "what does not fit is counted as overflow",
+    "C-27": "times are the host's monotonic clock and mean what the table says",
+    "C-28": "pingpong is a service of one client with echo",
+    "C-29": "every subscriber receives every message once",
+    "C-30": "an action answers with its feedback and its result",
+}
+
+
+def _no_service() -> AbstractContextManager[list[str]]:
+    return contextlib.nullcontext([])
+
+
+@dataclass(frozen=True)
+class CellUnderTest:
+    """A built cell: how its node is started and what its manifests declare.
+
+    `argv` is the command before `--spec`; `env` is laid over the caller's environment;
+    `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
+    middleware's settings without their prefix, at the values to test with; `service` gives a
+    context manager that runs what the middleware needs beside nodes and yields its endpoints.
+    """
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    patterns: Sequence[str] = ()
+    capabilities: Sequence[str] = ()
+    listens: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    payload_bytes_max: int | None = None
+    service: Callable[[], AbstractContextManager[list[str]]] = _no_service
+
+    @property
+    def middleware(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
+    def variant(self) -> str:
+        """The part of the name that tells the cells of one middleware apart."""
+        return self.name.partition("/")[2]
+
+    def listening_role(self, pattern: str) -> str:
+        return self.listens.get(pattern, "none")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One breach: the clause it breaks, and where, what was found, what is allowed."""
+
+    clause: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.clause}: {self.text}"
+
+
+@dataclass(frozen=True)
+class ClauseResult:
+    """`status` is passed, failed or skipped; `detail` says why in words.
+
+    `clause` is a clause's number, or `pair` for two languages together, whose `name` is then
+    `pair[middleware: sender -> receiver]` and whose detail names the clauses that broke.
+    """
+
+    clause: str
+    name: str
+    status: str
+    detail: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+class Broken(Exception):
+    """A scenario cannot go on, because a node broke a clause."""
+
+    def __init__(self, clause: str, text: str) -> None:
+        super().__init__(f"{clause}: {text}")
+        self.problem = Problem(clause, text)
+
+
+class Skipped(Exception):
+    """A scenario does not apply to this cell, for the reason given."""

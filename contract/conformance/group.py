@@ -1,0 +1,209 @@
+"""Drives the nodes of one run: the controller's part of the dialogue, as the contract has it."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .cell import PATTERN_ROLES, SENDING_ROLES, Broken, CellUnderTest
+from .process import NodeProcess
+from .samples import Samples, read_samples
+from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_token
+
+HANG_S = 20.0
+"""Protection against hangs only: whoever takes longer than a bound of the contract and this
+broke the bound, on a machine of any load."""
+GO_MARGIN_NS = 200_000_000
+
+
+@dataclass(frozen=True)
+class Member:
+    """One node of a planned run. A stranger points at the others but is nobody's peer."""
+
+    cell: CellUnderTest
+    role: str
+    changes: dict[str, Any] = field(default_factory=dict)
+    node: int | None = None
+    stranger: bool = False
+
+
+class Group:
+    """The nodes of one run. Use as a context manager: at its end no process is left."""
+
+    def __init__(
+        self, folder: Path, pattern: str, members: Sequence[Member], endpoints: Sequence[str]
+    ) -> None:
+        self.pattern = pattern
+        self.token = new_token()
+        self._folder = folder / self.token
+        self._endpoints = list(endpoints)
+        self.members: list[tuple[Member, dict[str, Any]]] = []
+        self.nodes: list[NodeProcess] = []
+        self.start_ns = 0
+        self.stop_ns: dict[NodeProcess, int] = {}
+        self.done_ns = 0
+        self._plan(members)
+
+    def _plan(self, members: Sequence[Member]) -> None:
+        counts: dict[str, int] = {}
+        for member in members:
+            index = counts.get(member.role, 0)
+            counts[member.role] = index + 1
+            base = SENDER_NODE if member.role in SENDING_ROLES else RECEIVER_NODE
+            spec = base_spec(member.cell, self.pattern, member.role)
+            spec.update(run=self.token, index=index, node=base + index)
+            if member.node is not None:
+                spec["node"] = member.node
+            self.members.append((member, spec))
+        for member, spec in self.members:
+            other = [
+                spec_["node"]
+                for member_, spec_ in self.members
+                if not member_.stranger and self._sends(member_) != self._sends(member)
+            ]
+            spec.update({"peers.nodes": other, "peers.count": len(other)})
+            spec.update(member.changes)
+
+    @staticmethod
+    def _sends(member: Member) -> bool:
+        return member.role in SENDING_ROLES
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for node in self.nodes:
+            node.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- starting --------------------------------------------------------------------------
+
+    def launch(self, member: Member, spec: dict[str, Any]) -> NodeProcess:
+        label = f"{spec['role']} {spec['node']} ({member.cell.name})"
+        folder = self._folder / f"{spec['role']}-{spec['node']}-{len(self.nodes)}"
+        node = NodeProcess(member.cell, spec, folder, label)
+        self.nodes.append(node)
+        return node
+
+    def start(self) -> None:
+        """Starts the listeners, then those who connect to them; all are READY afterwards."""
+        listening = self.members[0][0].cell.listening_role(self.pattern)
+        first = [item for item in self.members if item[0].role == listening]
+        rest = [item for item in self.members if item[0].role != listening]
+        endpoints = list(self._endpoints)
+        listeners = []
+        for member, spec in first:
+            listeners.append(self.launch(member, {**spec, "peers.endpoints": endpoints}))
+        found: list[str] = []
+        for node in sorted(listeners, key=lambda node: node.spec["node"]):
+            line = node.wait_line("LISTENING", READY_TIMEOUT_MS / 1000 + HANG_S)
+            if line is None or line.fields is None:
+                raise Broken("C-06", f"{node.label}: no LISTENING line; {node.why()}")
+            found += line.fields.get("endpoints", [])
+        for member, spec in rest:
+            self.launch(member, {**spec, "peers.endpoints": endpoints + found})
+        for node in self.nodes:
+            self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
+
+    def expect(self, node: NodeProcess, keyword: str, clause: str, timeout_s: float) -> None:
+        if node.wait_line(keyword, timeout_s) is None:
+            code = node.wait_exit(1.0)
+            state = "still runs" if code is None else f"ended with {code}"
+            raise Broken(clause, f"{node.label}: no {keyword} line; it {state}; {node.why()}")
+
+    # --- the window ------------------------------------------------------------------------
+
+    @property
+    def senders(self) -> list[NodeProcess]:
+        return [node for node in self.nodes if node.spec["role"] in SENDING_ROLES]
+
+    @property
+    def receivers(self) -> list[NodeProcess]:
+        return [node for node in self.nodes if node.spec["role"] not in SENDING_ROLES]
+
+    def node(self, role: str, index: int = 0) -> NodeProcess:
+        return [node for node in self.nodes if node.spec["role"] == role][index]
+
+    def go(self) -> None:
+        self.start_ns = time.monotonic_ns() + GO_MARGIN_NS
+        for node in self.nodes:
+            node.write(f"GO {self.start_ns}\n")
+
+    def window_s(self, node: NodeProcess) -> float:
+        """How long a sender's window may last by its spec: C-10 to C-12."""
+        spec = node.spec
+        if spec["loop"] == "closed":
+            return float(spec["count"] * spec["timeout_ns"] / 1e9)
+        return float((spec["duration_ns"] + spec["overrun_ns"] + spec["timeout_ns"]) / 1e9)
+
+    def wait_sent(self, nodes: Sequence[NodeProcess] | None = None) -> None:
+        for node in self.senders if nodes is None else nodes:
+            self.expect(node, "SENT", "C-14", self.window_s(node) + HANG_S)
+
+    def stop(self, nodes: Sequence[NodeProcess]) -> None:
+        for node in nodes:
+            self.stop_ns[node] = time.monotonic_ns()
+            node.write("STOP\n")
+
+    def wait_done(self, nodes: Sequence[NodeProcess]) -> None:
+        for node in nodes:
+            bound_s = node.spec["linger_ms"] / 1000 + HANG_S
+            self.expect(node, "DONE", "C-15", bound_s)
+            code = node.wait_exit(1.0 + HANG_S)
+            if code != 0:
+                state = "it still runs" if code is None else f"it ended with {code}"
+                raise Broken("C-16", f"{node.label}: exit 0 must follow DONE, but {state}")
+        self.done_ns = time.monotonic_ns()
+
+    def finish(self) -> None:
+        """STOP to senders, then to receivers, each followed to its end."""
+        self.stop(self.senders)
+        self.wait_done(self.senders)
+        self.stop(self.receivers)
+        self.wait_done(self.receivers)
+
+    def run(self, during: Callable[[Group], None] | None = None) -> Group:
+        """A whole run; `during` is called right after GO."""
+        self.start()
+        self.go()
+        if during is not None:
+            during(self)
+        self.wait_sent()
+        self.finish()
+        return self
+
+    def samples(self, node: NodeProcess) -> Samples:
+        return read_samples(node.out, node.spec, node.label)
+
+
+def pair(
+    sender: CellUnderTest,
+    receiver: CellUnderTest,
+    pattern: str,
+    changes: dict[str, Any] | None = None,
+) -> list[Member]:
+    """One sender and one receiver that share what `changes` says."""
+    sending, receiving = PATTERN_ROLES[pattern]
+    return [
+        Member(sender, sending, dict(changes or {})),
+        Member(receiver, receiving, dict(changes or {})),
+    ]
+
+
+def pause(node: NodeProcess) -> None:
+    node.signal(signal.SIGSTOP)
+
+
+def resume(node: NodeProcess) -> None:
+    node.signal(signal.SIGCONT)

@@ -1,0 +1,208 @@
+"""End of input, signals, the death of a peer, and a protected standard output."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
+from .group import HANG_S, Group, pair, pause, resume
+from .process import NodeProcess
+from .scenario import Bench, Scenario, sleep_until
+from .spec import MILLISECOND_NS, open_loop
+from .usage import dead_endpoints
+
+ENDLESS = {"duration_ns": 60_000 * MILLISECOND_NS}
+AT_ONCE_S = 6.0
+"""`At once` on a machine of any load: the blocked node of a breach would stay for a minute."""
+
+
+def _ends(node: NodeProcess, code: int | None, clause: str, what: str) -> list[Problem]:
+    found = node.wait_exit(AT_ONCE_S)
+    if found is None:
+        return [Problem(clause, f"{node.label}: {what}: the process goes on")]
+    if code is not None and found != code:
+        return [Problem(clause, f"{node.label}: {what}: exit {found}, must be {code}")]
+    return []
+
+
+def end_of_input(pattern: str) -> Scenario:
+    """EOF while waiting for peers, when READY, in the window and after STOP."""
+
+    def check(bench: Bench) -> list[Problem]:
+        problems = []
+        endpoints = dead_endpoints(bench, pattern)
+        lonely = []
+        for role in PATTERN_ROLES[pattern]:
+            spec = bench.lone_spec(pattern, role)
+            spec["peers.endpoints"] = endpoints
+            lonely.append(bench.single(spec))
+        for node in lonely:
+            node.close_input()
+        for node in lonely:
+            # Refusing a dead endpoint (4) may come before the end of input is read.
+            found = node.wait_exit(AT_ONCE_S)
+            node.kill()
+            if found not in (4, 5):
+                text = f"{node.label}: end of input before READY: exit {found}, must be 5"
+                problems.append(Problem("C-09", text))
+        changes = {**ENDLESS, "linger_ms": 60_000, "quiet_ms": 60_000} | _open(bench)
+        for phase in ("READY", "the window", "the drain"):
+            with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+                group.start()
+                if phase != "READY":
+                    group.go()
+                    sleep_until(group.start_ns + 60 * MILLISECOND_NS)
+                if phase == "the drain":
+                    group.stop(group.receivers)
+                    time.sleep(0.05)
+                nodes = group.receivers if phase == "the drain" else group.nodes
+                for node in nodes:
+                    node.close_input()
+                for node in nodes:
+                    problems += _ends(node, 5, "C-09", f"end of input in {phase}")
+        return problems
+
+    return Scenario(f"end-of-input[{pattern}]", ("C-09",), check)
+
+
+def _open(bench: Bench) -> dict[str, object]:
+    if "loop.open" in bench.cell.capabilities:
+        return {}
+    return {"duration_ns": 0, "count": 1_000_000}
+
+
+def blocked(pattern: str) -> Scenario:
+    """End of input while a call is open to a server that does not answer."""
+
+    def check(bench: Bench) -> list[Problem]:
+        changes = {"timeout_ns": 60_000 * MILLISECOND_NS, **ENDLESS, **_open(bench)}
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+            group.start()
+            pause(group.receivers[0])
+            group.go()
+            sleep_until(group.start_ns + 100 * MILLISECOND_NS)
+            group.senders[0].close_input()
+            return _ends(group.senders[0], 5, "C-09", "end of input while a call is open")
+
+    return Scenario(f"blocked[{pattern}]", ("C-09",), check)
+
+
+def terminated(bench: Bench) -> list[Problem]:
+    pattern = bench.cell.patterns[0]
+    problems = []
+    changes = {**ENDLESS, **_open(bench)}
+    with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+        group.start()
+        group.go()
+        sleep_until(group.start_ns + 60 * MILLISECOND_NS)
+        for node in group.nodes:
+            node.signal(signal.SIGTERM)
+        for node in group.nodes:
+            problems += _ends(node, None, "C-09", "SIGTERM in the window")
+    return problems
+
+
+def peer_killed(pattern: str) -> Scenario:
+    """The one who is left ends properly at STOP, or says 4; it never hangs."""
+
+    def check(bench: Bench) -> list[Problem]:
+        problems = []
+        sender, receiver = PATTERN_ROLES[pattern]
+        changes = {"timeout_ns": 200 * MILLISECOND_NS, "overrun_ns": 500 * MILLISECOND_NS}
+        if "loop.open" in bench.cell.capabilities:
+            changes.update(duration_ns=500 * MILLISECOND_NS)
+        for victim in (sender, receiver):
+            with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+                group.start()
+                group.go()
+                sleep_until(group.start_ns + 150 * MILLISECOND_NS)
+                group.node(victim).signal(signal.SIGKILL)
+                problems += _survives(group, victim)
+        return problems
+
+    return Scenario(f"peer-killed[{pattern}]", ("C-12",), check)
+
+
+def _survives(group: Group, victim: str) -> list[Problem]:
+    left = next(node for node in group.nodes if node.spec["role"] != victim)
+    if left.spec["role"] in SENDING_ROLES:
+        left.wait_line("SENT", group.window_s(left) + HANG_S)
+    else:
+        time.sleep(0.3)
+    left.write("STOP\n")
+    code = left.wait_exit(left.spec["linger_ms"] / 1000 + HANG_S)
+    what = f"after SIGKILL of its {victim}"
+    if code is None:
+        return [Problem("C-12", f"{left.label}: {what} it does not end at STOP")]
+    if code not in (0, 4) or (code == 0 and left.line("DONE") is None):
+        text = f"{left.label}: {what}: exit {code}; DONE and 0, or 4, is due; {left.why()}"
+        return [Problem("C-12", text)]
+    return []
+
+
+def _target(pid: int, descriptor: int) -> tuple[int, int] | None:
+    try:
+        found = os.stat(f"/proc/{pid}/fd/{descriptor}")
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def protected_output(bench: Bench) -> list[Problem]:
+    """Descriptor 1 must be standard error's, so that a library that prints cannot harm."""
+    pattern = bench.cell.patterns[0]
+    problems = []
+    with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
+        group.start()
+        for node in group.nodes:
+            output, error = _target(node.pid, 1), _target(node.pid, 2)
+            if output is None or error is None:
+                raise Skipped("the node's descriptors cannot be read here")
+            if output != error:
+                text = f"{node.label}: descriptor 1 is not descriptor 2's file after READY"
+                problems.append(Problem("C-05", text))
+    return problems
+
+
+def silent_until_go(pattern: str) -> Scenario:
+    """READY, a pause, GO: what is recorded is the window's, and SENT counts no more."""
+
+    def check(bench: Bench) -> list[Problem]:
+        def wait(group: Group) -> None:
+            assert group.start_ns
+
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
+            group.start()
+            before = [node for node in group.nodes if node.line("SENT") or node.line("DONE")]
+            time.sleep(0.3)
+            group.stop(group.nodes)
+            group.wait_done(group.nodes)
+            wait_for = [node.fields("DONE") for node in group.nodes]
+        problems = [
+            Problem("C-08", f"{node.label}: SENT or DONE before GO and STOP") for node in before
+        ]
+        for node, done in zip(group.nodes, wait_for, strict=True):
+            counts = {name: done.get(name) for name in ("sent", "received", "recorded")}
+            if any(counts.values()):
+                text = f"{node.label}: {counts} though GO never came"
+                problems.append(Problem("C-08", text))
+        return problems
+
+    return Scenario(f"silent-until-go[{pattern}]", ("C-08",), check)
+
+
+def scenarios(patterns: list[str]) -> list[Scenario]:
+    calling = [pattern for pattern in patterns if pattern != "topic"]
+    return [
+        *(end_of_input(pattern) for pattern in patterns),
+        *(blocked(pattern) for pattern in calling),
+        *(peer_killed(pattern) for pattern in patterns),
+        *(silent_until_go(pattern) for pattern in patterns[:1]),
+        Scenario("terminated", ("C-09",), terminated),
+        Scenario("protected-output", ("C-05",), protected_output),
+    ]
+
+
+__all__ = ["open_loop", "resume", "scenarios"]

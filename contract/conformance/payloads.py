@@ -1,0 +1,171 @@
+"""Payloads, replies, strangers and pairs of languages (C-18 to C-23)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .audit import Expect, some
+from .audit_peers import audit, closing_problems, node_runs
+from .cell import PATTERN_ROLES, CellUnderTest, Problem, Skipped
+from .group import Member, pair
+from .samples import CORRUPT
+from .scenario import ALWAYS, Bench, Scenario
+from .spec import RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, open_loop
+
+GOLDEN_SIZES = (0, 1, 7, 8, 15, 16, 64, 65_536)
+PAIR_SIZES = (8, 64, 1000)
+
+
+def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
+    def check(bench: Bench) -> list[Problem]:
+        bench.need(f"encoding.{encoding}")
+        problems: list[Problem] = []
+        for size in wanted:
+            if size > (bench.cell.payload_bytes_max or size):
+                continue
+            changes: dict[str, Any] = {"payload.bytes": size, "payload.encoding": encoding}
+            if pattern == "topic" or "loop.closed" not in bench.cell.capabilities:
+                changes |= open_loop(12, 10)
+            else:
+                changes |= closed_loop(12)
+            found = bench.whole_run(pattern, changes)
+            problems += [Problem(p.clause, f"{size} {encoding}: {p.text}") for p in found]
+        return problems
+
+    clause = "C-20" if encoding == "text" else "C-19"
+    return Scenario(f"sizes[{pattern} {encoding}]", (clause, "C-21", *ALWAYS), check)
+
+
+def literal(pattern: str) -> Scenario:
+    def check(bench: Bench) -> list[Problem]:
+        bench.need("literal")
+        return bench.whole_run(pattern, {"payload.literal": "Hello World", "payload.bytes": 11})
+
+    return Scenario(f"literal[{pattern}]", ("C-22", *ALWAYS), check)
+
+
+def reply(pattern: str, kind: str) -> Scenario:
+    def check(bench: Bench) -> list[Problem]:
+        bench.need(f"reply.{kind}")
+        problems = []
+        for size in (3, 64):
+            changes = {"reply": kind, "payload.bytes": size}
+            changes["reply.literal"] = "granted" if kind == "literal" else ""
+            problems += bench.whole_run(pattern, changes)
+        return problems
+
+    return Scenario(f"reply-{kind}[{pattern}]", ("C-23", *ALWAYS), check)
+
+
+def two_runs(pattern: str) -> Scenario:
+    """Two runs at once, told apart by their token alone."""
+
+    def check(bench: Bench) -> list[Problem]:
+        bench.need("loop.open")
+        changes = open_loop(40, 10)
+        other = {**changes, "payload.seed": SEED + 1}
+        with (
+            bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as first,
+            bench.group(pattern, pair(bench.cell, bench.cell, pattern, other)) as second,
+        ):
+            for group in (first, second):
+                group.start()
+            for group in (first, second):
+                group.go()
+            for group in (first, second):
+                group.wait_sent()
+                group.finish()
+            return [*audit(first), *audit(second)]
+
+    return Scenario(f"two-runs[{pattern}]", ("C-18", *ALWAYS), check)
+
+
+def strangers(bench: Bench) -> list[Problem]:
+    """Publishers that point at a subscriber and are not of its run, or send something else."""
+    cell, changes = bench.cell, open_loop(20, 15)
+    wrong_seed, unknown, wrong_length = SENDER_NODE + 1, 0x0909, SENDER_NODE + 2
+    members = [
+        Member(cell, "publisher", changes, node=SENDER_NODE),
+        Member(cell, "publisher", {**changes, "payload.seed": SEED + 1}, wrong_seed, True),
+        Member(cell, "publisher", changes, unknown, True),
+        Member(cell, "publisher", {**changes, "payload.bytes": 72}, wrong_length, True),
+        Member(cell, "subscriber", {
+            **changes, "peers.nodes": [SENDER_NODE, wrong_seed, wrong_length], "peers.count": 1,
+        }, node=RECEIVER_NODE),
+    ]  # fmt: skip
+    with bench.group("topic", members) as group:
+        group.run()
+        problems = audit(group, Expect(foreign=True, corrupt=True))
+        receiver = next(run for run in node_runs(group) if not run.sends)
+        done = receiver.node.fields("DONE")
+        sent = {node.spec["node"]: node.fields("DONE").get("sent", 0) for node in group.senders}
+    foreign, corrupt = sent[wrong_seed] + sent[unknown], sent[wrong_length]
+    recorded = [r for r in receiver.records if r.node in (wrong_seed, unknown)]
+    if recorded:
+        text = f"recorded messages of strangers: {some([tuple(r) for r in recorded])}"
+        problems.append(receiver.problem("C-18", text))
+    if done.get("foreign") != foreign:
+        text = f"foreign {done.get('foreign')}; strangers sent {foreign}"
+        problems.append(receiver.problem("C-21", text))
+    unflagged = [tuple(r) for r in receiver.records if r.node == wrong_length]
+    unflagged = [fields for fields in unflagged if not fields[-1] & CORRUPT]
+    if done.get("corrupt") != corrupt or unflagged:
+        text = f"corrupt {done.get('corrupt')}, not flagged {some(unflagged)}; "
+        text += f"{corrupt} messages of 72 bytes came where 64 are due"
+        problems.append(receiver.problem("C-21", text))
+    return problems
+
+
+def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Scenario:
+    """Two languages of one middleware: bytes and text, every fill byte verified."""
+
+    def check(bench: Bench) -> list[Problem]:
+        problems: list[Problem] = []
+        runs = 0
+        for encoding in ("bytes", "text"):
+            if any(f"encoding.{encoding}" not in cell.capabilities for cell in (sender, receiver)):
+                continue
+            for size in PAIR_SIZES:
+                runs += 1
+                shared = {"payload.bytes": size, "payload.encoding": encoding}
+                shared |= open_loop(12, 10)
+                members = pair(sender, receiver, pattern, shared)
+                with bench.group(pattern, members) as group:
+                    group.run()
+                    found = audit(group) + closing_problems(group)
+                problems += [Problem(p.clause, f"{size} {encoding}: {p.text}") for p in found]
+        if not runs:
+            raise Skipped("the two cells share no encoding")
+        return problems
+
+    names = f"{sender.middleware}: {sender.variant} -> {receiver.variant}"
+    clauses = ("C-19", "C-20", "C-21", *ALWAYS)
+    return Scenario(f"pair[{names}] {pattern}", clauses, check, pair=f"pair[{names}]")
+
+
+def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Scenario]:
+    found = []
+    for other in others:
+        if other.middleware != cell.middleware or other.name == cell.name:
+            continue
+        for pattern in PATTERN_ROLES:
+            if pattern in cell.patterns and pattern in other.patterns:
+                found += [pair_run(cell, other, pattern), pair_run(other, cell, pattern)]
+    return found
+
+
+def scenarios(patterns: list[str]) -> list[Scenario]:
+    calling = [pattern for pattern in patterns if pattern != "topic"]
+    found = []
+    for encoding in ("bytes", "text"):
+        for pattern in patterns:
+            # Pingpong is the service's code (C-28), and actions are slow.
+            wanted = {"pingpong": (64,), "action": (0, 7, 64)}.get(pattern, GOLDEN_SIZES)
+            found.append(sizes(pattern, encoding, wanted))
+    found += [literal(pattern) for pattern in patterns]
+    for kind in ("echo", "ack", "literal"):
+        found += [reply(pattern, kind) for pattern in calling if pattern != "pingpong"]
+    found += [two_runs(pattern) for pattern in patterns if pattern != "pingpong"]
+    if "topic" in patterns:
+        found.append(Scenario("strangers", ("C-18", "C-21"), strangers))
+    return found

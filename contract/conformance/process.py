@@ -1,0 +1,153 @@
+"""One node process: started in its own session, bounded, killed at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .cell import CellUnderTest
+
+KEYWORDS = ("LISTENING", "READY", "SENT", "DONE", "ERROR")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of standard output; `fields` is None where it is not `KEYWORD {…}`."""
+
+    t_ns: int
+    text: str
+    keyword: str
+    fields: dict[str, Any] | None
+
+
+def parse_line(raw: bytes, t_ns: int) -> Line:
+    text = raw.decode("utf-8", "backslashreplace").rstrip("\n")
+    keyword, _, rest = text.partition(" ")
+    fields = None
+    if keyword in KEYWORDS and raw.endswith(b"\n"):
+        with contextlib.suppress(ValueError):
+            fields = json.loads(rest)
+    return Line(t_ns, text, keyword, fields if isinstance(fields, dict) else None)
+
+
+class NodeProcess:
+    """A running node. Times are CLOCK_MONOTONIC ns, waits are bounded in seconds."""
+
+    def __init__(
+        self,
+        cell: CellUnderTest,
+        spec: dict[str, Any],
+        folder: Path,
+        label: str,
+        extra: Sequence[str] = (),
+    ) -> None:
+        self.cell, self.spec, self.label, self.folder = cell, spec, label, folder
+        self.out = folder / "out"
+        self.out.mkdir(parents=True)
+        spec_path = folder / "spec.json"
+        spec_path.write_text(json.dumps(spec))
+        self.lines: list[Line] = []
+        self.exit_ns: int | None = None
+        self._ended = False
+        self._changed = threading.Condition()
+        env = {name: value for name, value in os.environ.items() if "WATTWIRE" not in name}
+        self.spawn_ns = time.monotonic_ns()
+        with open(folder / "stderr", "wb") as stderr:
+            self._process = subprocess.Popen(
+                [*cell.argv, "--spec", str(spec_path), "--out", str(self.out), *extra],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
+                env={**env, **cell.env}, cwd=folder, start_new_session=True, bufsize=0,
+            )  # fmt: skip
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with open(self._process.stdout.fileno(), "rb", closefd=False) as stdout:
+            for raw in stdout:
+                line = parse_line(raw, time.monotonic_ns())
+                with self._changed:
+                    self.lines.append(line)
+                    self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def line(self, keyword: str) -> Line | None:
+        """The first well-formed line with this keyword, if it came."""
+        for line in self.lines:
+            if line.keyword == keyword and line.fields is not None:
+                return line
+        return None
+
+    def fields(self, keyword: str) -> dict[str, Any]:
+        line = self.line(keyword)
+        return {} if line is None or line.fields is None else line.fields
+
+    def wait_line(self, keyword: str, timeout_s: float) -> Line | None:
+        """Waits for a line; None where the process ended its output or the time was up."""
+
+        def there() -> bool:
+            return self._ended or self.line(keyword) is not None
+
+        with self._changed:
+            self._changed.wait_for(there, timeout_s)
+            return self.line(keyword)
+
+    def write(self, text: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(text.encode())
+
+    def close_input(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def wait_exit(self, timeout_s: float) -> int | None:
+        """The exit code (negative: the signal), or None where it still runs."""
+        try:
+            code = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        if self.exit_ns is None:
+            self.exit_ns = time.monotonic_ns()
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended, 2.0)
+        return code
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Ends the whole session of the node; nothing is left."""
+        self.signal(signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(10)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    def why(self) -> str:
+        """What the node said last: its ERROR line, else the end of its standard error."""
+        error = self.line("ERROR")
+        if error is not None:
+            return error.text
+        text = (self.folder / "stderr").read_bytes()[-600:].decode("utf-8", "replace").strip()
+        return f"standard error ends with: {text!r}" if text else "it said nothing"

@@ -1,0 +1,104 @@
+"""Reads sample files by C-24 and C-25, and says what is wrong with them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .cell import Problem
+
+UNKNOWN_NS = -(2**63)
+UNKNOWN_PEER = 65535
+PROBE = 2**48 - 1
+MESSAGE, CALL, GOAL, ACCEPT, FEEDBACK, RESULT, RELAY = range(7)
+WARM_UP, FAILED, TIMEOUT, CORRUPT = 1, 2, 4, 8
+ROLE_CODES = (
+    "publisher", "subscriber", "server", "client",
+    "action_server", "action_client", "ping", "pong",
+)  # fmt: skip
+ROLE_KINDS = {
+    "publisher": {MESSAGE}, "subscriber": {MESSAGE}, "server": {CALL}, "client": {CALL},
+    "ping": {CALL}, "pong": {CALL}, "action_server": {GOAL, ACCEPT, FEEDBACK},
+    "action_client": {GOAL, FEEDBACK, RESULT},
+}  # fmt: skip
+
+_HEADER = struct.Struct("<8sHHHBBHHIQQQ16s")
+_RECORD = struct.Struct("<QqqqIHBB")
+
+
+class Record(NamedTuple):
+    """One record of C-25; times in ns of the node's host."""
+
+    seq: int
+    intended_ns: int
+    begin_ns: int
+    end_ns: int
+    bytes: int
+    peer: int
+    kind: int
+    flags: int
+
+    @property
+    def node(self) -> int:
+        return self.seq >> 48
+
+    @property
+    def counter(self) -> int:
+        return self.seq & (2**48 - 1)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """All files of one node together."""
+
+    records: list[Record]
+    overflow: int
+    problems: list[Problem]
+
+
+def _header_problems(header: tuple[Any, ...], size: int, spec: dict[str, Any]) -> Iterator[str]:
+    magic, version, header_bytes, record_bytes, role, clock, node, pad, pad2 = header[:9]
+    count, _overflow, seed, rest = header[9:]
+    expected = {
+        "magic": (magic, b"WATTWIRE"),
+        "version": (version, 1),
+        "header_bytes": (header_bytes, 64),
+        "record_bytes": (record_bytes, 40),
+        "role": (role, ROLE_CODES.index(spec["role"])),
+        "clock": (clock, 1),
+        "node": (node, spec["node"]),
+        "zeros": ((pad, pad2, rest), (0, 0, bytes(16))),
+        "seed": (seed, spec["payload.seed"]),
+        "count (by the file's size)": (64 + 40 * count, size),
+    }
+    for name, (found, allowed) in expected.items():
+        if found != allowed:
+            yield f"{name}: found {found!r}, must be {allowed!r}"
+
+
+def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
+    """Reads OUT/samples*.bin; a file that cannot be read is a problem, not an exception."""
+    records: list[Record] = []
+    overflow = 0
+    problems: list[Problem] = []
+    files = sorted(out.glob("samples*.bin"))
+    if not (out / "samples.bin").is_file():
+        problems.append(Problem("C-24", f"{label}: wrote no samples.bin"))
+    for path in files:
+        data = path.read_bytes()
+        where = f"{label}: {path.name}"
+        if len(data) < 64:
+            problems.append(Problem("C-24", f"{where}: {len(data)} bytes; its header has 64"))
+            continue
+        header = _HEADER.unpack_from(data)
+        problems += [
+            Problem("C-24", f"{where}: {text}")
+            for text in _header_problems(header, len(data), spec)
+        ]
+        overflow += header[10]
+        whole = (len(data) - 64) // 40 * 40
+        records += map(Record._make, _RECORD.iter_unpack(data[64 : 64 + whole]))
+    return Samples(records, overflow, problems)

@@ -1,0 +1,86 @@
+"""A scenario: one thing that is done to a cell, and the clauses that it examines."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .audit import Expect
+from .audit_peers import audit, closing_problems
+from .cell import CellUnderTest, Problem, Skipped
+from .group import Group, Member, pair
+from .process import NodeProcess
+from .spec import base_spec, new_token
+
+ALWAYS = (
+    "C-05", "C-06", "C-07", "C-13", "C-14", "C-15", "C-16", "C-17", "C-18", "C-21", "C-24",
+    "C-25", "C-26", "C-27",
+)  # fmt: skip
+"""What every whole run examines, beside its own purpose."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`name` is unique in a suite; `check` returns every problem that it finds."""
+
+    name: str
+    clauses: tuple[str, ...]
+    check: Callable[[Bench], list[Problem]]
+    pair: str = ""
+
+
+class Bench:
+    """What a scenario works with: the cell, its service's endpoints, a folder of its own."""
+
+    def __init__(self, cell: CellUnderTest, folder: Path, endpoints: Sequence[str]) -> None:
+        self.cell, self.folder, self.endpoints = cell, folder, endpoints
+
+    def need(self, *capabilities: str) -> None:
+        for name in capabilities:
+            if name not in self.cell.capabilities:
+                raise Skipped(f"the manifest does not declare {name}")
+
+    def group(self, pattern: str, members: Sequence[Member]) -> Group:
+        return Group(self.folder, pattern, members, self.endpoints)
+
+    def whole_run(
+        self,
+        pattern: str,
+        changes: dict[str, Any] | None = None,
+        expect: Expect | None = None,
+        during: Callable[[Group], None] | None = None,
+        members: Sequence[Member] | None = None,
+    ) -> list[Problem]:
+        """A run of one pair, or of `members`, audited; `changes` go into every spec."""
+        members = members or pair(self.cell, self.cell, pattern, changes)
+        with self.group(pattern, members) as group:
+            group.run(during)
+            return audit(group, expect) + closing_problems(group)
+
+    def single(self, spec: dict[str, Any], extra: Sequence[str] = ()) -> NodeProcess:
+        """Starts one node with exactly this spec; the caller kills it."""
+        folder = self.folder / new_token()
+        return NodeProcess(self.cell, spec, folder, f"{spec.get('role')} ({self.cell.name})", extra)
+
+    def lone_spec(self, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
+        spec = base_spec(self.cell, pattern, role, **changes)
+        spec["run"] = new_token()
+        spec["peers.endpoints"] = list(self.endpoints)
+        return spec
+
+
+def sleep_until(t_ns: int) -> None:
+    time.sleep(max(0, t_ns - time.monotonic_ns()) / 1e9)
+
+
+class Stopwatch:
+    """The times at which a scenario paused and resumed a node, ns."""
+
+    def __init__(self) -> None:
+        self.pause_ns = 0
+        self.resume_ns = 0
+        self.lock = threading.Lock()

@@ -1,0 +1,113 @@
+"""Valid specs for every role, and the many ways in which a key can be wrong."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from .cell import PATTERN_ROLES, SENDING_ROLES, CellUnderTest
+
+MILLISECOND_NS = 1_000_000
+READY_TIMEOUT_MS = 20_000
+SEED = 0x0123_4567_89AB_CDEF
+# Both bytes of a node number differ and none is zero, so that a swapped one shows.
+SENDER_NODE, RECEIVER_NODE = 0x0203, 0x0405
+
+_tokens = itertools.count()
+
+
+def new_token() -> str:
+    """A run token that no other run on this host has."""
+    return f"check{os.getpid():x}x{next(_tokens):x}"
+
+
+def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
+    """A complete spec of one node; `changes` are keys with `__` for the dot."""
+    text_only = "encoding.bytes" not in cell.capabilities
+    open_loop = pattern == "topic" or "loop.open" in cell.capabilities
+    spec: dict[str, Any] = {
+        "contract": 1, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
+        "node": SENDER_NODE if role in SENDING_ROLES else RECEIVER_NODE, "index": 0,
+        "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
+        "peers.count": 1, "peers.endpoints": [], "loop": "open" if open_loop else "closed",
+        "period_ns": 5 * MILLISECOND_NS if open_loop else 0, "phase_ns": 0,
+        "duration_ns": 200 * MILLISECOND_NS if open_loop else 0,
+        "count": 0 if open_loop else 30, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,
+        "timeout_ns": 5_000 * MILLISECOND_NS, "outstanding_max": 4, "quiet_ms": 150,
+        "linger_ms": 3_000, "ready_timeout_ms": READY_TIMEOUT_MS,
+        "pacing": "kit" if "pacing.kit" in cell.capabilities else "native", "spin_ns": 0,
+        "payload.bytes": 64, "payload.encoding": "text" if text_only else "bytes",
+        "payload.seed": SEED, "payload.literal": "", "reply": first_reply(cell),
+        "reply.literal": "", "verify": "full", "action.feedback": 2, "record.capacity": 10_000,
+    }  # fmt: skip
+    spec.update({f"settings.{name}": value for name, value in cell.settings.items()})
+    spec.update({name.replace("__", "."): value for name, value in changes.items()})
+    return spec
+
+
+def first_reply(cell: CellUnderTest) -> str:
+    for kind in ("echo", "ack", "literal"):
+        if f"reply.{kind}" in cell.capabilities:
+            return kind
+    return "echo"
+
+
+def closed_loop(count: int) -> dict[str, Any]:
+    return {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
+
+
+def open_loop(count: int, period_ms: int) -> dict[str, Any]:
+    period_ns = period_ms * MILLISECOND_NS
+    return {"loop": "open", "count": 0, "period_ns": period_ns, "duration_ns": count * period_ns}
+
+
+def scheduled(spec: dict[str, Any]) -> int:
+    """How many messages C-10 or C-11 demands."""
+    if spec["loop"] == "closed":
+        return int(spec["count"])
+    return max(0, -(-(spec["duration_ns"] - spec["phase_ns"]) // spec["period_ns"]))
+
+
+_OUT_OF_RANGE: dict[str, list[Any]] = {
+    "contract": [2], "run": ["abc", "UPPER", "a" * 33], "pattern": ["gossip"],
+    "role": ["listener"], "node": [-1, 65535], "index": [-1], "peers.nodes": [[-1], [65535]],
+    "peers.count": [-1], "loop": ["ajar"], "period_ns": [-1], "phase_ns": [-1],
+    "duration_ns": [-1], "count": [-1], "warmup_ns": [-1], "overrun_ns": [-1],
+    "timeout_ns": [0], "outstanding_max": [0], "quiet_ms": [-1], "linger_ms": [-1],
+    "ready_timeout_ms": [0], "pacing": ["brisk"], "spin_ns": [-1],
+    "payload.bytes": [-1, 67_108_865], "payload.encoding": ["morse"],
+    "payload.seed": [-1, 2**63], "reply": ["sigh"], "verify": ["never"],
+    "action.feedback": [-1], "record.capacity": [-1],
+}  # fmt: skip
+
+
+def _wrong_type(value: Any) -> Any:
+    if isinstance(value, str):
+        return 7
+    if isinstance(value, list):
+        return {"0": value}
+    return "7"
+
+
+def bad_specs(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(what is done, the key, the spec): missing, wrongly typed, out of range, unknown."""
+    for key in good:
+        without = {name: value for name, value in good.items() if name != key}
+        yield "missing", key, without
+        yield "wrongly typed", key, {**good, key: _wrong_type(good[key])}
+        for value in _OUT_OF_RANGE.get(key, []):
+            yield f"{value!r}", key, {**good, key: value}
+    if good["loop"] == "open":
+        yield "0 in open loop", "period_ns", {**good, "period_ns": 0}
+        yield "0 in open loop", "duration_ns", {**good, "duration_ns": 0}
+    yield "true, no integer", "node", {**good, "node": True}
+    yield "5.0, no integer", "index", {**good, "index": 5.5}
+    yield "list of strings", "peers.nodes", {**good, "peers.nodes": ["1"]}
+    yield "list of integers", "peers.endpoints", {**good, "peers.endpoints": [1]}
+    yield "unknown", "payload.colour", {**good, "payload.colour": "blue"}
+    yield "unknown", "settings.colour", {**good, "settings.colour": "blue"}
+    other = next(role for name, pair in PATTERN_ROLES.items() if name != good["pattern"]
+                 for role in pair)  # fmt: skip
+    yield "role of another pattern", "role", {**good, "role": other}

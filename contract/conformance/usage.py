@@ -1,0 +1,185 @@
+"""Command line, spec, capabilities, and a start in the past (C-01 to C-04, C-08)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .cell import PATTERN_ROLES, SENDING_ROLES, Broken, CellUnderTest, Problem, Skipped
+from .group import HANG_S, Group, pair
+from .process import NodeProcess
+from .scenario import Bench, Scenario
+from .schema import breaches
+from .spec import READY_TIMEOUT_MS, bad_specs, base_spec
+
+SHARDS = 4
+SLOW_START_S = 0.35
+"""A cell that takes longer to refuse gets one way of being wrong per key, not all."""
+REPLIES = ("echo", "ack", "literal")
+
+
+def refusal(node: NodeProcess, code: int, clause: str, what: str) -> tuple[list[Problem], str]:
+    """Waits for the end of a node that must refuse; returns problems and the key it named."""
+    found = node.wait_exit(READY_TIMEOUT_MS / 1000 + HANG_S)
+    node.kill()
+    where = f"{node.label}: {what}"
+    if found != code:
+        state = "it went on" if found is None else f"it ended with {found}"
+        return [Problem(clause, f"{where}: exit {code} is due, but {state}; {node.why()}")], ""
+    error = node.fields("ERROR")
+    if not error:
+        return [Problem(clause, f"{where}: exit {code} without an ERROR line; {node.why()}")], ""
+    problems = [Problem("C-05", f"{where}: ERROR: {text}") for text in breaches("error", error)]
+    if error.get("code") != code:
+        problems.append(Problem(clause, f"{where}: ERROR says code {error.get('code')}"))
+    if any(line.fields is None for line in node.lines):
+        problems.append(Problem("C-05", f"{where}: other text on standard output"))
+    return problems, str(error.get("key"))
+
+
+def bad_keys(shard: int) -> Scenario:
+    def check(bench: Bench) -> list[Problem]:
+        pattern = bench.cell.patterns[0]
+        sender, receiver = PATTERN_ROLES[pattern]
+        role = (sender, receiver)[shard % 2]
+        cases = list(bad_specs(bench.lone_spec(pattern, role)))
+        problems: list[Problem] = []
+        slow = False
+        by_key: dict[str, int] = {}
+        for index, (what, key, spec) in enumerate(cases):
+            by_key[key] = by_key.get(key, 0) + 1
+            if index % SHARDS != shard or (slow and by_key[key] > 1):
+                continue
+            begin_s = time.monotonic()
+            found, named = refusal(bench.single(spec), 2, "C-02", f"{key}: {what}")
+            slow = slow or time.monotonic() - begin_s > SLOW_START_S
+            problems += found
+            # Two keys that contradict each other: either may be named.
+            if not found and named != key and what != "role of another pattern":
+                text = f"{role}: {key}: {what}: the ERROR line names {named!r}"
+                problems.append(Problem("C-02", text))
+        return problems
+
+    return Scenario(f"bad-keys-{shard}", ("C-02",), check)
+
+
+def command_line(bench: Bench) -> list[Problem]:
+    pattern = bench.cell.patterns[0]
+    problems: list[Problem] = []
+    for role in PATTERN_ROLES[pattern]:
+        for extra in (["--verbose"], ["extra"]):
+            node = bench.single(bench.lone_spec(pattern, role), extra)
+            problems += refusal(node, 2, "C-01", f"{extra[0]!r} on the command line")[0]
+    broken = bench.single({})
+    problems += refusal(broken, 2, "C-02", "an empty spec")[0]
+    return problems
+
+
+def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
+    found: list[tuple[str, dict[str, Any]]] = []
+    for pattern, roles in PATTERN_ROLES.items():
+        if pattern not in cell.patterns:
+            found += [(f"role {role}", base_spec(cell, pattern, role)) for role in roles]
+    for pattern in cell.patterns:
+        sender = PATTERN_ROLES[pattern][0]
+        wanted = {f"encoding.{kind}": {"payload__encoding": kind} for kind in ("bytes", "text")}
+        wanted["pacing.native"] = {"pacing": "native"}
+        wanted["literal"] = {"payload__literal": "Hello World"}
+        if pattern != "topic":
+            wanted.update({f"reply.{kind}": {"reply": kind} for kind in REPLIES})
+        for name, changes in wanted.items():
+            if name not in cell.capabilities:
+                found.append((name, base_spec(cell, pattern, sender, **changes)))
+    most = cell.payload_bytes_max
+    if most is not None and most < 67_108_864:
+        spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
+        found.append((f"payload.bytes above {most}", {**spec, "payload.bytes": most + 1}))
+    return found
+
+
+def undeclared(bench: Bench) -> list[Problem]:
+    cases = _undeclared(bench.cell)
+    if not cases:
+        raise Skipped("the cell declares every pattern and every capability")
+    problems: list[Problem] = []
+    for what, spec in cases:
+        spec["peers.endpoints"] = list(bench.endpoints)
+        problems += refusal(bench.single(spec), 3, "C-03", f"undeclared {what}")[0]
+    return problems
+
+
+def past_start(bench: Bench) -> list[Problem]:
+    problems: list[Problem] = []
+    pattern = bench.cell.patterns[0]
+    with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
+        group.start()
+        for node in group.nodes:
+            node.write(f"GO {time.monotonic_ns() - 1_000_000_000}\n")
+        for node in group.nodes:
+            problems += refusal(node, 2, "C-08", "a start one second ago")[0]
+    return problems
+
+
+def dead_endpoints(bench: Bench, pattern: str) -> list[str]:
+    """Endpoints where somebody listened and nobody does any more."""
+    role = bench.cell.listening_role(pattern)
+    if role == "none":
+        return list(bench.endpoints)
+    listener = bench.single(bench.lone_spec(pattern, role))
+    try:
+        line = listener.wait_line("LISTENING", READY_TIMEOUT_MS / 1000 + HANG_S)
+        if line is None or line.fields is None:
+            raise Broken("C-06", f"{listener.label}: no LISTENING line; {listener.why()}")
+        return [*bench.endpoints, *line.fields["endpoints"]]
+    finally:
+        listener.kill()
+
+
+def nobody_there(bench: Bench) -> list[Problem]:
+    """A client must notice; the other roles may say that they cannot tell (matched null)."""
+    problems: list[Problem] = []
+    for pattern in bench.cell.patterns:
+        listening = bench.cell.listening_role(pattern)
+        for role in PATTERN_ROLES[pattern]:
+            if role == listening:
+                continue
+            spec = bench.lone_spec(pattern, role, ready_timeout_ms=1_000)
+            spec["peers.endpoints"] = dead_endpoints(bench, pattern)
+            node = bench.single(spec)
+            ready = node.wait_line("READY", 1.0 + HANG_S)
+            if ready is not None and ready.fields is not None:
+                node.kill()
+                calls = role in SENDING_ROLES and role != "publisher"
+                if calls or ready.fields.get("matched") is not None:
+                    text = f"{node.label}: READY with {ready.fields.get('matched')} matched, "
+                    problems.append(Problem("C-04", text + "but nobody was there"))
+                continue
+            problems += refusal(node, 4, "C-04", "nobody was there")[0]
+    return problems
+
+
+def service_lost(bench: Bench) -> list[Problem]:
+    """No service process at the endpoint at all."""
+    if not bench.endpoints:
+        raise Skipped("the middleware has no service process")
+    problems: list[Problem] = []
+    pattern = bench.cell.patterns[0]
+    for role in PATTERN_ROLES[pattern]:
+        spec = bench.lone_spec(pattern, role, ready_timeout_ms=1_000)
+        spec["peers.endpoints"] = ["127.0.0.1:9" for _ in bench.endpoints]
+        problems += refusal(bench.single(spec), 4, "C-04", "no service process is there")[0]
+    return problems
+
+
+def scenarios() -> list[Scenario]:
+    return [
+        *(bad_keys(shard) for shard in range(SHARDS)),
+        Scenario("command-line", ("C-01",), command_line),
+        Scenario("undeclared", ("C-03",), undeclared),
+        Scenario("past-start", ("C-08",), past_start),
+        Scenario("nobody-there", ("C-04",), nobody_there),
+        Scenario("service-lost", ("C-04",), service_lost),
+    ]
+
+
+__all__ = ["Group", "dead_endpoints", "refusal", "scenarios"]
