@@ -1,6 +1,7 @@
 // The ROS 2 cell on the rcl C API: what rclcpp and rclpy stand on, without either of them.
 
-#include "service.hpp"
+#include "client.hpp"
+#include "server.hpp"
 #include "topic.hpp"
 #include "wattwire/kit.hpp"
 
@@ -18,8 +19,8 @@ int main(int argc, char** argv) {
                    {"domain", wattwire::integer(0, 101)},
                    {"discovery", wattwire::one_of({"localhost", "subnet"})},
                    {"result_request", wattwire::one_of({"on_acceptance", "after_feedback"})}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",    "pacing.native",
-                       "loop.open",      "loop.closed",   "reply.echo",    "reply.ack",
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "pacing.native",
+                       "loop.open",      "loop.closed",   "reply.echo", "reply.ack",
                        "reply.literal",  "literal"};
   return wattwire::run(argc, argv, cell);
 }

@@ -84,7 +84,8 @@ inline std::string configure_process(wattwire::Kit& kit) {
 
 // File names, with their versions, of the middleware's libraries that this process has mapped.
 inline std::string loaded_libraries() {
-  const std::regex wanted("/(lib(rmw_(?!dds_common)\\w+_cpp|fastdds|fastrtps|ddsc|zenohc?)\\.so[\\w.]*)$");
+  const std::regex wanted(
+      "/(lib(rmw_(?!dds_common)\\w+_cpp|fastdds|fastrtps|ddsc|zenohc?)\\.so[\\w.]*)$");
   std::set<std::string> names;
   std::ifstream maps("/proc/self/maps");
   std::smatch match;

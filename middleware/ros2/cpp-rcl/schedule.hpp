@@ -19,7 +19,7 @@ class Timer {
           "rcl_timer_init2");
 #endif
   }
-  ~Timer() { static_cast<void>(rcl_timer_fini(&timer_)); }
+  ~Timer() { ignore(rcl_timer_fini(&timer_)); }
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 

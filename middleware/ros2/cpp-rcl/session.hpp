@@ -20,6 +20,9 @@ inline void check(rcl_ret_t code, const char* what) {
   throw wattwire::MiddlewareFailed(reason);
 }
 
+// For what is given back on the way out: an error there is no error of the run.
+inline void ignore(rcl_ret_t /*code*/) { rcl_reset_error(); }
+
 class Session {
  public:
   explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
@@ -40,14 +43,13 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Errors on the way out are not errors of the run; what matters is that the RMW removes its files.
+  // The RMW removes its shared-memory files here.
   ~Session() {
-    rcl_ret_t ignored = rcl_wait_set_fini(&wait_set_);
-    ignored = rcl_clock_fini(&clock_);
-    ignored = rcl_node_fini(&node_);
-    ignored = rcl_shutdown(&context_);
-    ignored = rcl_context_fini(&context_);
-    static_cast<void>(ignored);
+    ignore(rcl_wait_set_fini(&wait_set_));
+    ignore(rcl_clock_fini(&clock_));
+    ignore(rcl_node_fini(&node_));
+    ignore(rcl_shutdown(&context_));
+    ignore(rcl_context_fini(&context_));
   }
 
   wattwire::Kit& kit() { return kit_; }
@@ -138,7 +140,7 @@ class Session {
 
   wattwire::Kit& kit_;
   const std::string profile_sha256_;
-  const rcl_allocator_t allocator_ = rcl_get_default_allocator();
+  rcl_allocator_t allocator_ = rcl_get_default_allocator();
   rcl_context_t context_ = rcl_get_zero_initialized_context();
   rcl_node_t node_ = rcl_get_zero_initialized_node();
   rcl_clock_t clock_{};

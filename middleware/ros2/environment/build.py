@@ -45,15 +45,15 @@ def main() -> int:
     return 0
 
 
-def run(argv: list[str], env: dict[str, str] | None = None) -> str:
-    """Runs to the end and copies the output into the build's log; a failure raises with both."""
+def run(argv: list[str], env: dict[str, str] | None = None) -> None:
+    """Runs to the end, quietly; a failure prints the output and raises with it."""
+    print(f"$ {' '.join(argv)}", flush=True)
     done = subprocess.run(
         argv, check=False, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    print(f"$ {' '.join(argv)}\n{done.stdout}", flush=True)
     if done.returncode != 0:
+        print(done.stdout, flush=True)
         raise subprocess.CalledProcessError(done.returncode, argv, done.stdout)
-    return done.stdout
 
 
 def clean_environment() -> dict[str, str]:
