@@ -43,7 +43,8 @@ def section(evidence: Evidence) -> Section:
 
 def runs_figure(evidence: Evidence, response: Response) -> Figure:
     """Every usable run of a response as a dot, by the primary factor."""
-    across = facet_factor(evidence)
+    # Memory hardly moves with anything but the cell: parting it into rows shows nothing.
+    across = None if response is MEMORY else facet_factor(evidence)
     frame = evidence.usable
     values = column(frame, response.column)
     points: list[dict[str, Any]] = []

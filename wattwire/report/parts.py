@@ -26,7 +26,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column of one of KINDS. `labels` rename text on the page; CSV keeps the word."""
+    """A table's column of one of KINDS. `labels` rename text on the page; CSV keeps the word.
+
+    Neighbours of one `group` share a heading."""
 
     key: str
     title: str
@@ -34,6 +36,7 @@ class Column:
     unit: str = ""
     digits: int = 3
     labels: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
 
     @property
     def numeric(self) -> bool:
@@ -62,6 +65,19 @@ class Table:
     def hint(self, column: Column, row: dict[str, Any]) -> str:
         """What a cell says on being pointed at: the whole reason where there is no number."""
         return str(row.get(column.key)) if self.muted(column, row) else ""
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Headings over neighbouring columns with their widths; empty where there are none."""
+        if not any(column.group for column in self.columns):
+            return []
+        found: list[tuple[str, int]] = []
+        for column in self.columns:
+            if found and column.group and found[-1][0] == column.group:
+                found[-1] = (column.group, found[-1][1] + 1)
+            else:
+                found.append((column.group, 1))
+        return found
 
     @property
     def headed(self) -> bool:

@@ -91,31 +91,37 @@ def _windows(evidence: Evidence) -> str:
 
 def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, str]]) -> Table:
     keys = [key for key in rows[0] if key not in LABELS and key not in QUANTITIES]
+    constant = {key: rows[0][key] for key in keys if len({row[key] for row in rows}) == 1}
     given = [key for key in QUANTITIES if any(row.get(key) for row in rows)]
     several = len(_members(evidence.usable, "cpu_share", role, 1.0)) > 1
     filled = [_row(evidence, role, row, keys, given) for row in rows]
     measured_energy = bool(_members(evidence.usable, "energy_j", role, 1.0))
-    columns = [Column(key, words.factor_title(key)) for key in keys]
+    columns = [
+        Column(
+            key,
+            words.factor_title(key),
+            unit=words.FACTOR_UNITS.get(key, ""),
+            labels=dict(evidence.titles.get(key, {})),
+        )
+        for key in keys
+    ]
+    columns.append(Column("runs", "runs", "measured"))
+    if any("because" in row for row in filled):
+        columns.append(Column("because", "not measured because"))
     for key in given:
         title, unit = QUANTITIES[key]
         estimated = key in ("power_w", "energy_j") and not measured_energy
-        columns.append(Column(f"{key}_published", f"{title}, published", "published", unit))
-        columns.append(
-            Column(
-                f"{key}_here",
-                f"{title}, {'estimate' if estimated else 'measured'} here",
-                "estimate" if estimated else "measured",
-                unit,
-            )
-        )
+        group = f"{title} ({unit})"
+        here = "estimate" if estimated else "measured"
+        columns.append(Column(f"{key}_published", "published", "published", group=group))
+        columns.append(Column(f"{key}_here", f"{here} here", here, group=group))
         if several and not estimated:
-            columns.append(Column(f"{key}_each", "each node", "text", unit))
-    columns += [Column("runs", "runs", "measured"), Column("because", "not measured because")]
+            columns.append(Column(f"{key}_each", "each node", "text", group=group))
     where = str(rows[0].get("source") or f"Table {name}")
     return Table(
         f"published-{name}-{role}".replace("_", "-"),
-        f"{where}: {role.replace('_', ' ')}",
-        columns,
+        f"{where}: {role.replace('_', ' ')}{_constants(constant)}",
+        [column for column in columns if column.key not in constant],
         filled,
         "From three runs on a 95 % t interval over runs. All nodes of the role are metered: the "
         "value is their mean, “each node” gives every one."
@@ -124,13 +130,18 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
     )
 
 
+def _constants(constant: Mapping[str, str]) -> str:
+    told = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
+    return f" ({', '.join(told)})" if told else ""
+
+
 def _row(
     evidence: Evidence, role: str, row: Mapping[str, str], keys: Sequence[str], given: Sequence[str]
 ) -> dict[str, Any]:
     wanted = {key: row[key] for key in keys}
     filled: dict[str, Any] = dict(wanted)
     for key in given:
-        filled[f"{key}_published"] = _float(row.get(key))
+        filled[f"{key}_published"] = row.get(key) or None  # as printed, every digit of it
     frame = _matching(evidence.usable, wanted)
     filled["runs"] = frame.height
     if frame.height == 0:
@@ -211,10 +222,3 @@ def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
         for reason in evidence.runs[run].get("reasons", [])
     )
     return "set aside: " + ("; ".join(codes) or "no reason recorded")
-
-
-def _float(text: str | None) -> float | None:
-    try:
-        return float(text) if text not in (None, "") else None
-    except ValueError:
-        return None
