@@ -1,0 +1,106 @@
+// Lines to and from the harness on private descriptors (C-05, C-08, C-09).
+#pragma once
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "json.hpp"
+
+namespace wattwire {
+
+inline int64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+// May return early, never late by design: callers look at the clock again.
+inline void sleep_until_ns(int64_t due_ns) {
+  timespec due = {static_cast<time_t>(due_ns / 1000000000), static_cast<long>(due_ns % 1000000000)};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr);
+}
+
+class Dialogue {
+ public:
+  Dialogue() : out_(fcntl(1, F_DUPFD_CLOEXEC, 3)) { dup2(2, 1); }
+
+  void line(const std::string& keyword, const Fields& fields) {
+    std::lock_guard<std::mutex> lock(line_mutex_);
+    std::string text = keyword + " " + object(fields) + "\n";
+    for (size_t done = 0; done < text.size();) {
+      ssize_t wrote = ::write(out_, text.data() + done, text.size() - done);
+      if (wrote < 0 && errno != EINTR) return;  // the harness is gone: end of input follows
+      if (wrote > 0) done += static_cast<size_t>(wrote);
+    }
+  }
+
+  // Prints ERROR and ends the process at once, whatever the middleware is doing.
+  [[noreturn]] void fail(int code, const Scalar& key, const std::string& reason) {
+    line("ERROR", {{"code", std::to_string(code)}, {"key", key.json}, {"reason", quoted(reason)}});
+    _exit(code);
+  }
+
+  void listen() {
+    std::thread([this] { read(); }).detach();
+  }
+
+  bool stopped() const { return stop_ns_.load(std::memory_order_relaxed) != 0; }
+  int64_t stop_ns() const { return stop_ns_; }    // 0: not yet
+  int64_t start_ns() const { return start_ns_; }  // 0: not yet
+
+  void wait_stop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return stopped(); });
+  }
+  void wait_go_or_stop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return stopped() || start_ns_ != 0; });
+  }
+
+ private:
+  void read() {
+    std::string rest;
+    char chunk[4096];
+    for (;;) {
+      ssize_t count = ::read(0, chunk, sizeof chunk);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) _exit(5);
+      rest.append(chunk, static_cast<size_t>(count));
+      for (size_t end; (end = rest.find('\n')) != std::string::npos; rest.erase(0, end + 1))
+        obey(rest.substr(0, end));
+    }
+  }
+
+  void obey(const std::string& text) {
+    if (text.empty()) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (text == "STOP") {
+      if (!stopped()) stop_ns_ = now_ns();
+    } else if (text.rfind("GO ", 0) == 0 && text.size() > 3 &&
+               text.find_first_not_of("0123456789", 3) == std::string::npos) {
+      int64_t start = std::strtoll(text.c_str() + 3, nullptr, 10);
+      if (start < now_ns())
+        fail(2, "GO", text + ": " + std::to_string(now_ns() - start) +
+                          " ns in the past; allowed: the future");
+      start_ns_ = start;
+    } else {
+      fail(2, text.substr(0, text.find(' ')), "found \"" + text + "\"; allowed: GO <start_ns>, STOP");
+    }
+    changed_.notify_all();
+  }
+
+  const int out_;
+  std::mutex line_mutex_, mutex_;
+  std::condition_variable changed_;
+  std::atomic<int64_t> start_ns_{0}, stop_ns_{0};
+};
+
+}  // namespace wattwire

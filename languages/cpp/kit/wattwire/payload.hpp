@@ -1,0 +1,214 @@
+// Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "spec.hpp"
+
+namespace wattwire {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records and headers are little-endian");
+
+constexpr uint64_t kCounterMask = (uint64_t{1} << 48) - 1;
+constexpr uint64_t kProbe = kCounterMask;
+constexpr int64_t kUnknownNs = INT64_MIN;
+constexpr uint16_t kUnknownPeer = 65535;
+
+// A view of bytes that somebody else owns.
+struct Bytes {
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+  Bytes() = default;
+  Bytes(const void* begin, size_t count)
+      : data(static_cast<const uint8_t*>(begin)), size(count) {}
+  Bytes(const std::string& text) : Bytes(text.data(), text.size()) {}
+  std::string str() const { return {reinterpret_cast<const char*>(data), size}; }
+  Bytes part(size_t from, size_t count) const {
+    from = std::min(from, size);
+    return {data + from, std::min(count, size - from)};
+  }
+  bool operator==(const Bytes& other) const {
+    return size == other.size && (size == 0 || std::memcmp(data, other.data, size) == 0);
+  }
+};
+
+// The fill of C-19 from its beginning: splitmix64, words little-endian.
+inline std::vector<uint8_t> fill_stream(uint64_t seed, size_t count) {
+  std::vector<uint8_t> out((count + 7) / 8 * 8);
+  uint64_t state = seed;
+  for (size_t at = 0; at < out.size(); at += 8) {
+    uint64_t z = state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    std::memcpy(&out[at], &z, 8);
+  }
+  out.resize(count);
+  return out;
+}
+
+inline std::string to_hex(Bytes bytes) {
+  static const char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (size_t at = 0; at < bytes.size; ++at) {
+    out += kDigits[bytes.data[at] >> 4];
+    out += kDigits[bytes.data[at] & 15];
+  }
+  return out;
+}
+
+enum class Verdict { kOk, kCorrupt, kForeign };
+
+struct Checked {
+  Verdict verdict = Verdict::kOk;
+  std::optional<uint64_t> seq;
+  int64_t begin_ns = kUnknownNs;
+};
+
+// One payload shape: the sender's buffer and the receiver's checks.
+class Payload {
+ public:
+  struct Shape {
+    size_t bytes;
+    bool text;
+    uint64_t seed;
+    std::string literal;
+    bool full;
+  };
+
+  Payload(const Shape& shape, const std::vector<int64_t>& nodes)
+      : literal(shape.literal),
+        length(literal.empty() ? shape.bytes : literal.size()),
+        unit_(shape.text ? 2 : 1),
+        carries_seq(literal.empty() && length >= 8 * unit_),
+        full_(shape.full),
+        fill_at_(16 * unit_),
+        trailer_(length >= 24 * unit_ ? 8 * unit_ : 0),
+        nodes_(nodes.begin(), nodes.end()),
+        buffer_(std::max(length, size_t{1})) {
+    if (!literal.empty()) {
+      std::memcpy(buffer_.data(), literal.data(), length);
+      return;
+    }
+    if (length <= fill_at_ + trailer_) return;
+    fill_ = fill_stream(shape.seed, length - fill_at_ - trailer_);
+    static const char kAlphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    if (shape.text)
+      for (auto& value : fill_) value = static_cast<uint8_t>(kAlphabet[value % 64]);
+    std::memcpy(&buffer_[fill_at_], fill_.data(), fill_.size());
+  }
+
+  // Writes sequence and send time into the buffer; the fill stays.
+  Bytes stamp(uint64_t seq, int64_t begin_ns) {
+    if (literal.empty()) {
+      uint8_t header[32];
+      std::memcpy(header, &seq, 8);
+      std::memcpy(header + 8, &begin_ns, 8);
+      if (unit_ == 2) {
+        std::string digits = to_hex({header, 16});
+        std::memcpy(header, digits.data(), 32);
+      }
+      std::memcpy(buffer_.data(), header, std::min(length, fill_at_));
+      if (trailer_ != 0) std::memcpy(&buffer_[length - trailer_], header, trailer_);
+    }
+    return {buffer_.data(), length};
+  }
+
+  // The sequence's place in a payload, as far as it fits.
+  std::string header(uint64_t seq) const {
+    std::string out(8, '\0');
+    std::memcpy(out.data(), &seq, 8);
+    return unit_ == 2 ? to_hex(out) : out;
+  }
+
+  // What an arrival is, by C-21.
+  Checked check(Bytes data) {
+    Checked result;
+    if (!literal.empty()) {
+      result.verdict = data == Bytes(literal) ? Verdict::kOk : Verdict::kCorrupt;
+      result.seq = complete(0, 0);
+      return result;
+    }
+    read_header(data, &result);
+    if (!result.seq) {
+      result.verdict = Verdict::kCorrupt;
+      return result;
+    }
+    Bytes first(fill_.data(), std::min(fill_.size(), size_t{8}));
+    Bytes found = data.part(fill_at_, first.size);
+    if (nodes_.count(static_cast<int64_t>(*result.seq >> 48)) == 0 ||
+        !(found == first.part(0, found.size))) {
+      result.verdict = Verdict::kForeign;
+      return result;
+    }
+    bool good = data.size == length;
+    if (good && trailer_ != 0)
+      good = data.part(length - trailer_, trailer_) == data.part(0, trailer_);
+    if (good && full_)
+      good = data.part(fill_at_, fill_.size()) == Bytes(fill_.data(), fill_.size());
+    result.verdict = good ? Verdict::kOk : Verdict::kCorrupt;
+    return result;
+  }
+
+  const std::string literal;
+  const size_t length;
+
+ private:
+  const size_t unit_;
+
+ public:
+  const bool carries_seq;
+
+ private:
+  void read_header(Bytes data, Checked* result) {
+    uint8_t head[16];
+    Bytes place = data.part(0, std::min(length, fill_at_));
+    size_t count = place.size / unit_;
+    for (size_t at = 0; at < count; ++at) {
+      int high = 0, low = unit_ == 1 ? place.data[at] : digit(place.data[2 * at + 1]);
+      if (unit_ == 2) high = digit(place.data[2 * at]);
+      if (high < 0 || low < 0) return;
+      head[at] = static_cast<uint8_t>(high << 4 | low);
+    }
+    uint64_t seq = 0;
+    std::memcpy(&seq, head, std::min(count, size_t{8}));
+    if (count >= 8) result->seq = seq;
+    if (count == 16) std::memcpy(&result->begin_ns, head + 8, 8);
+    if (!carries_seq) result->seq = complete(seq & kCounterMask, std::min(count, size_t{6}));
+  }
+
+  static int digit(uint8_t c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  }
+
+  // The sequence nearest to the next expected one that ends in the known low bytes.
+  uint64_t complete(uint64_t low, size_t known_bytes) {
+    auto node = static_cast<uint64_t>(nodes_.size() == 1 ? *nodes_.begin() : kUnknownPeer);
+    auto modulus = int64_t{1} << (8 * known_bytes);
+    auto expected = static_cast<int64_t>(expected_);
+    int64_t counter = expected;
+    if (known_bytes > 0) {
+      int64_t ahead = ((static_cast<int64_t>(low) - expected) % modulus + modulus) % modulus;
+      counter = expected + (ahead > modulus / 2 ? ahead - modulus : ahead);
+      if (counter < 0) counter += modulus;
+    }
+    expected_ = static_cast<uint64_t>(std::max(expected, counter + 1));
+    return node << 48 | static_cast<uint64_t>(counter);
+  }
+
+  const bool full_;
+  const size_t fill_at_, trailer_;
+  const std::set<int64_t> nodes_;
+  std::vector<uint8_t> buffer_, fill_;
+  uint64_t expected_ = 0;
+};
+
+}  // namespace wattwire

@@ -1,0 +1,73 @@
+// The sample file: records in memory during the window, written after it (C-24 to C-26).
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace wattwire {
+
+enum Kind : uint8_t { kMessage, kCall, kGoal, kAccept, kFeedback, kResult };
+enum Flag : uint8_t { kWarmUp = 1, kFailed = 2, kTimeout = 4, kCorruptFlag = 8 };
+
+struct Record {
+  uint64_t seq;
+  int64_t intended_ns, begin_ns, end_ns;
+  uint32_t bytes;
+  uint16_t peer;
+  uint8_t kind, flags;
+};
+static_assert(sizeof(Record) == 40, "the record of C-25");
+
+struct FileHeader {
+  char magic[8];
+  uint16_t version, header_bytes, record_bytes;
+  uint8_t role, clock;
+  uint16_t node, zero16;
+  uint32_t zero32;
+  uint64_t count, overflow, seed, zero64[2];
+};
+static_assert(sizeof(FileHeader) == 64, "the header of C-24");
+
+// `add` is safe in any thread; the records are zeroed now, so that no page fault falls into
+// the window.
+class Recorder {
+ public:
+  explicit Recorder(size_t capacity) : records_(capacity) {}
+
+  void add(const Record& record) {
+    uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
+    if (index < records_.size()) records_[index] = record;
+  }
+  uint64_t recorded() const { return std::min<uint64_t>(next_, records_.size()); }
+  uint64_t overflow() const { return next_ - recorded(); }
+
+  void write(const std::string& path, uint8_t role, uint16_t node, uint64_t seed) const {
+    FileHeader header = {};
+    std::memcpy(header.magic, "WATTWIRE", 8);
+    header.version = header.clock = 1;
+    header.header_bytes = sizeof header;
+    header.record_bytes = sizeof(Record);
+    header.role = role;
+    header.node = node;
+    header.count = recorded();
+    header.overflow = overflow();
+    header.seed = seed;
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    bool good = file != nullptr && std::fwrite(&header, sizeof header, 1, file) == 1;
+    good = good && std::fwrite(records_.data(), sizeof(Record), recorded(), file) == recorded();
+    if (file != nullptr) good = std::fclose(file) == 0 && good;
+    if (!good) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
+  }
+
+ private:
+  std::vector<Record> records_;
+  std::atomic<uint64_t> next_{0};
+};
+
+}  // namespace wattwire
