@@ -24,7 +24,7 @@ def client(kit: Kit) -> None:
         if kind == ACCEPT:
             kit.accepted(goals[number])
         elif kind == FEEDBACK:
-            kit.feedback(data)
+            kit.feedback(data, goals[number])
         elif kind == RESULT:
             kit.complete(goals.pop(number), data)
 

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
                    {"transports", wattwire::one_of({"default", "udp"})},
                    {"domain", wattwire::integer(0, 101)},
                    {"discovery", wattwire::one_of({"localhost", "subnet"})},
-                   {"result_request", wattwire::one_of({"on_acceptance", "after_feedback"})}};
+                   {"late_feedback", wattwire::one_of({"keep", "drop"})}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo", "reply.ack",
                        "reply.literal",  "literal"};

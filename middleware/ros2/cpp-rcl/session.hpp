@@ -111,6 +111,7 @@ class Session {
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = kit_.string("settings.discovery");
+    effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["executor"] = "rcl_wait";
     effective["reliability"] = reliable ? "reliable" : "best_effort";
     effective["history"] = keep_all ? "keep_all" : "keep_last";

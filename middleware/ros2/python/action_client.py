@@ -5,8 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from interfaces import action_type, field_of
-from session import Session
+from session import Session, with_session
 from wattwire_kit import Kit
+
+
+def patient_client() -> Any:
+    """An action client that hears all feedback of a goal.
+
+    rclpy forgets a goal's feedback callback when its result is in. A server that is quick has its
+    feedback and its result on the way together: then a part of the feedback is dropped by the
+    library after it arrived. Nothing public keeps the callback.
+    """
+    from rclpy.action import ActionClient
+
+    class PatientClient(ActionClient):
+        def _remove_pending_result_request(self, future: Any) -> None:
+            kept, self._feedback_callbacks = self._feedback_callbacks, {}
+            super()._remove_pending_result_request(future)
+            self._feedback_callbacks = kept
+
+        def forget(self, goal_id: Any) -> None:
+            self._feedback_callbacks.pop(bytes(goal_id.uuid), None)
+
+    return PatientClient
 
 
 class GoalSender:
@@ -18,9 +39,9 @@ class GoalSender:
         self.kit = session.kit
         self.session = session
         self.kind = action_type(session.kit)
-        # rclpy forgets a goal's feedback callback when its result is in: later feedback is lost.
-        self.result_after_feedback = session.kit.setting("result_request") == "after_feedback"
-        self.client = ActionClient(
+        self.keeps_late_feedback = session.kit.setting("late_feedback") == "keep"
+        make = patient_client() if self.keeps_late_feedback else ActionClient
+        self.client = make(
             session.node,
             self.kind,
             f"{session.prefix}/action",
@@ -32,33 +53,27 @@ class GoalSender:
     def send(self, slot: Any, buffer: bytearray) -> None:
         kit = self.kit
         goal = self.kind.Goal(goal=field_of(kit, buffer))
-
-        awaited = kit.feedback_count if self.result_after_feedback else 0
-        handle: Any = None
-
-        def request_result() -> None:
-            handle.get_result_async().add_done_callback(
-                lambda over: kit.complete(slot, over.result().result.result)
-            )
+        missing = kit.feedback_count
 
         def on_feedback(message: Any) -> None:
-            nonlocal awaited
-            kit.feedback(message.feedback.feedback)
-            awaited -= 1
-            if awaited == 0 and handle is not None:
-                request_result()
+            nonlocal missing
+            kit.feedback(message.feedback.feedback, slot)
+            missing -= 1
+            if missing == 0 and self.keeps_late_feedback:
+                self.client.forget(message.goal_id)
 
         def on_response(done: Any) -> None:
-            nonlocal handle
             handle = done.result()
             if not handle.accepted:
                 kit.fail(slot)
                 return
             kit.accepted(slot)
-            if awaited <= 0:
-                request_result()
+            handle.get_result_async().add_done_callback(
+                lambda over: kit.complete(slot, over.result().result.result)
+            )
 
-        self.client.send_goal_async(goal, on_feedback).add_done_callback(on_response)
+        listener = on_feedback if missing else None
+        self.client.send_goal_async(goal, listener).add_done_callback(on_response)
 
     def probe(self, buffer: bytearray, timeout_s: float) -> Any:
         """One goal, waited for; None until the acceptance, every feedback and the result arrive."""
@@ -78,8 +93,8 @@ class GoalSender:
         return result.result().result.result if complete else None
 
 
-def perform(kit: Kit) -> None:
-    session = Session(kit)
+@with_session
+def perform(kit: Kit, session: Session) -> None:
     sender = GoalSender(session)
     kit.await_peers(lambda: int(sender.client.server_is_ready()), session.spin_once)
     # ROS calls a server ready from its graph; the five channels below are matched one by one.
@@ -87,4 +102,3 @@ def perform(kit: Kit) -> None:
     session.ready(1, session.requested_qos())
     session.drive(sender.send)
     sender.client.destroy()
-    session.close()

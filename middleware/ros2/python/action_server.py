@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from interfaces import action_type, field_of
-from session import Session
+from session import Session, with_session
 from wattwire_kit import Kit
 
 
-def serve(kit: Kit) -> None:
+@with_session
+def serve(kit: Kit, session: Session) -> None:
     from rclpy.action import ActionServer, GoalResponse
 
-    session = Session(kit)
     kind = action_type(kit)
     # The kit's goal beside ROS's messages: the request object is the same in all callbacks.
     accepted: dict[int, Any] = {}
-    answered: dict[int, Any] = {}
 
     def on_goal(request: Any) -> Any:
         goal = kit.goal(request.goal)
@@ -37,19 +36,10 @@ def serve(kit: Kit) -> None:
             kit.feedback_sent(goal)
         handle.succeed()
         result = kind.Result(result=field_of(kit, kit.result(goal)))
-        answered[id(result)] = goal
+        kit.finish_goal(goal)
         return result
 
-    class TimedActionServer(ActionServer):
-        """Sees the result go, which the library hands over after `execute` returned."""
-
-        def _send_result_response(self, request_header: Any, future: Any) -> None:
-            super()._send_result_response(request_header, future)
-            goal = answered.pop(id(future.result().result), None)
-            if goal is not None:
-                kit.finish_goal(goal)
-
-    server = TimedActionServer(
+    server = ActionServer(
         session.node,
         kind,
         f"{session.prefix}/action",
@@ -63,4 +53,3 @@ def serve(kit: Kit) -> None:
     session.await_clients(f"{session.prefix}/action/_action/send_goal")
     session.spin_until_end()
     server.destroy()
-    session.close()

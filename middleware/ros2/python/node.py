@@ -24,7 +24,7 @@ if __name__ == "__main__":
             "transports": ("default", "udp"),
             "domain": range(0, 102),
             "discovery": ("localhost", "subnet"),
-            "result_request": ("on_acceptance", "after_feedback"),
+            "late_feedback": ("keep", "drop"),
         },
         capabilities=(
             "encoding.bytes",

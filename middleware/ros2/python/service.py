@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from interfaces import field_of, service_type
-from session import Session
+from session import Session, with_session
 from wattwire_kit import Kit
 
 
-def serve(kit: Kit) -> None:
-    session = Session(kit)
+@with_session
+def serve(kit: Kit, session: Session) -> None:
 
     def on_request(request: Any, response: Any) -> Any:
         reply = kit.serve(request.request)
@@ -31,11 +31,10 @@ def serve(kit: Kit) -> None:
     service.send_response = send_response
     session.await_clients(f"{session.prefix}/service")
     session.spin_until_end()
-    session.close()
 
 
-def call(kit: Kit) -> None:
-    session = Session(kit)
+@with_session
+def call(kit: Kit, session: Session) -> None:
     kind = service_type(kit)
     client = session.node.create_client(
         kind, f"{session.prefix}/service", qos_profile=session.qos()
@@ -64,4 +63,3 @@ def call(kit: Kit) -> None:
         session.drive(call_slot)
     else:
         kit.call_all(call_once)
-    session.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -108,6 +109,7 @@ class Session:
             "rmw_profile_sha256": self.profile_sha256,
             "domain": domain_of(kit),
             "discovery": kit.setting("discovery"),
+            "late_feedback": kit.setting("late_feedback"),
             "executor": "SingleThreadedExecutor",
             **granted,
         }
@@ -154,3 +156,16 @@ class Session:
         self.node.destroy_node()
         with suppress(Exception):
             rclpy.shutdown()
+
+
+def with_session(role: Callable[[Kit, Session], None]) -> Callable[[Kit], None]:
+    """A role with a session that is closed whatever happens: shared memory outlives a process."""
+
+    def run(kit: Kit) -> None:
+        session = Session(kit)
+        try:
+            role(kit, session)
+        finally:
+            session.close()
+
+    return run

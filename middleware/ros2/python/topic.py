@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from interfaces import field_of, message_type
-from session import Session
+from session import Session, with_session
 from wattwire_kit import Kit
 
 
-def publish(kit: Kit) -> None:
-    session = Session(kit)
+@with_session
+def publish(kit: Kit, session: Session) -> None:
     topic = f"{session.prefix}/topic"
     qos = session.qos(kit.setting("durability"))
     publisher = session.node.create_publisher(message_type(kit), topic, qos)
@@ -31,11 +31,10 @@ def publish(kit: Kit) -> None:
         session.drive(send_slot)
     else:
         kit.send_all(send)
-    session.close()
 
 
-def subscribe(kit: Kit) -> None:
-    session = Session(kit)
+@with_session
+def subscribe(kit: Kit, session: Session) -> None:
     topic = f"{session.prefix}/topic"
 
     def on_message(message: Any) -> None:
@@ -53,4 +52,3 @@ def subscribe(kit: Kit) -> None:
     kit.await_peers(matched, session.spin_once)
     session.ready(matched(), session.granted_qos(topic, publishers=False))
     session.spin_until_end()
-    session.close()

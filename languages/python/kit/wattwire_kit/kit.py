@@ -471,16 +471,20 @@ class Kit:
         header = seq.to_bytes(8, "little")
         return header.hex().encode() if self.text else header
 
-    def feedback(self, data: Any) -> None:
-        """An action client's feedback callback was entered."""
-        self._feedback(self._bytes(data), monotonic_ns())
+    def feedback(self, data: Any, slot: Slot | None = None) -> None:
+        """An action client's feedback callback was entered.
 
-    def _feedback(self, data: bytes | bytearray, now_ns: int) -> None:
+        `slot` is the goal, which a payload too short for a sequence (or a literal) cannot name.
+        """
+        now_ns = monotonic_ns()
+        data = self._bytes(data)
         with self._lock:
             verdict, seq, begin_ns = self._payload.check(data)
+            if slot is not None and not self.carries_seq:
+                seq = slot.seq
             self._foreign += verdict == FOREIGN
             self._corrupt += verdict == CORRUPT
-            if verdict != FOREIGN and seq is not None:
+            if verdict != FOREIGN and seq is not None and seq & COUNTER_MASK != PROBE:
                 self._record(seq, (begin_ns, now_ns), len(data), FEEDBACK, verdict)
 
     # --- action server ---------------------------------------------------------------------
