@@ -88,11 +88,13 @@ class Dialogue {
                text.find_first_not_of("0123456789", 3) == std::string::npos) {
       int64_t start = std::strtoll(text.c_str() + 3, nullptr, 10);
       if (start < now_ns())
-        fail(2, "GO", text + ": " + std::to_string(now_ns() - start) +
-                          " ns in the past; allowed: the future");
+        fail(2, "GO",
+             text + ": " + std::to_string(now_ns() - start) +
+                 " ns in the past; allowed: the future");
       start_ns_ = start;
     } else {
-      fail(2, text.substr(0, text.find(' ')), "found \"" + text + "\"; allowed: GO <start_ns>, STOP");
+      fail(2, text.substr(0, text.find(' ')),
+           "found \"" + text + "\"; allowed: GO <start_ns>, STOP");
     }
     changed_.notify_all();
   }

@@ -88,11 +88,10 @@ class Kit {
     int64_t begin = now_ns();
     for (int64_t found; (found = static_cast<int64_t>(count_now())) < integer("peers.count");) {
       if (now_ns() > ready_deadline_ns())
-        throw MiddlewareFailed("matched " + std::to_string(found) + " of " +
-                               std::to_string(integer("peers.count")) +
-                               " peers within ready_timeout_ms = " +
-                               std::to_string(integer("ready_timeout_ms")) +
-                               "; are they running?");
+        throw MiddlewareFailed(
+            "matched " + std::to_string(found) + " of " + std::to_string(integer("peers.count")) +
+            " peers within ready_timeout_ms = " + std::to_string(integer("ready_timeout_ms")) +
+            "; are they running?");
       poll(int64_t{1000000});
     }
     return now_ns() - begin;
@@ -224,8 +223,8 @@ class Kit {
     int64_t now = now_ns(), next = now + kNapNs;
     if (const Slot* slot = schedule_.oldest()) next = std::min(next, slot->begin_ns + timeout_ns_);
     if (!schedule_.through() && !schedule_.full() && !schedule_.native)
-      next = std::min(next, schedule_.closed ? schedule_.start_ns()
-                                             : schedule_.due_ns() - integer("spin_ns"));
+      next = std::min(
+          next, schedule_.closed ? schedule_.start_ns() : schedule_.due_ns() - integer("spin_ns"));
     return std::max<int64_t>(0, next - now);
   }
 
@@ -248,6 +247,7 @@ class Kit {
     end_schedule(poll);
   }
 
+  // `send`: bool(Bytes), false where the message was not taken.
   template <class Send>
   void send_all(Send send) {
     pace([&](Bytes buffer) -> std::optional<Bytes> {
@@ -255,6 +255,7 @@ class Kit {
       return Bytes();
     });
   }
+  // `call`: std::optional<Bytes>(Bytes, int64_t timeout_ns), nothing at the timeout.
   template <class Call>
   void call_all(Call call) {
     pace([&](Bytes buffer) -> std::optional<Bytes> { return call(buffer, timeout_ns_); });
@@ -312,14 +313,16 @@ class Kit {
     return data.part(0, ack_bytes()) == Bytes(payload_.header(current_seq_));
   }
 
-  // An action client's feedback callback was entered.
-  void feedback(Bytes data) {
+  // An action client's feedback callback was entered. `slot` is the goal, which a payload too
+  // short for a sequence (or a literal) cannot name.
+  void feedback(Bytes data, const Slot* slot = nullptr) {
     int64_t now = now_ns();
     Lock lock(mutex_);
     Checked seen = payload_.check(data);
+    if (slot != nullptr && !carries_seq()) seen.seq = slot->seq;
     foreign_ += seen.verdict == Verdict::kForeign;
     corrupt_ += seen.verdict == Verdict::kCorrupt;
-    if (seen.verdict != Verdict::kForeign && seen.seq)
+    if (seen.verdict != Verdict::kForeign && seen.seq && (*seen.seq & kCounterMask) != kProbe)
       record(*seen.seq, seen.begin_ns, now, data.size, kFeedback, flag(seen.verdict));
   }
 

@@ -25,8 +25,7 @@ struct Bytes {
   const uint8_t* data = nullptr;
   size_t size = 0;
   Bytes() = default;
-  Bytes(const void* begin, size_t count)
-      : data(static_cast<const uint8_t*>(begin)), size(count) {}
+  Bytes(const void* begin, size_t count) : data(static_cast<const uint8_t*>(begin)), size(count) {}
   Bytes(const std::string& text) : Bytes(text.data(), text.size()) {}
   std::string str() const { return {reinterpret_cast<const char*>(data), size}; }
   Bytes part(size_t from, size_t count) const {

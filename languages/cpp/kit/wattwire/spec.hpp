@@ -57,14 +57,22 @@ struct Rule {
   std::string describe() const {
     std::string range = std::to_string(low) + " to " + std::to_string(high);
     switch (kind) {
-      case kString: return "a string";
-      case kBoolean: return "true or false";
-      case kInteger: return "an integer, " + range;
-      case kOneOf: return "one of " + join(options);
-      case kRun: return "a string like [a-z0-9]{4,32}";
-      case kCell: return "a string like middleware/language";
-      case kStrings: return "a list of strings";
-      case kIntegers: return "a list of integers, each " + range;
+      case kString:
+        return "a string";
+      case kBoolean:
+        return "true or false";
+      case kInteger:
+        return "an integer, " + range;
+      case kOneOf:
+        return "one of " + join(options);
+      case kRun:
+        return "a string like [a-z0-9]{4,32}";
+      case kCell:
+        return "a string like middleware/language";
+      case kStrings:
+        return "a list of strings";
+      case kIntegers:
+        return "a list of integers, each " + range;
     }
     return "";
   }
@@ -80,11 +88,16 @@ struct Rule {
              std::all_of(value.items.begin(), value.items.end(), test);
     };
     switch (kind) {
-      case kBoolean: return value.kind == Value::kBoolean;
-      case kInteger: return is_integer(value);
-      case kStrings: return all(is_string);
-      case kIntegers: return all(is_integer);
-      case kOneOf: return is_string(value) && has(options, text);
+      case kBoolean:
+        return value.kind == Value::kBoolean;
+      case kInteger:
+        return is_integer(value);
+      case kStrings:
+        return all(is_string);
+      case kIntegers:
+        return all(is_integer);
+      case kOneOf:
+        return is_string(value) && has(options, text);
       case kRun:
         return is_string(value) && text.size() >= 4 && text.size() <= 32 &&
                text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") == std::string::npos;
@@ -94,7 +107,8 @@ struct Rule {
                slash + 1 < text.size() && slash == text.rfind('/') &&
                text.find_first_of(" \t\r\n") == std::string::npos;
       }
-      case kString: return is_string(value);
+      case kString:
+        return is_string(value);
     }
     return false;
   }
@@ -167,14 +181,19 @@ class Spec {
       throw BadSpec("--spec", path, std::string("a flat JSON object (") + error.what() + ")");
     }
     auto rules = spec_rules();
-    for (const auto& [name, rule] : settings) rules["settings." + name] = rule;
+    Names known_settings;
+    for (const auto& [name, rule] : settings) {
+      rules["settings." + name] = rule;
+      known_settings.push_back(name);
+    }
+    const std::string known = join(known_settings);
     for (const auto& [key, value] : values_)
-      if (rules.count(key) == 0) throw BadSpec(key, value.source, "no such key");
+      if (rules.count(key) == 0)
+        throw BadSpec(key, value.source, "nothing: no such key; known settings: " + known);
     for (const auto& [key, rule] : rules) {
       auto found = values_.find(key);
       if (found == values_.end()) throw BadSpec(key, "nothing", rule.describe());
-      if (!rule.obeyed_by(found->second))
-        throw BadSpec(key, found->second.source, rule.describe());
+      if (!rule.obeyed_by(found->second)) throw BadSpec(key, found->second.source, rule.describe());
     }
     check_together();
   }

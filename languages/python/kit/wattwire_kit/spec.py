@@ -109,9 +109,10 @@ def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadSpec("--spec", path, "a flat JSON object")
     rules = {**KEYS, **{f"settings.{name}": rule for name, rule in settings.items()}}
+    known = ", ".join(settings)
     for key, value in found.items():
         if key not in rules:
-            raise BadSpec(key, value, "no such key; known settings: " + ", ".join(settings))
+            raise BadSpec(key, value, f"nothing: no such key; known settings: {known}")
     for key, rule in rules.items():
         if key not in found:
             raise BadSpec(key, None, _describe(rule))

@@ -1,0 +1,224 @@
+// What the roles share: the socket, the frame, the planted faults, the timer.
+#pragma once
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "wattwire/kit.hpp"
+
+using wattwire::Bytes;
+using wattwire::Kit;
+using wattwire::MiddlewareFailed;
+using wattwire::now_ns;
+using wattwire::SendFailed;
+using wattwire::Slot;
+
+// A frame is the kind and the number of the call it belongs to, then the payload.
+enum FrameKind : uint8_t { kMessage, kRequest, kReply, kGoal, kAccept, kFeedback, kResult };
+constexpr size_t kHeadBytes = 9;
+constexpr int64_t kFaultMessage = 4;
+
+struct Address {
+  sockaddr_un name = {};
+  socklen_t bytes = 0;
+
+  // Names are abstract, so a killed node leaves no file behind.
+  static Address of(const std::string& name) {
+    Address out;
+    if (name.size() > sizeof out.name.sun_path - 1)
+      throw MiddlewareFailed("@" + name + ": longer than a socket's name may be");
+    out.name.sun_family = AF_UNIX;
+    std::memcpy(out.name.sun_path + 1, name.data(), name.size());
+    out.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    return out;
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+struct Frame {
+  uint8_t kind;
+  uint64_t number;
+  Bytes payload;  // valid until the next receive
+  Address sender;
+};
+
+class Link {
+ public:
+  explicit Link(Kit& kit) : kit_(kit), frame_(262144) {
+    name_ = "wattwire-" + kit.string("run") + "-" + std::to_string(kit.integer("node"));
+    socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    // The longest message must fit; the kernel caps it at net.core.wmem_max.
+    int bytes = 212992;
+    setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    // A peer that stopped reading must not hold the window for ever (C-12).
+    int64_t timeout = kit.integer("timeout_ns");
+    timeval limit = {timeout / 1000000000, timeout % 1000000000 / 1000 + 1};
+    setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    Address own = Address::of(name_);
+    if (bind(socket_, own.get(), own.bytes) != 0)
+      throw MiddlewareFailed("bind @" + name_ + ": " + std::strerror(errno));
+    read_drops();
+  }
+  ~Link() { close(socket_); }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Addresses of the peers, from the endpoints `@name`; each must be bound.
+  std::vector<Address> peers() const {
+    std::vector<Address> found;
+    for (const auto& endpoint : kit_.strings("peers.endpoints")) {
+      Address address = Address::of(endpoint.substr(endpoint.rfind('@', 0) == 0 ? 1 : 0));
+      int trial = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      int failed = connect(trial, address.get(), address.bytes) == 0 ? 0 : errno;
+      close(trial);
+      if (failed != 0) throw MiddlewareFailed("connect " + endpoint + ": " + strerror(failed));
+      found.push_back(address);
+    }
+    if (static_cast<int64_t>(found.size()) < kit_.integer("peers.count"))
+      throw MiddlewareFailed(std::to_string(found.size()) + " endpoints for " +
+                             std::to_string(kit_.integer("peers.count")));
+    return found;
+  }
+
+  void open(bool listening) {
+    if (listening) kit_.listening({"@" + name_});
+    fault("before_ready");
+  }
+
+  void ready(int64_t matched) {
+    wattwire::Ready ready;
+    for (const auto& [key, value] : kit_.spec().values())
+      if (key.rfind("settings.", 0) == 0) ready.effective[key.substr(9)].json = value.source;
+    int granted = 0;
+    socklen_t bytes = sizeof granted;
+    getsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &granted, &bytes);
+    ready.effective["send_buffer_bytes"] = granted;
+    ready.effective["transport"] = "unix datagram";
+    utsname system = {};
+    uname(&system);
+    ready.matched = matched;
+    ready.library = {"AF_UNIX", system.release, "gcc " __VERSION__};
+    bool planted = !drops_.empty() || kit_.integer("settings.drop_every") != 0;
+    ready.guarantee = {planted ? "best_effort" : "reliable", "per_sender", "block"};
+    kit_.ready(ready);
+  }
+
+  // Dies or hangs here where the settings say so.
+  void fault(const std::string& stage) {
+    const std::string& role = kit_.string("settings.fault_role");
+    if (role != "any" && role != kit_.string("role")) return;
+    if (kit_.string("settings.die_at") == stage) kill(getpid(), SIGKILL);
+    while (kit_.string("settings.hang_at") == stage) pause();
+  }
+
+  void count_message() {
+    if (++messages_ == kFaultMessage) fault("window");
+  }
+
+  // How often a sender transmits this counter, by the planted faults.
+  int copies(uint64_t counter) {
+    count_message();
+    int64_t delay_us = kit_.integer("settings.delay_us");
+    for (int64_t end = now_ns() + delay_us * 1000; delay_us > 0 && now_ns() < end;)
+      wattwire::sleep_until_ns(end);
+    if (drops_.count(counter) != 0 || hits("settings.drop_every", counter)) return 0;
+    return hits("settings.duplicate_every", counter) ? 2 : 1;
+  }
+
+  // False where the peer is gone, or its queue stayed full for timeout_ns.
+  bool send(uint8_t kind, uint64_t number, Bytes payload, const Address& to, int flags = 0) {
+    uint8_t head[kHeadBytes] = {kind};
+    std::memcpy(head + 1, &number, 8);
+    iovec parts[] = {{head, kHeadBytes}, {const_cast<uint8_t*>(payload.data), payload.size}};
+    msghdr message = {};
+    message.msg_name = const_cast<sockaddr*>(to.get());
+    message.msg_namelen = to.bytes;
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    return sendmsg(socket_, &message, flags) >= 0;
+  }
+
+  // Sends without blocking: two sides that wait for each other's queue would stand still.
+  template <class Poll>
+  bool send_patiently(uint8_t kind, uint64_t number, Bytes payload, const Address& to, Poll poll) {
+    int64_t deadline = now_ns() + kit_.integer("timeout_ns");
+    while (!send(kind, number, payload, to, MSG_DONTWAIT)) {
+      if (errno != EAGAIN || now_ns() > deadline) return false;
+      poll(int64_t{200000});
+    }
+    return true;
+  }
+
+  std::optional<Frame> receive(int64_t timeout_ns) {
+    pollfd readable = {socket_, POLLIN, 0};
+    timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    if (ppoll(&readable, 1, &timeout, nullptr) <= 0) return std::nullopt;
+    Frame frame = {};
+    frame.sender.bytes = sizeof frame.sender.name;
+    ssize_t count = recvfrom(socket_, frame_.data(), frame_.size(), 0,
+                             reinterpret_cast<sockaddr*>(&frame.sender.name), &frame.sender.bytes);
+    if (count < static_cast<ssize_t>(kHeadBytes)) return std::nullopt;
+    frame.kind = frame_[0];
+    std::memcpy(&frame.number, &frame_[1], 8);
+    frame.payload = {&frame_[kHeadBytes], static_cast<size_t>(count) - kHeadBytes};
+    return frame;
+  }
+
+ private:
+  bool hits(const char* key, uint64_t counter) const {
+    auto every = static_cast<uint64_t>(kit_.integer(key));
+    return every != 0 && counter % every == every - 1;
+  }
+  void read_drops() {
+    const char* key = "settings.drop_counters";
+    std::stringstream listed(kit_.string(key));
+    for (std::string item; std::getline(listed, item, ',');) {
+      if (item.empty() || item.find_first_not_of("0123456789") != std::string::npos)
+        throw wattwire::BadSpec(key, kit_.string(key), "integers, separated by commas");
+      drops_.insert(std::strtoull(item.c_str(), nullptr, 10));
+    }
+  }
+
+  Kit& kit_;
+  std::string name_;
+  int socket_;
+  int64_t messages_ = 0;
+  std::set<uint64_t> drops_;
+  std::vector<uint8_t> frame_;
+};
+
+// This middleware's own timer: periodic from its creation, a late tick does not shift it.
+template <class Begin, class Poll>
+void drive_native(Kit& kit, Begin begin, Poll poll) {
+  kit.wait_timer_birth();
+  const int64_t period_ns = kit.period_ns();
+  int64_t tick_ns = now_ns() + period_ns;
+  while (!kit.finished()) {
+    int64_t late_ns = now_ns() - tick_ns;
+    if (late_ns < 0) {
+      poll(std::min<int64_t>(-late_ns, 100000000));
+      continue;
+    }
+    tick_ns += (1 + late_ns / period_ns) * period_ns;
+    Slot* slot = kit.tick();
+    if (slot == nullptr) continue;
+    try {
+      begin(slot, kit.begin(slot));
+    } catch (const SendFailed&) {
+      kit.fail(slot);
+    }
+  }
+  kit.end_schedule(poll);
+}
+
+inline uint64_t counter_of(const Slot* slot) { return slot->seq & wattwire::kCounterMask; }

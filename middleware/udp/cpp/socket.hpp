@@ -1,0 +1,136 @@
+// A UDP socket, and what the kernel really granted it.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+
+#include <cstring>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wattwire/kit.hpp"
+
+using wattwire::Bytes;
+using wattwire::Kit;
+using wattwire::now_ns;
+
+using Address = sockaddr_in;
+
+struct Datagram {
+  Bytes data;  // valid until the next receive
+  Address sender;
+};
+
+class Socket {
+ public:
+  explicit Socket(Kit& kit) : kit_(kit), buffer_(65536) { open(); }
+  ~Socket() { close(socket_); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // A new port: what is still on its way to the old one is lost.
+  void reopen() {
+    close(socket_);
+    open();
+  }
+
+  // Binds settings.bind_address and bind_port (0: a free one) and prints LISTENING.
+  void listen() {
+    const std::string& host = kit_.string("settings.bind_address");
+    Address own = {};
+    own.sin_family = AF_INET;
+    if (inet_pton(AF_INET, host.c_str(), &own.sin_addr) != 1)
+      throw wattwire::BadSpec("settings.bind_address", host, "an IPv4 address");
+    own.sin_port = htons(static_cast<uint16_t>(kit_.integer("settings.bind_port")));
+    socklen_t bytes = sizeof own;
+    if (bind(socket_, reinterpret_cast<sockaddr*>(&own), bytes) != 0)
+      throw wattwire::MiddlewareFailed("bind " + host + ": " + std::strerror(errno));
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &bytes);
+    kit_.listening({host + ":" + std::to_string(ntohs(own.sin_port))});
+  }
+
+  // READY of a datagram socket: it cannot tell who is there, so `matched` is null.
+  void ready(int64_t discovery_ns = -1) {
+    wattwire::Ready ready;
+    ready.effective["receive_buffer_bytes"] = granted(SO_RCVBUF);
+    ready.effective["send_buffer_bytes"] = granted(SO_SNDBUF);
+    ready.effective["bind_address"] = kit_.string("settings.bind_address");
+    ready.effective["bind_port"] = kit_.integer("settings.bind_port");
+    ready.effective["endpoint_override"] = kit_.string("settings.endpoint_override");
+    ready.effective["transport"] = "udp/ipv4";
+    utsname system = {};
+    uname(&system);
+    ready.library = {"socket", system.release, "gcc " __VERSION__};
+    ready.guarantee = {"best_effort", "none", "drop_newest"};
+    ready.discovery_ns = discovery_ns;
+    kit_.ready(ready);
+  }
+
+  bool send(Bytes data, const Address& to) {
+    return sendto(socket_, data.data, data.size, 0, reinterpret_cast<const sockaddr*>(&to),
+                  sizeof to) >= 0;
+  }
+
+  std::optional<Datagram> receive(int64_t timeout_ns) {
+    pollfd readable = {socket_, POLLIN, 0};
+    timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    if (ppoll(&readable, 1, &timeout, nullptr) <= 0) return std::nullopt;
+    Datagram found = {};
+    socklen_t bytes = sizeof found.sender;
+    ssize_t count = recvfrom(socket_, buffer_.data(), buffer_.size(), 0,
+                             reinterpret_cast<sockaddr*>(&found.sender), &bytes);
+    if (count < 0) return std::nullopt;  // an error of an earlier send is not an arrival
+    found.data = {buffer_.data(), static_cast<size_t>(count)};
+    return found;
+  }
+
+ private:
+  void open() {
+    socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) throw wattwire::MiddlewareFailed(std::string("socket: ") + strerror(errno));
+    for (auto [key, option] : {std::pair("settings.receive_buffer_bytes", SO_RCVBUF),
+                               std::pair("settings.send_buffer_bytes", SO_SNDBUF)}) {
+      int bytes = static_cast<int>(kit_.integer(key));
+      if (bytes != 0) setsockopt(socket_, SOL_SOCKET, option, &bytes, sizeof bytes);
+    }
+  }
+  int granted(int option) const {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    getsockopt(socket_, SOL_SOCKET, option, &value, &bytes);
+    return value;
+  }
+
+  Kit& kit_;
+  int socket_ = -1;
+  std::vector<uint8_t> buffer_;
+};
+
+// Where a sender sends to: settings.endpoint_override, or peers.endpoints.
+inline std::vector<Address> peer_addresses(const Kit& kit) {
+  wattwire::Names endpoints;
+  std::stringstream listed(kit.string("settings.endpoint_override"));
+  for (std::string item; std::getline(listed, item, ',');) endpoints.push_back(item);
+  std::string key = endpoints.empty() ? "peers.endpoints" : "settings.endpoint_override";
+  if (endpoints.empty()) endpoints = kit.strings("peers.endpoints");
+  std::vector<Address> out;
+  for (const auto& endpoint : endpoints) {
+    size_t colon = endpoint.rfind(':');
+    Address address = {};
+    address.sin_family = AF_INET;
+    long port = colon == std::string::npos ? 0 : std::strtol(&endpoint[colon + 1], nullptr, 10);
+    if (port < 1 || port > 65535 ||
+        inet_pton(AF_INET, endpoint.substr(0, colon).c_str(), &address.sin_addr) != 1)
+      throw wattwire::BadSpec(key, endpoint, "IPv4-ADDRESS:PORT");
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    out.push_back(address);
+  }
+  if (out.empty()) throw wattwire::BadSpec(key, "[]", "at least one IPv4-ADDRESS:PORT");
+  return out;
+}
