@@ -86,7 +86,7 @@ def ecdf_chart(
     high = len(rows) <= 2
     chart = (
         alt.Chart(alt.Data(values=list(points)))
-        .mark_line(interpolate="step-after", strokeWidth=1.9, clip=True)
+        .mark_line(interpolate="step-after", strokeWidth=1.9)
         .encode(
             x=alt.X(
                 "us:Q",

@@ -28,6 +28,9 @@ SHARES = (0.5, 0.9, 0.99, 0.999)
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 ROWS_MAX = 6
 
+# Messages due at one moment stand in this order, so that one campaign gives one page.
+TIES = ("node", "sender", "counter")
+
 # Who is due to receive what, and whose record says that it was due (contract, C-27).
 CALLERS = {"client": "call", "ping": "call", "action_client": "result"}
 
@@ -87,21 +90,23 @@ def _calls(frame: pl.DataFrame) -> pl.DataFrame:
     if goals.height:
         # A goal that never came back has no result record: it is due by its goal record.
         mine = goals.drop("end_ns").join(
-            answered.unique(["node", "counter"], keep="first"), on=["node", "counter"], how="left"
+            answered.unique(["node", "counter"], keep="first", maintain_order=True),
+            on=["node", "counter"],
+            how="left",
         )
-    return _clean(mine, FLAG_WARM_UP | FLAG_CORRUPT).sort("begin_ns", nulls_last=True)
+    return _clean(mine, FLAG_WARM_UP | FLAG_CORRUPT).sort(*["begin_ns", *TIES], nulls_last=True)
 
 
 def _receptions(frame: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame:
     arrived = frame.filter((pl.col("role") == "subscriber") & (pl.col("kind") == "message"))
-    arrived = arrived.sort("end_ns").unique(["node", "sender", "counter"], keep="first")
+    arrived = arrived.sort("end_ns").unique(TIES, keep="first", maintain_order=True)
     sent = _clean(
         frame.filter((pl.col("role") == "publisher") & (pl.col("kind") == "message")),
         FLAG_WARM_UP | FLAG_FAILED,
     )
     if sent.height == 0:
         kept = _clean(arrived, FLAG_WARM_UP | FLAG_CORRUPT)
-        return kept.filter(pl.col("begin_ns").is_not_null()).sort("begin_ns")
+        return kept.filter(pl.col("begin_ns").is_not_null()).sort("begin_ns", *TIES)
     receivers = [node for node, role in roles.items() if role == "subscriber"]
     due = sent.select("sender", "counter", due_ns="begin_ns").join(
         pl.DataFrame({"node": receivers}, schema={"node": frame.schema["node"]}), how="cross"
@@ -112,7 +117,7 @@ def _receptions(frame: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame:
     joined = due.join(arrivals, on=["node", "sender", "counter"], how="left")
     # A reception whose payload was too short for a send time has no latency; it isn't lost.
     return joined.filter(pl.col("end_ns").is_null() | pl.col("begin_ns").is_not_null()).sort(
-        "due_ns"
+        "due_ns", *TIES
     )
 
 

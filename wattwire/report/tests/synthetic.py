@@ -370,7 +370,7 @@ def _summary(
         "other_load_share": 0.41 if unknown else 0.01,
         "power_machine_w": 3.0 if shape.measured_energy else None,
         "power_silent_w": 3.2 if shape.measured_energy else None,
-        "power_window_w": 3.6 if shape.measured_energy else None,
+        "power_window_w": 3.6 + float(rng.normal(0, 0.02)) if shape.measured_energy else None,
     }
     energy = {"standing": 0.2, "message": 0.4 * float(np.exp(rng.normal(0, 0.1))), "total": 0.6}
     for name, power in energy.items():

@@ -1,0 +1,291 @@
+"""The whole page from a made-up campaign: what it says, what it never says, what lies beside it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from wattwire.report import build_report
+from wattwire.report.tests.synthetic import (
+    CPU_RATIO,
+    FAST,
+    LATENCY_RATIO,
+    FileCampaign,
+    Shape,
+    write_campaign,
+)
+
+
+class Words(HTMLParser):
+    """The page's visible words by element, scripts and styles left out."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.heading = ""
+        self.words: list[str] = []
+        self.folded: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br", "link"):
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag) -> None:
+        while self.stack and self.stack.pop() != tag:
+            continue
+
+    def handle_data(self, data) -> None:
+        if {"script", "style"} & set(self.stack):
+            return
+        if "h1" in self.stack:
+            self.heading += data
+        (self.folded if "details" in self.stack else self.words).append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def built(folder: Path, shape: Shape | None = None) -> tuple[Words, Path]:
+    page = build_report(FileCampaign(write_campaign(folder, shape)))
+    return Words(page.read_text("utf-8")), page
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory) -> tuple[Words, Path]:
+    shape = Shape(
+        unknown_runs=(6,),
+        loss_share=0.002,
+        skip={"pattern": "action", "language": FAST, "clients": 2},
+    )
+    return built(tmp_path_factory.mktemp("ordinary") / "campaign", shape)
+
+
+def table(page: Path, name: str) -> list[dict[str, str]]:
+    with (page.parent / "tables" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_first_sentence_answers_with_ratio_interval_blocks_and_runs(ordinary) -> None:
+    words, _ = ordinary
+    found = re.fullmatch(
+        r"Swift used ([\d.]+) times the CPU time per message of Python \(simultaneous 95 % "
+        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\)\.",
+        words.heading.strip(),
+    )
+    assert found, words.heading
+    ratio, low, high = (float(part) for part in found.groups())
+    assert low < CPU_RATIO < high
+    assert low < ratio < high
+
+
+def test_the_planted_ratios_stand_in_the_answers_with_their_exact_level(ordinary) -> None:
+    _, page = ordinary
+    rows = {(r["response"], r["level"]): r for r in table(page, "answers")}
+    latency = rows["median latency", "Swift"]
+    assert float(latency["ratio_low"]) < LATENCY_RATIO < float(latency["ratio_high"])
+    # Five answers carry a number: Bonferroni over five.
+    assert {r["level_exact"] for r in rows.values() if r["ratio"]} == {"99 %"}
+    assert rows["median latency", "2 clients"]["outcome"] in ("equivalent", "undecided")
+
+
+def test_answers_stand_with_and_without_the_runs_set_aside(ordinary) -> None:
+    _, page = ordinary
+    row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
+    # The disturbed Python run costs five times as much: with it the ratio is lower.
+    assert float(row["with_all"]) < float(row["ratio"])
+
+
+def test_energy_that_no_meter_measured_is_no_answer_and_no_number(ordinary) -> None:
+    words, page = ordinary
+    assert "Energy per message: cannot be answered here: no meter measured energy." in words.text
+    rows = [r for r in table(page, "answers") if r["response"] == "energy per message"]
+    assert rows and all(r["ratio"] == "" and "no meter" in r["ratio_note"] for r in rows)
+
+
+def test_the_estimate_is_closed_away_and_called_an_estimate_in_every_column(ordinary) -> None:
+    words, page = ordinary
+    assert not any(tag == "details" and "open" in attrs for tag, attrs in words.tags)
+    assert "estimate" not in words.heading
+    folded = " ".join(words.folded)
+    assert "No test, ranking or answer" in folded
+    header = (page.parent / "tables" / "energy-estimate.csv").read_text("utf-8").splitlines()[0]
+    quantities = [name for name in header.split(",") if "_j" in name or "_w" in name]
+    assert quantities and all("estimate" in name for name in quantities)
+
+
+def test_the_page_needs_nothing_from_anywhere(ordinary) -> None:
+    words, page = ordinary
+    for tag, attributes in words.tags:
+        for name in ("src", "href"):
+            address = attributes.get(name) or ""
+            assert not re.match(r"(https?:)?//", address), (tag, address)
+    assert "connect-src 'none'" in page.read_text("utf-8")
+
+
+def test_every_link_on_the_page_leads_to_a_file_beside_it_or_a_part_of_it(ordinary) -> None:
+    words, page = ordinary
+    parts = {attributes.get("id") for _, attributes in words.tags}
+    links = [attributes["href"] for tag, attributes in words.tags if tag == "a"]
+    assert len(links) > 20
+    for link in links:
+        assert link is not None
+        if link.startswith("#"):
+            assert link[1:] in parts
+        else:
+            assert (page.parent / link).stat().st_size > 0
+
+
+def test_every_figure_is_there_as_svg_and_pdf(ordinary) -> None:
+    words, page = ordinary
+    charts = [a["data-chart"] for _, a in words.tags if "data-chart" in a]
+    assert {"ratios", "latency-ecdf", "order"} <= set(charts)
+    for chart in charts:
+        assert "<svg" in (page.parent / "figures" / f"{chart}.svg").read_text("utf-8")[:500]
+        assert (page.parent / "figures" / f"{chart}.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+def test_the_drawn_specs_are_the_ones_on_the_page_and_thinned(ordinary) -> None:
+    _, page = ordinary
+    text = page.read_text("utf-8")
+    specs = json.loads(re.search(r'id="charts">(.*?)</script>', text, re.S).group(1))
+    points = specs["latency-ecdf"]["data"]["values"]
+    curves: dict[tuple[str, ...], int] = {}
+    for point in points:
+        key = (point["colour"], point["column"], point["row"])
+        curves[key] = curves.get(key, 0) + 1
+    assert len(curves) == 12
+    assert max(curves.values()) <= 400
+    assert "thinned to at most 400 points" in text
+
+
+def test_words_from_outside_are_escaped(ordinary) -> None:
+    _, page = ordinary
+    text = page.read_text("utf-8")
+    assert "made up &lt;for tests&gt;" in text
+    assert "Made-up CPU &lt;4&gt;" in text
+    assert "40 % &lt;of&gt; a core" in text
+
+
+def test_a_script_in_a_name_stays_text(tmp_path) -> None:
+    shape = Shape(blocks=1, study={"titles": {"language": {FAST: "</script><b>x"}}})
+    words, page = built(tmp_path / "campaign", shape)
+    assert "</script><b>x used" in words.heading
+    assert not any(tag == "b" for tag, _ in words.tags)
+
+
+def test_what_was_set_aside_skipped_and_absent_is_listed_with_its_reason(ordinary) -> None:
+    words, page = ordinary
+    verdicts = table(page, "verdicts")
+    assert len(verdicts) == 1
+    assert verdicts[0]["verdict"] == "unknown"
+    assert "40 % <of> a core" in verdicts[0]["reasons"]
+    assert {r["because"] for r in table(page, "skipped")} == {"the cell has no such capability"}
+    meters = {r["meter"]: r for r in table(page, "meters")}
+    assert meters["wall_meter"]["state"] == "absent"
+    assert meters["wall_meter"]["grant"] == "plug one in"
+    assert "Fisher's exact test" in words.text
+
+
+def test_counts_add_up_and_say_so(ordinary) -> None:
+    _, page = ordinary
+    rows = table(page, "counts")
+    assert {r["check"] for r in rows} == {"holds"}
+    assert sum(int(r["lost"]) for r in rows) > 0
+
+
+def test_percentiles_that_the_data_do_not_carry_are_words(ordinary) -> None:
+    _, page = ordinary
+    rows = table(page, "latency-percentiles")
+    assert len(rows) == 22
+    for row in rows:
+        assert row["p99.9_us"].startswith("too few")
+        assert float(row["p50_us_low"]) <= float(row["p50_us"]) <= float(row["p50_us_high"])
+    fast = [float(r["p50_us"]) for r in rows if r["language"] == FAST]
+    slow = [float(r["p50_us"]) for r in rows if r["language"] != FAST]
+    assert max(fast) < min(slow)
+
+
+def test_one_block_has_main_effects_and_no_interval_per_treatment(tmp_path) -> None:
+    words, page = built(tmp_path / "campaign", Shape(blocks=1))
+    assert words.heading.startswith("One block, main effects only, no interval per treatment: ")
+    assert "One block: no interval per treatment; drift cannot be separated." in words.text
+    row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
+    assert row["model"] == "main effects"
+    assert float(row["ratio_low"]) < CPU_RATIO < float(row["ratio_high"])
+
+
+def test_measured_energy_is_paired_in_blocks_and_keeps_its_three_parts(tmp_path) -> None:
+    shape = Shape(measured_energy=True, blocks=4, patterns=("topic",), intervals_s=(0.05,))
+    words, page = built(tmp_path / "campaign", shape)
+    rows = table(page, "energy-measured")
+    assert len(rows) == 4
+    for row in rows:
+        # 0.4 W above silent at 20 messages a second.
+        assert float(row["j_per_sent_low"]) < 0.02 < float(row["j_per_sent_high"])
+        assert float(row["energy_standing_j"]) == pytest.approx(4.0)
+    assert "no meter measured" not in words.text
+    assert not words.heading.startswith("Swift used 1")
+
+
+def test_a_campaign_without_a_run_still_has_a_page_that_says_so_first(tmp_path) -> None:
+    words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(1000))))
+    assert words.heading.startswith("This campaign answers nothing yet: of 72 planned runs 0 were")
+
+
+def test_a_campaign_whose_runs_are_all_set_aside_names_the_reason_first(tmp_path) -> None:
+    shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
+    words, _ = built(tmp_path / "campaign", shape)
+    assert "none can be used (other_load)" in words.heading
+
+
+def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp_path) -> None:
+    words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(50, 72))))
+    assert words.heading.startswith("Incomplete, 50 of 72 planned runs so far. Swift used 0.")
+
+
+def test_a_second_report_replaces_the_first(tmp_path) -> None:
+    folder = write_campaign(tmp_path / "campaign", Shape(blocks=1, patterns=("topic",)))
+    page = build_report(FileCampaign(folder))
+    stale = page.parent / "tables" / "stale.csv"
+    stale.write_text("old\n")
+    first = page.read_text("utf-8")
+    assert build_report(FileCampaign(folder)).read_text("utf-8") == first
+    assert not stale.exists()
+
+
+def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:
+    folder = write_campaign(tmp_path / "campaign", Shape(blocks=2, patterns=("topic",)))
+    reader = FileCampaign(folder)
+    frame = reader.summary()
+    run = frame["run"][0]
+    again = frame.head(1).with_columns(
+        pl.lit("failed").alias("verdict"), pl.lit(False).alias("used"), pl.lit(2).alias("attempt")
+    )
+    first = folder / "runs" / f"{run}-1"
+    second = folder / "runs" / f"{run}-2"
+    second.mkdir()
+    again.write_parquet(second / "summary.parquet")
+    document = json.loads((first / "run.json").read_text())
+    document |= {
+        "attempt": 2,
+        "verdict": "failed",
+        "reasons": [{"code": "agent", "detail": "gone"}],
+    }
+    (second / "run.json").write_text(json.dumps(document))
+    page = build_report(FileCampaign(folder))
+    assert "16 runs)" in Words(page.read_text("utf-8")).heading
+    rows = table(page, "verdicts")
+    assert [(r["run"], r["attempt"], r["counts"]) for r in rows] == [
+        (run, "2", "no, another attempt does")
+    ]
+    assert rows[0]["reasons"] == "agent: gone"

@@ -1,0 +1,197 @@
+"""Numbers in words, series of latency with losses, published numbers beside ours."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wattwire import stats
+from wattwire.report import build_report, words
+from wattwire.report.latency import series_of
+from wattwire.report.parts import Band, Column, Table, shown, write_csv
+from wattwire.report.responses import resolve
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.31234, "0.312"),
+        (1234567.0, "1\u202f230\u202f000"),
+        (9.996, "10.0"),
+        (0.0, "0"),
+        (-2.5, "−2.50"),
+        (math.inf, "∞ (lost)"),
+        (math.nan, "–"),
+        (None, "–"),
+        (1.5e12, "1.50 × 10¹²"),
+        (2e-7, "2.00 × 10⁻⁷"),
+    ],
+)
+def test_numbers_have_sensible_digits(value, text) -> None:
+    assert words.number(value) == text
+
+
+@given(st.floats(1e-4, 1e8))
+def test_a_printed_number_is_within_half_a_unit_of_its_third_digit(value) -> None:
+    printed = float(words.number(value).replace(words.NARROW_SPACE, ""))
+    assert printed == pytest.approx(value, rel=0.0051)
+
+
+def test_durations_counts_and_levels_read_as_a_person_says_them() -> None:
+    assert words.duration(5.0) == "5.00 s"
+    assert words.duration(125) == "2 min 5 s"
+    assert words.duration(7260) == "2 h 1 min"
+    assert words.plural(1, "run") == "1 run"
+    assert words.plural(1800, "run") == "1\u202f800 runs"
+    assert words.level_title("clients", 1, {}) == "1 client"
+    assert words.level_title("interval_s", 0.05, {}) == "0.05 s"
+    assert words.level_title("language", "x", {"language": {"x": "X"}}) == "X"
+    assert words.confidence(1 - 0.05 / 12) == "99.58 %"
+
+
+@pytest.mark.parametrize(
+    ("asked", "column"),
+    [
+        ("cpu_ns_per_message", "cpu_us_per_message"),
+        ("cpu_us_per_message", "cpu_us_per_message"),
+        ("memory_bytes", "memory_kib_per_node"),
+        ("latency_p50_ns", "latency_p50_us"),
+        ("latency_p99_us", "latency_p99_us"),
+        ("energy_uj_per_message", "energy_uj_per_message"),
+        ("power_uw", "power_above_machine_w"),
+        ("loss_share", "loss_share"),
+        ("some_meter_count", "some_meter_count"),
+    ],
+)
+def test_a_studys_names_of_responses_lead_to_the_summarys_columns(asked, column) -> None:
+    assert resolve(asked).column == column
+
+
+def records(rows: list[tuple]) -> pl.DataFrame:
+    """Records of node, sender, counter, kind, begin, end, flags."""
+    names = ("node", "sender", "counter", "kind", "begin_ns", "end_ns", "flags")
+    return pl.DataFrame(rows, schema=list(names), orient="row")
+
+
+TOPIC = {"nodes": [{"node": 0, "role": "publisher"}, {"node": 1, "role": "subscriber"}]}
+CALLS = {"nodes": [{"node": 0, "role": "server"}, {"node": 1, "role": "client"}]}
+ACTION = {"nodes": [{"node": 0, "role": "action_server"}, {"node": 1, "role": "action_client"}]}
+
+
+def test_a_message_without_an_arrival_stands_as_infinite_in_its_place() -> None:
+    sent = [(0, 0, k, "message", 1000 * k, 1000 * k + 10, 0) for k in range(4)]
+    arrived = [(1, 0, k, "message", 1000 * k, 1000 * k + 500, 0) for k in (0, 1, 3)]
+    found = series_of(records(sent + arrived), TOPIC, lost=1)
+    assert found.values_us.tolist() == [0.5, 0.5, math.inf, 0.5]
+    assert found.loose == 0
+
+
+def test_warm_up_duplicates_and_failed_sends_are_not_expected() -> None:
+    sent = [
+        (0, 0, 0, "message", 0, 10, 1),  # warm-up
+        (0, 0, 1, "message", 1000, 1010, 0),
+        (0, 0, 2, "message", 2000, None, 2),  # the send failed
+    ]
+    arrived = [
+        (1, 0, 0, "message", 0, 700, 1),
+        (1, 0, 1, "message", 1000, 1500, 0),
+        (1, 0, 1, "message", 1000, 9000, 0),  # a duplicate
+    ]
+    found = series_of(records(sent + arrived), TOPIC, lost=0)
+    assert found.values_us.tolist() == [0.5]
+
+
+def test_losses_without_any_record_are_added_by_the_summarys_count() -> None:
+    arrived = [(1, 0, k, "message", 1000 * k, 1000 * k + 500, 0) for k in (0, 1)]
+    found = series_of(records(arrived), TOPIC, lost=2)
+    assert np.isinf(found.values_us).sum() == 2
+    assert found.loose == 2
+
+
+def test_a_call_that_timed_out_is_infinite_and_not_counted_twice() -> None:
+    calls = [(1, 1, 0, "call", 0, 4000, 0), (1, 1, 1, "call", 1000, None, 4)]
+    served = [(0, 1, 0, "call", 10, 20, 0)]
+    found = series_of(records(calls + served), CALLS, lost=1)
+    assert found.values_us.tolist() == [4.0, math.inf]
+
+
+def test_kinds_may_be_numbers() -> None:
+    found = series_of(records([(1, 1, 0, 1, 0, 4000, 0)]), CALLS, lost=0)
+    assert found.values_us.tolist() == [4.0]
+
+
+def test_a_goal_without_a_result_is_lost_and_feedback_is_no_result() -> None:
+    rows = [
+        (1, 1, 0, "goal", 0, 100, 0),
+        (1, 1, 1, "goal", 1000, 1100, 0),
+        (1, 1, 0, "feedback", 50, 60, 0),
+        (1, 1, 0, "result", 0, 3000, 0),
+    ]
+    found = series_of(records(rows), ACTION, lost=1)
+    assert found.values_us.tolist() == [3.0, math.inf]
+
+
+def test_cells_say_interval_band_and_reason(tmp_path) -> None:
+    interval = stats.Interval(2.0, 1.5, 2.5, 0.95, 3, "t")
+    assert shown(interval) == "2.00 [1.50, 2.50]"
+    assert shown(Band(1.0, 4.0)) == "1.00 – 4.00"
+    columns = [Column("a", "a", "measured"), Column("b", "b", "estimate")]
+    rows = [{"a": interval, "b": Band(1.0, 4.0)}, {"a": stats.TooFew(2, 10, "runs")}]
+    made = Table("t", "t", columns, rows)
+    assert made.text(columns[0], rows[1]) == "too few (2 of 10)"
+    assert made.hint(columns[0], rows[1]) == "too few: 2 runs, at least 10 needed"
+    write_csv(made, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        first, second = list(csv.DictReader(file))
+    assert (first["a"], first["a_low"], first["a_level"]) == ("2.0", "1.5", "0.95")
+    assert (first["b_estimate_low"], first["b_estimate_high"]) == ("1.0", "4.0")
+    assert (second["a"], second["a_note"]) == ("", "too few: 2 runs, at least 10 needed")
+
+
+def published_page(tmp_path: Path, shape: Shape) -> tuple[Path, dict[str, list[dict[str, str]]]]:
+    shape.study = {"published": "published.csv", "source": "10.0000/none"}
+    folder = write_campaign(tmp_path / "campaign", shape)
+    (folder / "published.csv").write_text(
+        "table,node_role,pattern,language,clients,interval_s,cpu_percent,memory_kib,energy_j,"
+        "power_w,source\n"
+        f"9,client,service,{FAST},2,0.05,0.590,19000,50.1,0.3,Table 9\n"
+        f"9,client,service,{SLOW},1,0.05,1.59,41000,80,0.9,Table 9\n"
+        f"9,client,service,{FAST},3,0.05,0.7,19100,51,0.3,Table 9\n",
+        "utf-8",
+    )
+    page = build_report(FileCampaign(folder))
+    with (page.parent / "tables" / "published-9-client.csv").open(newline="") as file:
+        return page, {"9": list(csv.DictReader(file))}
+
+
+def test_published_rows_stand_beside_all_metered_clients(tmp_path) -> None:
+    page, tables = published_page(tmp_path, Shape())
+    two, one, three = tables["9"]
+    assert two["runs"] == "3"
+    assert two["cpu_percent_published"] == "0.590"  # as printed
+    assert float(two["memory_kib_here"]) == pytest.approx(20_000)
+    assert two["memory_kib_each"] == "20\u202f000 · 20\u202f000"
+    assert one["memory_kib_each"] == "41\u202f000"
+    assert float(two["power_w_here_estimate_low"]) < float(two["power_w_here_estimate_high"])
+    assert (three["runs"], three["because"]) == ("0", "not in this campaign's plan")
+    assert "energy_j_here" not in two  # an estimate never stands under a measured name
+
+
+def test_a_published_row_that_cannot_be_run_here_says_why(tmp_path) -> None:
+    shape = Shape(skip={"pattern": "service", "language": SLOW, "clients": 1})
+    _, tables = published_page(tmp_path, shape)
+    assert tables["9"][1]["because"] == "the cell has no such capability"
+
+
+def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
+    shape = Shape(blocks=1, patterns=("topic",), study={"published": "published.csv"})
+    page = build_report(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    assert "The study names published.csv, which is not in this campaign" in page.read_text("utf-8")
