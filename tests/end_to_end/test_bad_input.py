@@ -95,10 +95,10 @@ def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp
     body = (
         'for word in "$@"; do case $previous in --out) out=$word;; esac; previous=$word; done\n'
         "echo 'READY {\"matched\":null}'; read go\n"
-        "echo 'SENT {\"begin_ns\":1,\"end_ns\":2,\"sent\":0,\"scheduled\":0,\"skipped\":0}'\n"
+        'echo \'SENT {"begin_ns":1,"end_ns":2,"sent":0,"scheduled":0,"skipped":0}\'\n'
         "read stop; printf WATTWIRE > $out/samples.bin\n"
-        "echo 'DONE {\"sent\":0,\"received\":0,\"recorded\":0,\"overflow\":0,\"foreign\":0,"
-        "\"corrupt\":0,\"probes\":0}'\n"
+        'echo \'DONE {"sent":0,"received":0,"recorded":0,"overflow":0,"foreign":0,'
+        '"corrupt":0,"probes":0}\'\n'
     )
     result = run(
         cli, mini, tmp_path / "c", "--set", "fixed.middleware=shell", "--set", "plan.retries=0",
@@ -139,7 +139,9 @@ def test_a_read_only_directory_is_refused_before_anything_runs(cli, mini, tmp_pa
         folder = tmp_path / "ro"
         folder.mkdir()
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", folder], capture_output=True
+            ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", folder],
+            capture_output=True,
+            check=False,
         )
         if mounted.returncode != 0:
             pytest.skip("a read-only file system cannot be mounted here")
@@ -161,7 +163,7 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder], capture_output=True, check=False
     )
     if mounted.returncode != 0:
         pytest.skip("a small file system cannot be mounted here")

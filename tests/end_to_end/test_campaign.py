@@ -12,8 +12,8 @@ import time
 
 import polars as pl
 import pytest
-from tests.end_to_end.conftest import marked_processes, tokens_below
 
+from tests.end_to_end.conftest import marked_processes, tokens_below
 from wattwire.store import Campaign
 
 
@@ -50,7 +50,7 @@ def test_a_study_is_run_counted_and_summarised(cli, mini, tmp_path, nothing_left
 
 def test_dropped_messages_are_the_lost_ones_and_no_others(cli, mini, tmp_path):
     text = mini.read_text().replace('["topic", "service", "pingpong"]', '["topic"]')
-    mini.write_text(text.replace("rate_hz = 50", 'rate_hz = 50\nsettings.drop_every = 7'))
+    mini.write_text(text.replace("rate_hz = 50", "rate_hz = 50\nsettings.drop_every = 7"))
     assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
     (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet").to_dicts()
     assert (row["sent"], row["lost"], row["received_unique"]) == (20, 2, 18)

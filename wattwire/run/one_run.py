@@ -145,8 +145,9 @@ class OneRun:
                 self.record.token,
                 self._plan.ready_timeout_s,
             )
-            started = set(self.record.processes.states) - before
-            self.record.services += sorted(started)
+            states = self.record.processes.states
+            # A try that found its port taken is in the states too, but serves nobody.
+            self.record.services += [p for p in states if p not in before and not states[p].exit]
         return endpoints
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
@@ -281,7 +282,7 @@ class OneRun:
         record = self.record
         for service in reversed(record.services):
             if record.processes.states[service].exit is None:
-                stop = self._middleware.services[service.split("-")[0]].get("stop", "TERM")
+                stop = self._middleware.services[service.split(".")[0]].get("stop", "TERM")
                 with contextlib.suppress(AgentError):  # it ended by itself meanwhile
                     self._agent.request("signal", process=service, signal=stop, tree=False)
         record.processes.wait_exit(record.services, time.monotonic() + EXIT_PATIENCE_S)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import queue
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -186,10 +187,11 @@ def start_service(
 
     A port that somebody else took between choosing and binding is replaced, a few times.
     """
-    problem = ""
+    problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
-        process = name if attempt == 0 else f"{name}-{attempt}"
-        ports = agent.request("ports", count=int(table.get("ports", 0)))["ports"]
+        process = name if attempt == 0 else f"{name}.try{attempt}"
+        wanted = int(table.get("ports", 0))
+        ports = agent.request("ports", count=wanted)["ports"] if wanted else []
         out = folder / "out" / process
         out.mkdir(parents=True, exist_ok=True)
         words = {
@@ -208,19 +210,16 @@ def start_service(
             _wait_service(processes, process, table.get("ready", {}), words, folder, timeout_s)
         except NodeEndedError as error:
             problem = f"{error}{_tail(folder, process)}"
-            if error.timed_out:
+            timed_out = error.timed_out
+            if timed_out:
                 break
             continue
         return substitute(table.get("endpoints", []), words, {})
-    raise NodeEndedError(
-        name, f"could not be started ({SERVICE_TRIES} ports tried): {problem}", timed_out=True
-    )
+    raise NodeEndedError(name, f"could not be started: {problem}", timed_out)
 
 
 def _with_sbin(argv: list[str]) -> list[str]:
     """Name a daemon by its full path where only sbin has it."""
-    import shutil  # noqa: PLC0415 - only services need it
-
     found = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
     return [found or argv[0], *argv[1:]]
 

@@ -56,13 +56,9 @@ class Collected:
             samples = read_all_samples(self.folder, record.nodes)
         except SampleFileError as error:
             reasons.append(Reason(Verdict.FAILED, "sample_file", str(error)))
-        finished = (
-            [n for n in record.nodes if "DONE" in record.processes.states[n.process].lines]
-            if record.processes.states
-            else []
-        )
-        for node in finished:
-            if node.node not in samples and not reasons:
+        for node in record.nodes:
+            state = record.processes.states.get(node.process)
+            if state and "DONE" in state.lines and node.node not in samples and not reasons:
                 text = f"{node.process} printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
         pattern = str(self.planned.treatment["pattern"])
