@@ -98,8 +98,11 @@ class Campaign:
     # -- runs --------------------------------------------------------------------------------
 
     def open_attempt(self, run: str, attempt: int) -> Path:
-        """Make the working folder of an attempt in flight; it is renamed when it is committed."""
-        folder = self.path / "runs" / f".{run}-{attempt}.partial"
+        """Make the working folder of an attempt in flight; it is renamed when it is committed.
+
+        The path is absolute, because processes with other working directories are given it.
+        """
+        folder = self.path.resolve() / "runs" / f".{run}-{attempt}.partial"
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "logs").mkdir(parents=True)
         return folder
