@@ -206,6 +206,7 @@ def audit_records(run: NodeRun, group: Group, expect: Expect) -> Iterator[Proble
     elif spec["reply"] == "ack":
         lengths.add(min(run.length, 8 * run.unit))
     warm_until_ns = group.start_ns + spec["warmup_ns"]
+    literal = bool(spec["payload.literal"])
     for record in run.records:
         if record.kind not in ROLE_KINDS[role]:
             note("C-25", f"kind that no {role} has", record)
@@ -219,9 +220,8 @@ def audit_records(run: NodeRun, group: Group, expect: Expect) -> Iterator[Proble
             note("C-17", "a probe was recorded", record)
         elif run.sends and record.node != spec["node"]:
             note("C-17", f"seq is not of node {spec['node']}", record)
-        elif not run.sends and record.node not in spec["peers.nodes"]:
-            if not spec["payload.literal"]:
-                note("C-17", f"seq is of none of {spec['peers.nodes']}", record)
+        elif not run.sends and not literal and record.node not in spec["peers.nodes"]:
+            note("C-17", f"seq is of none of {spec['peers.nodes']}", record)
         if record.flags & CORRUPT and not expect.corrupt:
             note("C-21", "flagged corrupt where every payload was sound", record)
         if record.flags & (TIMEOUT | FAILED) and not expect.timeouts:
@@ -242,9 +242,9 @@ def _time_breaches(run: NodeRun, group: Group, record: Record) -> Iterator[str]:
     begin_known = record.begin_ns != UNKNOWN_NS
     if run.sends and not begin_known and record.kind != FEEDBACK:
         yield "begin_ns is unknown"
-    if record.kind == MESSAGE and not run.sends and begin_known is not run.carries_time:
-        if not record.flags & CORRUPT:
-            yield "begin_ns must be the payload's send time, unknown where it does not fit"
+    arrival = record.kind == MESSAGE and not run.sends and not record.flags & CORRUPT
+    if arrival and begin_known is not run.carries_time:
+        yield "begin_ns must be the payload's send time, unknown where it does not fit"
     if begin_known and record.begin_ns not in window:
         yield f"begin_ns is outside the window on the host's monotonic clock, {window}"
     end_known = record.end_ns != UNKNOWN_NS
@@ -267,11 +267,11 @@ def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Probl
     if twice:
         yield run.problem("C-17", f"counters {some(twice)} were used more than once")
     overflow = done.get("overflow", 0)
-    if not overflow and counters and spec["pacing"] == "kit":
-        if counters != list(range(len(counters))):
-            missing = sorted(set(range(max(counters) + 1)) - set(counters))
-            text = f"counters must run from 0 without a gap; first {counters[0]}"
-            yield run.problem("C-17", f"{text}, missing {some(missing)}")
+    gapless = bool(overflow) or spec["pacing"] == "native" or counters == list(range(len(counters)))
+    if counters and not gapless:
+        missing = sorted(set(range(max(counters) + 1)) - set(counters))
+        text = f"counters must run from 0 without a gap; first {counters[0]}"
+        yield run.problem("C-17", f"{text}, missing {some(missing)}")
     if sent.get("scheduled") != demanded:
         text = f"SENT says scheduled {sent.get('scheduled')}; the spec demands {demanded}"
         yield run.problem("C-14", text)

@@ -240,8 +240,6 @@ def closing_problems(group: Group) -> list[Problem]:
         # that are taken before the kit notes the arrival.
         if line.t_ns < earliest_ns - 20_000_000:
             early_ms = (earliest_ns - line.t_ns) / 1e6
-            text = (
-                f"{node.label}: DONE came {early_ms:.0f} ms before quiet_ms or linger_ms was over"
-            )
+            text = f"{node.label}: DONE came {early_ms:.0f} ms before quiet_ms or linger_ms"
             problems.append(Problem("C-15", text))
     return problems

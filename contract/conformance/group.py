@@ -19,6 +19,8 @@ from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_t
 HANG_S = 20.0
 """Protection against hangs only: whoever takes longer than a bound of the contract and this
 broke the bound, on a machine of any load."""
+AT_ONCE_S = 6.0
+"""`At once` on a machine of any load: the blocked node of a breach would stay for a minute."""
 GO_MARGIN_NS = 200_000_000
 
 

@@ -7,15 +7,13 @@ import signal
 import time
 
 from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
-from .group import HANG_S, Group, pair, pause, resume
+from .group import AT_ONCE_S, HANG_S, Group, pair, pause
 from .process import NodeProcess
 from .scenario import Bench, Scenario, sleep_until
-from .spec import MILLISECOND_NS, open_loop
+from .spec import MILLISECOND_NS
 from .usage import dead_endpoints
 
 ENDLESS = {"duration_ns": 60_000 * MILLISECOND_NS}
-AT_ONCE_S = 6.0
-"""`At once` on a machine of any load: the blocked node of a breach would stay for a minute."""
 
 
 def _ends(node: NodeProcess, code: int | None, clause: str, what: str) -> list[Problem]:
@@ -170,20 +168,17 @@ def silent_until_go(pattern: str) -> Scenario:
     """READY, a pause, GO: what is recorded is the window's, and SENT counts no more."""
 
     def check(bench: Bench) -> list[Problem]:
-        def wait(group: Group) -> None:
-            assert group.start_ns
-
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
             group.start()
             before = [node for node in group.nodes if node.line("SENT") or node.line("DONE")]
             time.sleep(0.3)
             group.stop(group.nodes)
             group.wait_done(group.nodes)
-            wait_for = [node.fields("DONE") for node in group.nodes]
+            counted = [node.fields("DONE") for node in group.nodes]
         problems = [
             Problem("C-08", f"{node.label}: SENT or DONE before GO and STOP") for node in before
         ]
-        for node, done in zip(group.nodes, wait_for, strict=True):
+        for node, done in zip(group.nodes, counted, strict=True):
             counts = {name: done.get(name) for name in ("sent", "received", "recorded")}
             if any(counts.values()):
                 text = f"{node.label}: {counts} though GO never came"
@@ -203,6 +198,3 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
         Scenario("terminated", ("C-09",), terminated),
         Scenario("protected-output", ("C-05",), protected_output),
     ]
-
-
-__all__ = ["open_loop", "resume", "scenarios"]

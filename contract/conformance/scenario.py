@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -83,4 +82,3 @@ class Stopwatch:
     def __init__(self) -> None:
         self.pause_ns = 0
         self.resume_ns = 0
-        self.lock = threading.Lock()

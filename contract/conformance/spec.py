@@ -67,7 +67,7 @@ def scheduled(spec: dict[str, Any]) -> int:
     """How many messages C-10 or C-11 demands."""
     if spec["loop"] == "closed":
         return int(spec["count"])
-    return max(0, -(-(spec["duration_ns"] - spec["phase_ns"]) // spec["period_ns"]))
+    return max(0, -int((spec["phase_ns"] - spec["duration_ns"]) // spec["period_ns"]))
 
 
 _OUT_OF_RANGE: dict[str, list[Any]] = {

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from .cell import PATTERN_ROLES, SENDING_ROLES, Broken, CellUnderTest, Problem, Skipped
-from .group import HANG_S, Group, pair
+from .group import AT_ONCE_S, HANG_S, pair
 from .process import NodeProcess
 from .scenario import Bench, Scenario
 from .schema import breaches
@@ -18,9 +18,11 @@ SLOW_START_S = 0.35
 REPLIES = ("echo", "ack", "literal")
 
 
-def refusal(node: NodeProcess, code: int, clause: str, what: str) -> tuple[list[Problem], str]:
+def refusal(
+    node: NodeProcess, code: int, clause: str, what: str, timeout_s: float = HANG_S
+) -> tuple[list[Problem], str]:
     """Waits for the end of a node that must refuse; returns problems and the key it named."""
-    found = node.wait_exit(READY_TIMEOUT_MS / 1000 + HANG_S)
+    found = node.wait_exit(timeout_s)
     node.kill()
     where = f"{node.label}: {what}"
     if found != code:
@@ -116,7 +118,7 @@ def past_start(bench: Bench) -> list[Problem]:
         for node in group.nodes:
             node.write(f"GO {time.monotonic_ns() - 1_000_000_000}\n")
         for node in group.nodes:
-            problems += refusal(node, 2, "C-08", "a start one second ago")[0]
+            problems += refusal(node, 2, "C-08", "a start one second ago", AT_ONCE_S)[0]
     return problems
 
 
@@ -180,6 +182,3 @@ def scenarios() -> list[Scenario]:
         Scenario("nobody-there", ("C-04",), nobody_there),
         Scenario("service-lost", ("C-04",), service_lost),
     ]
-
-
-__all__ = ["Group", "dead_endpoints", "refusal", "scenarios"]

@@ -8,7 +8,7 @@ from typing import Any
 from .audit import Expect, some
 from .audit_peers import audit, closing_problems, node_runs
 from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
-from .group import HANG_S, Group, Member, pair, pause, resume
+from .group import Group, Member, pair, pause, resume
 from .samples import CALL, MESSAGE, RESULT, TIMEOUT, UNKNOWN_NS, Record
 from .scenario import ALWAYS, Bench, Scenario, Stopwatch, sleep_until
 from .spec import MILLISECOND_NS, closed_loop, open_loop
@@ -41,7 +41,12 @@ def closed(pattern: str) -> Scenario:
 def native(pattern: str) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "pacing.native")
-        return bench.whole_run(pattern, open_loop(25, 20) | {"pacing": "native"})
+        changes = open_loop(25, 20) | {"pacing": "native"}
+        watch = Stopwatch()
+        # Held for a few periods, so that there are slots to pass over.
+        return bench.whole_run(
+            pattern, changes, during=lambda group: _hold(group, group.senders[0], watch, 150, 110)
+        )
 
     return Scenario(f"native[{pattern}]", ("C-10", *ALWAYS), check)
 
@@ -178,17 +183,16 @@ def linger(bench: Bench) -> list[Problem]:
         if not after:
             text = "messages came for all of linger_ms = 800 after STOP, but none is recorded "
             problems.append(Problem("C-15", f"{receiver.label}: {text}later than 400 ms after it"))
-        late_ns = [
-            end_ns for end_ns in ends if end_ns > stop_ns + 800 * MILLISECOND_NS + HANG_S * 1e9
-        ]
-        if late_ns:
-            problems.append(Problem("C-15", f"{receiver.label}: goes on past linger_ms"))
+        # Slack for a machine of any load; a node without the bound goes on for ten seconds.
+        latest_ns = stop_ns + (800 + 5_000) * MILLISECOND_NS
+        if any(end_ns > latest_ns for end_ns in ends):
+            text = f"{receiver.label}: messages recorded 5 s after linger_ms = 800 was over"
+            problems.append(Problem("C-15", text))
         return problems
 
 
 def drain(bench: Bench) -> list[Problem]:
     """What is still on its way at STOP arrives: the receiver was held and finds a queue."""
-    watch = Stopwatch()
     changes = open_loop(8, 10)
     with bench.group("topic", pair(bench.cell, bench.cell, "topic", changes)) as group:
         group.start()
@@ -196,7 +200,6 @@ def drain(bench: Bench) -> list[Problem]:
         group.go()
         sleep_until(group.start_ns - 20 * MILLISECOND_NS)
         pause(receiver)
-        watch.pause_ns = time.monotonic_ns()
         group.wait_sent()
         group.stop(group.senders)
         group.stop([receiver])

@@ -1,0 +1,1 @@
+"""Kits with one planted fault each: the suite must catch every one, by its clause."""

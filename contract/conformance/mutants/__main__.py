@@ -1,0 +1,36 @@
+"""`python -m contract.conformance.mutants [WORD…]`: the table of mutants and the survivors."""
+
+from __future__ import annotations
+
+import sys
+
+from .runner import Outcome, mutants, try_mutants
+
+
+def _row(outcome: Outcome) -> None:
+    caught = ", ".join(outcome.clauses) or "nothing"
+    state = "caught" if outcome.caught else "SURVIVED"
+    expected = outcome.mutant.clause
+    print(f"{state:<9}{outcome.mutant.identity:<62}{expected:<6}{caught}", flush=True)
+    if not outcome.caught:
+        for text in (outcome.trouble, *outcome.details):
+            if text:
+                print(f"         {text}", flush=True)
+
+
+def main(words: list[str]) -> int:
+    """Tries the mutants whose identity holds any of `words` (none: all)."""
+    chosen = [m for m in mutants() if not words or any(word in m.identity for word in words)]
+    if not chosen:
+        print(f"no mutant is named like {', '.join(words)}", file=sys.stderr)
+        return 2
+    print(f"{'':<9}{'mutant':<62}{'clause':<6}caught by")
+    outcomes = try_mutants(chosen, _row)
+    survivors = [outcome.mutant.identity for outcome in outcomes if not outcome.caught]
+    print(f"{len(outcomes) - len(survivors)} of {len(outcomes)} caught")
+    print("survivors: " + ("; ".join(survivors) or "none"))
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

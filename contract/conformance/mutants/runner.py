@@ -1,0 +1,110 @@
+"""Plants a fault into a copy of a kit, builds the cell with it, and looks what the suite says."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..repository import ROOT, loopback_cell, tomllib
+from ..suite import run_scenarios, scenarios_for
+
+FOLDER = Path(__file__).resolve().parent
+WORKERS = 3
+FLAGS = ("-O0",)
+"""Mutants are built once and run for a second: what counts is the compiler's time."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One textual substitution in a kit, the clause it breaks, and the scenarios that see it."""
+
+    language: str
+    name: str
+    file: str
+    find: str
+    replace: str
+    clause: str
+    scenarios: tuple[str, ...]
+
+    @property
+    def identity(self) -> str:
+        return f"{self.language}: {self.name}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    mutant: Mutant
+    clauses: tuple[str, ...] = ()
+    trouble: str = ""
+    details: tuple[str, ...] = field(default=())
+
+    @property
+    def caught(self) -> bool:
+        """By the expected clause, not merely by some failure."""
+        return not self.trouble and self.mutant.clause in self.clauses
+
+
+def mutants(language: str | None = None) -> list[Mutant]:
+    """The planted faults, from the TOML file of each language."""
+    found = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        if language in (None, path.stem):
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            for entry in table["mutant"]:
+                entry["scenarios"] = tuple(entry["scenarios"])
+                found.append(Mutant(path.stem, **entry))
+    return found
+
+
+def planted_kit(mutant: Mutant, folder: Path) -> Path:
+    """A copy of the kit with the fault in it; the text to replace must stand there once."""
+    kit = folder / "kit"
+    shutil.copytree(
+        ROOT / "languages" / mutant.language / "kit", kit,
+        ignore=shutil.ignore_patterns("__pycache__", "tests"),
+    )  # fmt: skip
+    path = kit / mutant.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.find) != 1:
+        raise LookupError(
+            f"{mutant.identity}: {mutant.file} holds the text to replace "
+            f"{text.count(mutant.find)} times, must be 1; bring the mutant up to date"
+        )
+    path.write_text(text.replace(mutant.find, mutant.replace), encoding="utf-8")
+    return kit
+
+
+def try_mutant(mutant: Mutant) -> Outcome:
+    """Builds and checks one mutant; what stops that is `trouble`, never a catch."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-mutant-") as name:
+        folder = Path(name)
+        try:
+            kit = planted_kit(mutant, folder)
+            cell = loopback_cell(mutant.language, folder / "build", kit, FLAGS)
+        except (LookupError, RuntimeError) as error:
+            return Outcome(mutant, trouble=str(error))
+        every = {scenario.name: scenario for scenario in scenarios_for(cell, [])}
+        unknown = [name for name in mutant.scenarios if name not in every]
+        if unknown:
+            return Outcome(mutant, trouble=f"no such scenario: {', '.join(unknown)}")
+        chosen = [every[name] for name in mutant.scenarios]
+        problems = [p for found in run_scenarios(cell, chosen, workers=1) for p in found.problems]
+    clauses = tuple(sorted({problem.clause for problem in problems}))
+    return Outcome(mutant, clauses, details=tuple(str(problem) for problem in problems[:4]))
+
+
+def try_mutants(
+    chosen: Sequence[Mutant], progress: Callable[[Outcome], None] | None = None
+) -> list[Outcome]:
+    def one(mutant: Mutant) -> Outcome:
+        outcome = try_mutant(mutant)
+        if progress is not None:
+            progress(outcome)
+        return outcome
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(one, chosen))

@@ -1,0 +1,86 @@
+"""Loopback cells straight from the repository's folders, for tests of the suite itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .cell import CellUnderTest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD_TIMEOUT_S = 600
+
+
+def _manifest(*parts: str) -> dict[str, Any]:
+    path = ROOT.joinpath(*parts)
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def loopback_languages() -> list[str]:
+    """The languages that have a loopback cell."""
+    found = (ROOT / "middleware" / "loopback").glob("*/node.toml")
+    return sorted(path.parent.name for path in found)
+
+
+def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
+    said: list[str] = []
+    for word in words:
+        if word.endswith("...}"):
+            said += names[word[1:-4]]
+            continue
+        for name, value in names.items():
+            if isinstance(value, str):
+                word = word.replace("{" + name + "}", value)
+        said.append(word)
+    return said
+
+
+def loopback_cell(
+    language: str, build: Path, kit: Path | None = None, extra_flags: tuple[str, ...] = ()
+) -> CellUnderTest:
+    """Builds loopback/LANGUAGE into the folder `build` with `kit` (default: the language's own).
+
+    Raises RuntimeError with the compiler's last words where it does not build.
+    """
+    folder = ROOT / "middleware" / "loopback"
+    tables = (_manifest("languages", language, "language.toml"), _manifest(
+        "middleware", "loopback", language, "node.toml"))  # fmt: skip
+    middleware = _manifest("middleware", "loopback", "middleware.toml")
+    names: dict[str, Any] = {
+        "source": str(folder / language), "build": str(build), "python": sys.executable,
+        "kit": str(kit or ROOT / "languages" / language / "kit"),
+    }  # fmt: skip
+    merged: dict[str, Any] = {"build": {}, "run": {}}
+    for table in tables:
+        for name in merged:
+            merged[name].update(table.get(name, {}))
+    names.update(merged["build"].get("lists", {}))
+    for flags in [name for name in names if name.endswith("_flags")]:
+        names[flags] = [*names[flags], *extra_flags]
+    build.mkdir(parents=True, exist_ok=True)
+    for command in merged["build"].get("commands", []):
+        done = subprocess.run(
+            _replaced(command, names), cwd=build, capture_output=True, text=True,
+            timeout=BUILD_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"loopback/{language} does not build: {done.stderr[-2000:]}")
+    node = tables[1]
+    return CellUnderTest(
+        name=f"loopback/{language}",
+        argv=_replaced(merged["run"]["argv"], names),
+        env={k: _replaced([v], names)[0] for k, v in merged["run"].get("env", {}).items()},
+        patterns=node["patterns"],
+        capabilities=node["capabilities"],
+        listens={name: table["listens"] for name, table in middleware["patterns"].items()},
+        settings={name: table["default"] for name, table in middleware["settings"].items()},
+        payload_bytes_max=middleware.get("payload_bytes_max"),
+    )
