@@ -74,7 +74,8 @@ impl Opened {
     }
 }
 
-/// Reads one thing by one method. `read` must not allocate, print or start anything.
+/// Reads one thing by one method. `read` must not print or start anything, and must not allocate
+/// but where a process was not there before.
 pub trait Meter: Send {
     /// Declares the series that do not depend on processes.
     fn declare(&mut self, samples: &mut Samples);
@@ -97,7 +98,6 @@ pub struct Subject {
 
 /// What was known when a process had ended and everything of it was reaped.
 pub struct Final {
-    pub t_ns: i64,
     /// From the cgroup, before it was removed.
     pub cgroup_usage_ns: Option<i64>,
     /// Sum over everything reaped. None: the guard was lost.

@@ -124,7 +124,6 @@ impl Processes {
         drop(streams);
         let _ = guard.wait();
         let _ = subject.ended.set(Final {
-            t_ns: crate::clock::monotonic_ns(),
             cgroup_usage_ns: subject.cgroup.as_ref().and_then(Cgroup::usage_ns),
             rusage: ended.as_ref().map(|ended| ended.rusage.clone()),
         });

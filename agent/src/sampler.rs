@@ -1,4 +1,4 @@
-//! The sampler: reads meters at absolute deadlines into the sample file.
+//! The sampler: reads meters at absolute ticks into the sample file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 
 use crate::clock;
 use crate::meter::{self, Manifest, Meter, Subject, Tier, Tree};
-use crate::protocol::{Answer, Kind, Problem, SampleStart};
+use crate::protocol::{Answer, Problem, SampleStart};
 use crate::samples::{RecordWriter, Samples};
 
 const TICK_HZ_MAX: f64 = 1000.0;
@@ -20,6 +20,8 @@ pub struct Sampling {
     path: PathBuf,
     period_ns: i64,
     wanted: BTreeMap<String, Value>,
+    /// Meters that were asked for and cannot read here, each with its reason.
+    pub absent: Vec<Value>,
     stop: AtomicBool,
     state: Mutex<State>,
 }
@@ -27,10 +29,9 @@ pub struct Sampling {
 struct State {
     meters: Vec<Running>,
     samples: Samples,
-    followed: Vec<String>,
     marks: Vec<Value>,
     missed: u64,
-    deadlines: u64,
+    ticks: u64,
     busy_ns: i64,
     stopped: bool,
 }
@@ -49,7 +50,7 @@ impl Sampling {
                 request.tick_hz
             )));
         }
-        let meters = open_meters(&request.meters)?;
+        let (meters, absent) = open_meters(&request.meters)?;
         let path = PathBuf::from(&request.path);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)
@@ -60,10 +61,9 @@ impl Sampling {
         let state = State {
             meters,
             samples: Samples::new(writer),
-            followed: Vec::new(),
             marks: Vec::new(),
             missed: 0,
-            deadlines: 0,
+            ticks: 0,
             busy_ns: 0,
             stopped: false,
         };
@@ -71,6 +71,7 @@ impl Sampling {
             path,
             period_ns: (1e9 / request.tick_hz).round() as i64,
             wanted: request.subjects,
+            absent,
             stop: AtomicBool::new(false),
             state: Mutex::new(state),
         });
@@ -102,9 +103,7 @@ impl Sampling {
 
     fn follow_in(&self, state: &mut State, subject: &Arc<Subject>) {
         let wanted = self.wanted.is_empty() || self.wanted.contains_key(&subject.name);
-        // A name comes twice when a process was started again: its series go on apart.
         if wanted {
-            state.followed.push(subject.name.clone());
             let State { meters, samples, .. } = state;
             for running in meters {
                 samples.declare_for(running.manifest);
@@ -130,7 +129,7 @@ impl Sampling {
         self.stop.store(true, Ordering::Relaxed);
         let mut state = self.lock();
         if state.stopped {
-            return Err(Problem::new(Kind::Usage, "sample_stop: already stopped"));
+            return Err(Problem::usage("sample_stop: already stopped"));
         }
         state.read(|_| true, true);
         state.stopped = true;
@@ -138,8 +137,8 @@ impl Sampling {
         written.map_err(|error| Problem::io("writing sample file", &self.path, &error))?;
         let description = json!({
             "samples": state.samples.writer().records, "dropped": state.samples.writer().dropped,
-            "missed": state.missed, "deadlines": state.deadlines, "busy_ns": state.busy_ns,
-            "period_ns": self.period_ns, "marks": state.marks,
+            "missed": state.missed, "ticks": state.ticks, "busy_ns": state.busy_ns,
+            "period_ns": self.period_ns, "absent": self.absent, "marks": state.marks,
             "series": state.samples.describe()});
         let beside = with_suffix(&self.path, ".json");
         std::fs::write(&beside, format!("{description}\n"))
@@ -162,7 +161,7 @@ impl Sampling {
                 return;
             }
             let second = deadline_ns >= second_ns;
-            state.deadlines += 1;
+            state.ticks += 1;
             state.read(|tier| tier == Tier::Tick || (second && tier == Tier::Second), false);
             if second {
                 second_ns += 1_000_000_000;
@@ -197,8 +196,9 @@ impl State {
     }
 }
 
-fn open_meters(names: &[String]) -> Result<Vec<Running>, Problem> {
-    let mut meters = Vec::new();
+/// The meters that can read here, and those that cannot (data, not a failure).
+fn open_meters(names: &[String]) -> Result<(Vec<Running>, Vec<Value>), Problem> {
+    let (mut meters, mut absent) = (Vec::new(), Vec::new());
     for name in names {
         let entry = meter::find(name).ok_or_else(|| {
             let known: Vec<&str> = meter::METERS.iter().map(|known| known.manifest.name).collect();
@@ -207,12 +207,16 @@ fn open_meters(names: &[String]) -> Result<Vec<Running>, Problem> {
                 known.join(", ")
             ))
         })?;
-        let opened = (entry.open)(&Tree::Live).map_err(|absent| {
-            Problem::new(Kind::Absent, format!("meter {name}: {}", absent.reason))
-        })?;
-        meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
+        match (entry.open)(&Tree::Live) {
+            Ok(opened) => {
+                meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
+            }
+            Err(reason) => absent.push(
+                json!({"name": name, "reason": reason.reason, "grant": reason.grant}),
+            ),
+        }
     }
-    Ok(meters)
+    Ok((meters, absent))
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

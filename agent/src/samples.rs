@@ -24,8 +24,9 @@ pub struct Series {
     /// Range at which the counter starts again from 0, where it does.
     wrap: Option<u64>,
     last_raw: Option<u64>,
-    /// What the wraps so far add up to.
-    offset: u64,
+    /// What the wraps so far add up to; below 0 after a counter that started at a high value
+    /// was set back.
+    offset: i128,
     last_value: f64,
     lost: u64,
     samples: u64,
@@ -44,15 +45,24 @@ impl Series {
                "kind": self.quantity.kind, "counter": self.quantity.counter, "info": info})
     }
 
-    /// The value to write for a raw reading; None if the reading cannot be believed.
+    /// The value to write for a raw reading. None: the counter was set back; it goes on from its
+    /// last value, and what it counted in between is lost.
     fn unwrapped(&mut self, raw: u64) -> Option<f64> {
-        if let Some(last) = self.last_raw.filter(|last| raw < *last) {
-            // A counter that goes back without a range, or from outside its range, is broken.
-            let range = self.wrap.filter(|range| last <= *range)?;
-            self.offset += range;
+        let (raw, last) = (raw as i128, self.last_raw.replace(raw).unwrap_or(raw) as i128);
+        if raw >= last {
+            return Some((self.offset + raw) as f64);
         }
-        self.last_raw = Some(raw);
-        Some((self.offset + raw) as f64)
+        // Over half a range between two readings is not a wrap: no counter is read so rarely.
+        match self.wrap.map(i128::from).filter(|range| raw + range - last < range / 2) {
+            Some(range) => {
+                self.offset += range;
+                Some((self.offset + raw) as f64)
+            }
+            None => {
+                self.offset += last - raw;
+                None
+            }
+        }
     }
 }
 
@@ -179,6 +189,20 @@ impl Samples {
         self.series.iter().enumerate().map(|(index, series)| series.describe(index)).collect()
     }
 
+    /// Takes the records since the last call as (series, value): for a replay.
+    pub fn take_values(&mut self) -> Vec<(u32, f64)> {
+        let bytes = std::mem::take(&mut self.writer.buffer);
+        self.writer.buffer = Vec::with_capacity(BUFFER_RECORDS * RECORD_BYTES);
+        let records = bytes.chunks_exact(RECORD_BYTES);
+        let word = |record: &[u8], at: usize| record[at..at + 8].try_into().unwrap_or([0; 8]);
+        records
+            .map(|record| {
+                let series = u64::from_le_bytes(word(record, 8)) as u32;
+                (series, f64::from_le_bytes(word(record, 16)))
+            })
+            .collect()
+    }
+
     pub fn writer(&mut self) -> &mut RecordWriter {
         &mut self.writer
     }
@@ -222,6 +246,18 @@ impl RecordWriter {
             records: 0,
             dropped: 0,
         })
+    }
+
+    /// Keeps records in its buffer only.
+    pub fn in_memory() -> RecordWriter {
+        RecordWriter {
+            buffer: Vec::with_capacity(BUFFER_RECORDS * RECORD_BYTES),
+            full: None,
+            empty: sync_channel(0).1,
+            thread: None,
+            records: 0,
+            dropped: 0,
+        }
     }
 
     fn record(&mut self, t_ns: i64, series: u32, read_ns: u32, value: f64) {
@@ -277,4 +313,80 @@ fn header() -> [u8; 64] {
     header[8..10].copy_from_slice(&1u16.to_le_bytes());
     header[10..12].copy_from_slice(&(RECORD_BYTES as u16).to_le_bytes());
     header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter;
+
+    fn unwrapping(wrap: Option<u64>, raws: &[u64]) -> (Vec<Option<f64>>, bool) {
+        let manifest = &meter::find("fake").unwrap().manifest;
+        let mut series = Series {
+            manifest,
+            quantity: &manifest.quantities[0],
+            scope: String::new(),
+            subject: String::new(),
+            info: Map::new(),
+            wrap,
+            last_raw: None,
+            offset: 0,
+            last_value: f64::MIN,
+            lost: 0,
+            samples: 0,
+        };
+        let values: Vec<Option<f64>> = raws.iter().map(|raw| series.unwrapped(*raw)).collect();
+        let known: Vec<f64> = values.iter().flatten().copied().collect();
+        let monotonic = known.windows(2).all(|pair| pair[0] <= pair[1]);
+        (values, monotonic)
+    }
+
+    #[test]
+    fn a_wrap_adds_the_range_each_time() {
+        let (values, monotonic) = unwrapping(Some(100), &[90, 10, 95, 95, 5]);
+        // 10 to 95 is a rise; 95 to 5 is the second wrap.
+        let expected = [90.0, 110.0, 195.0, 195.0, 205.0].map(Some);
+        assert_eq!(values, expected);
+        assert!(monotonic);
+    }
+
+    #[test]
+    fn a_counter_that_is_set_back_loses_one_reading_and_never_goes_negative() {
+        let (values, monotonic) = unwrapping(None, &[1000, 1500, 3, 10]);
+        assert_eq!(values, [Some(1000.0), Some(1500.0), None, Some(1507.0)]);
+        assert!(monotonic);
+    }
+
+    #[test]
+    fn a_fall_of_less_than_half_a_range_is_a_reset_even_where_wraps_are_known() {
+        let (values, _) = unwrapping(Some(1000), &[400, 300, 350]);
+        assert_eq!(values, [Some(400.0), None, Some(450.0)]);
+    }
+
+    #[test]
+    fn the_file_holds_every_record_in_order_after_its_header() {
+        let path = std::env::temp_dir().join(format!("wattwire-records-{}", std::process::id()));
+        let mut writer = RecordWriter::create(&path).unwrap();
+        let count = 3 * BUFFER_RECORDS as u64 + 7;
+        for index in 0..count {
+            writer.record(index as i64, 5, 9, index as f64);
+            if index % 1000 == 0 {
+                while index > 0 && writer.buffer.len() > BUFFER_RECORDS * RECORD_BYTES / 2 {
+                    writer.hand_over();
+                }
+            }
+        }
+        writer.finish().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(writer.records, count);
+        assert_eq!(writer.dropped, 0);
+        assert_eq!(&bytes[..12], b"WWSAMPLE\x01\0\x18\0");
+        assert_eq!(bytes.len() as u64, 64 + count * RECORD_BYTES as u64);
+        let last = &bytes[bytes.len() - RECORD_BYTES..];
+        assert_eq!(last[..8], (count as i64 - 1).to_le_bytes());
+        assert_eq!(last[8..12], 5u32.to_le_bytes());
+        assert_eq!(last[12..16], 9u32.to_le_bytes());
+        assert_eq!(last[16..], (count as f64 - 1.0).to_le_bytes());
+    }
 }

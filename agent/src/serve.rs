@@ -164,9 +164,9 @@ impl Agent {
             return Err(Problem::new(Kind::Busy, message));
         }
         let sampling = Sampling::start(request, &self.processes.subjects())?;
-        let series = sampling.series();
+        let answer = json!({"series": sampling.series(), "absent": sampling.absent});
         self.sampling = Some(sampling);
-        Ok(json!({"series": series}))
+        Ok(answer)
     }
 
     fn mark(&self, request: &protocol::Mark) -> Answer {

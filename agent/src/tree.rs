@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::clock;
+use crate::members;
 
 /// A root for reading. Paths given to it are relative: `proc/stat`, `sys/class/powercap`.
 #[derive(Clone)]
@@ -89,6 +91,38 @@ impl Tree {
         Ok(String::from_utf8_lossy(&fs::read(path)?).trim_end().to_string())
     }
 
+    /// Reads a file that is not kept open, without allocating (live).
+    pub fn read_once<'a>(
+        &self,
+        path: std::fmt::Arguments,
+        buffer: &'a mut [u8],
+    ) -> io::Result<&'a [u8]> {
+        let file = match self {
+            Tree::Live => {
+                let mut text = [0u8; 256];
+                let mut room = &mut text[..];
+                room.write_fmt(format_args!("/{path}"))?;
+                let unused = room.len();
+                let length = text.len() - unused;
+                File::open(std::ffi::OsStr::from_bytes(&text[..length]))?
+            }
+            Tree::Replay(replay) => File::open(replay.find(&path.to_string())?)?,
+        };
+        let got = file.read_at(buffer, 0)?;
+        Ok(&buffer[..got])
+    }
+
+    /// All descendants of a process. In a replay: the numbers in the file `members/PID`.
+    pub fn descendants(&self, pid: i32) -> Vec<i32> {
+        match self {
+            Tree::Live => members::descendants(pid),
+            Tree::Replay(_) => {
+                let text = self.text(&format!("members/{pid}")).unwrap_or_default();
+                text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
+            }
+        }
+    }
+
     /// The names in a folder, sorted.
     pub fn list(&self, path: &str) -> io::Result<BTreeSet<String>> {
         match self {
@@ -97,13 +131,6 @@ impl Tree {
                 Ok(entries.filter_map(|entry| entry.file_name().into_string().ok()).collect())
             }
             Tree::Replay(replay) => replay.list(path),
-        }
-    }
-
-    pub fn exists(&self, path: &str) -> bool {
-        match self {
-            Tree::Live => Path::new("/").join(path).exists(),
-            Tree::Replay(replay) => replay.find(path).is_ok(),
         }
     }
 

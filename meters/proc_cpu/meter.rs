@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cgroup;
 use crate::clock;
-use crate::members::{self, Stat};
+use crate::members::Stat;
 use crate::meter::{
     Absent, Final, Meter, Opened, Place, Samples, SeriesId, Subject, Tree, TreeFile,
 };
@@ -125,14 +125,13 @@ impl Clocks {
 
     fn read(&mut self, tree: &Tree, subject: &Subject, now_ns: i64, edge: bool) -> Option<i64> {
         if edge || now_ns - self.searched_ns >= SEARCH_PERIOD_NS {
-            self.search(subject, now_ns);
+            self.search(tree, subject, now_ns);
         }
         // A process that is gone was waited for by somebody: its time is in `waited` now.
-        let sum_ns = self.sum(tree).or_else(|| {
-            self.search(subject, now_ns);
+        self.sum(tree).or_else(|| {
+            self.search(tree, subject, now_ns);
             self.sum(tree)
-        });
-        sum_ns
+        })
     }
 
     fn sum(&self, tree: &Tree) -> Option<i64> {
@@ -143,12 +142,13 @@ impl Clocks {
         Some(sum_ns)
     }
 
-    fn search(&mut self, subject: &Subject, now_ns: i64) {
+    fn search(&mut self, tree: &Tree, subject: &Subject, now_ns: i64) {
         self.searched_ns = now_ns;
-        self.pids = members::descendants(subject.guard_pid);
+        self.pids = tree.descendants(subject.guard_pid);
         let waiting = self.pids.iter().chain([&subject.guard_pid]);
+        let stats = waiting.filter_map(|pid| tree.text(&format!("proc/{pid}/stat")).ok());
         let ticks: u64 =
-            waiting.filter_map(|pid| Stat::read(*pid)).map(|stat| stat.waited_children_ticks).sum();
+            stats.filter_map(|text| Stat::parse(&text)).map(|stat| stat.waited_children_ticks).sum();
         // SAFETY: plain system call.
         let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1);
         self.waited_ns = ticks as i64 * (1_000_000_000 / ticks_per_second);

@@ -1,0 +1,126 @@
+//! An ESTIMATE of energy: a stated range of joules per CPU second times busy CPU time. It holds
+//! no information beyond CPU time.
+
+use serde_json::{json, Map};
+
+use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
+
+/// A kind of machine with its range; the reasons are in README.md.
+struct Model {
+    name: &'static str,
+    low: f64,
+    high: f64,
+    because: &'static str,
+}
+
+const BOARD: Model = Model {
+    name: "single-board computer",
+    low: 0.3,
+    high: 2.5,
+    because: "boards draw 2 to 10 W in all, of which four busy cores make 2 to 6 W",
+};
+const SERVER: Model = Model {
+    name: "server",
+    low: 1.0,
+    high: 15.0,
+    because: "1 to 4 W per hardware thread at full load, up to 15 W for a lone boosted core",
+};
+const DESKTOP: Model = Model {
+    name: "desktop or laptop",
+    low: 1.0,
+    high: 30.0,
+    because: "2 W for an efficiency core, up to 30 W for a lone core at its highest clock",
+};
+const VIRTUAL: Model = Model {
+    name: "virtual machine",
+    low: 0.5,
+    high: 30.0,
+    because: "the hardware is hidden: a virtual CPU may be a thread of any machine, shared or not",
+};
+
+/// From this many hardware threads on, a machine is taken for a server.
+const SERVER_CPUS: usize = 48;
+
+struct CpuModel {
+    stat: TreeFile,
+    model: &'static Model,
+    tick_us: f64,
+    series: Option<(SeriesId, SeriesId)>,
+    buffer: [u8; 512],
+}
+
+pub fn open(tree: &Tree) -> Result<Opened, Absent> {
+    let stat = tree.open("proc/stat");
+    let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
+    let model = choose(tree);
+    let per_second = match tree {
+        // SAFETY: plain system call.
+        Tree::Live => unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64,
+        Tree::Replay(_) => 100.0,
+    };
+    let mut info = Map::new();
+    info.insert("model".into(), model.name.into());
+    info.insert("joules_per_cpu_second_low".into(), model.low.into());
+    info.insert("joules_per_cpu_second_high".into(), model.high.into());
+    info.insert("because".into(), model.because.into());
+    info.insert("warning".into(), json!("an estimate: it says nothing that CPU time does not"));
+    let tick_us = 1e6 / per_second;
+    let meter = CpuModel { stat, model, tick_us, series: None, buffer: [0; 512] };
+    Ok(Opened { meter: Box::new(meter), info })
+}
+
+fn choose(tree: &Tree) -> &'static Model {
+    let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
+    let board = tree.text("proc/device-tree/model").unwrap_or_default();
+    let virtual_machine = crate::fingerprint::virtualisation(tree) != "none";
+    let cpus = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    let is_server = cpus >= SERVER_CPUS || cpuinfo.contains("Xeon") || cpuinfo.contains("EPYC");
+    match (virtual_machine, board.is_empty(), is_server) {
+        (true, _, _) => &VIRTUAL,
+        (false, false, _) => &BOARD,
+        (false, true, true) => &SERVER,
+        (false, true, false) => &DESKTOP,
+    }
+}
+
+impl Meter for CpuModel {
+    fn declare(&mut self, samples: &mut Samples) {
+        let mut end = |quantity, joules: f64| {
+            let mut info = Map::new();
+            info.insert("model".into(), self.model.name.into());
+            info.insert("joules_per_cpu_second".into(), joules.into());
+            samples.declare(quantity, Place { info, ..Place::of("machine") })
+        };
+        self.series =
+            Some((end("energy_low", self.model.low), end("energy_high", self.model.high)));
+    }
+
+    fn read(&mut self, samples: &mut Samples) {
+        let Some((low, high)) = self.series else { return };
+        samples.begin();
+        match self.stat.read(&mut self.buffer).ok().and_then(busy_ticks) {
+            Some(ticks) => {
+                // J per s is uJ per us.
+                let busy_us = ticks as f64 * self.tick_us;
+                samples.put(low, busy_us * self.model.low);
+                samples.put(high, busy_us * self.model.high);
+            }
+            None => {
+                samples.lost(low);
+                samples.lost(high);
+            }
+        }
+    }
+}
+
+/// user, nice, system, irq and softirq of all CPUs, in clock ticks since the machine started.
+fn busy_ticks(stat: &[u8]) -> Option<u64> {
+    let line = stat.split(|byte| *byte == b'\n').next()?.strip_prefix(b"cpu ")?;
+    let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let mut ticks = 0;
+    for (index, word) in words.take(7).enumerate() {
+        let is_idle = index == 3 || index == 4;
+        ticks += if is_idle { 0 } else { parse_number(word)? };
+    }
+    Some(ticks)
+}

@@ -1,0 +1,108 @@
+//! Energy counters of `/sys/class/powercap` (Intel and AMD RAPL): every package, part, platform.
+
+use std::io;
+
+use serde_json::{json, Map, Value};
+
+use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
+
+const FOLDER: &str = "sys/class/powercap";
+const GRANT: &str = "sudo chmod a+r /sys/class/powercap/*/energy_uj";
+
+struct Powercap {
+    zones: Vec<Zone>,
+}
+
+struct Zone {
+    /// The zone's folder, such as `intel-rapl:0:1`.
+    folder: String,
+    quantity: &'static str,
+    subject: String,
+    range_uj: Option<u64>,
+    energy: TreeFile,
+    series: Option<SeriesId>,
+}
+
+pub fn open(tree: &Tree) -> Result<Opened, Absent> {
+    let names = tree.list(FOLDER).map_err(|_| {
+        Absent::because(format!(
+            "/{FOLDER} is not there: the kernel shows no energy counter (usual in a virtual \
+             machine; on hardware: the module intel_rapl_common is missing)"
+        ))
+    })?;
+    let (mut zones, mut denied, mut skipped) = (Vec::<Zone>::new(), Vec::new(), Vec::new());
+    // The same package shown through a second interface (`…-mmio`) sorts after the first.
+    for folder in names.into_iter().filter(|name| name.contains(':')) {
+        match open_zone(tree, &folder) {
+            Ok(zone) if zones.iter().any(|known| known.is_same(&zone)) => skipped.push(folder),
+            Ok(zone) => zones.push(zone),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(folder),
+            Err(_) => skipped.push(folder),
+        }
+    }
+    if zones.is_empty() && !denied.is_empty() {
+        return Err(Absent {
+            reason: format!(
+                "energy_uj of {} may be read by root only (since Linux 5.10)",
+                denied.join(", ")
+            ),
+            grant: GRANT.into(),
+        });
+    }
+    if zones.is_empty() {
+        return Err(Absent::because(format!("/{FOLDER} has no zone with a counter")));
+    }
+    let mut info = Map::new();
+    let shown: Map<String, Value> =
+        zones.iter().map(|zone| (zone.folder.clone(), Value::from(zone.subject.clone()))).collect();
+    info.insert("zones".into(), shown.into());
+    info.insert("denied".into(), json!(denied));
+    info.insert("skipped".into(), json!(skipped));
+    Ok(Opened { meter: Box::new(Powercap { zones }), info })
+}
+
+fn open_zone(tree: &Tree, folder: &str) -> io::Result<Zone> {
+    let text = |folder: &str, file: &str| tree.text(&format!("{FOLDER}/{folder}/{file}"));
+    let name = text(folder, "name")?;
+    let energy = tree.open(&format!("{FOLDER}/{folder}/energy_uj"))?;
+    // Some zones open and then refuse to be read (EIO, ENODATA): such a zone has no counter.
+    energy.read(&mut [0u8; 32])?;
+    let range = text(folder, "max_energy_range_uj").ok().and_then(|text| text.parse().ok());
+    let parent = folder.rsplit_once(':').map(|(parent, _)| parent).filter(|p| p.contains(':'));
+    let (quantity, subject) = match parent.map(|parent| text(parent, "name")) {
+        Some(Ok(package)) => ("energy_part", format!("{package}/{name}")),
+        _ if name.starts_with("psys") => ("energy_platform", name),
+        _ if name.starts_with("package") => ("energy", name),
+        _ => ("energy_part", name),
+    };
+    let folder = folder.to_string();
+    Ok(Zone { folder, quantity, subject, range_uj: range, energy, series: None })
+}
+
+impl Zone {
+    fn is_same(&self, other: &Zone) -> bool {
+        self.quantity == other.quantity && self.subject == other.subject
+    }
+}
+
+impl Meter for Powercap {
+    fn declare(&mut self, samples: &mut Samples) {
+        for zone in &mut self.zones {
+            let mut info = Map::new();
+            info.insert("zone".into(), zone.folder.as_str().into());
+            let place = Place { wrap: zone.range_uj, info, ..Place::of(&zone.subject) };
+            zone.series = Some(samples.declare(zone.quantity, place));
+        }
+    }
+
+    fn read(&mut self, samples: &mut Samples) {
+        for zone in &self.zones {
+            let Some(series) = zone.series else { continue };
+            samples.begin();
+            match zone.energy.number() {
+                Some(raw) => samples.counter(series, raw),
+                None => samples.lost(series),
+            }
+        }
+    }
+}
