@@ -4,6 +4,8 @@
 
 #include <rcl/timer.h>
 
+#include <thread>
+
 #include "session.hpp"
 
 class Timer {
@@ -38,15 +40,36 @@ class Timer {
   rcl_timer_t timer_ = rcl_get_zero_initialized_timer();
 };
 
+// Wakes the executor at STOP; on an error the process ends and the thread with it.
+class StopWatch {
+ public:
+  explicit StopWatch(Session& session)
+      : thread_([&session] {
+          session.kit().wait_stop();
+          session.wake();
+        }) {}
+  ~StopWatch() {
+    if (thread_.joinable()) thread_.detach();
+  }
+  StopWatch(const StopWatch&) = delete;
+  StopWatch& operator=(const StopWatch&) = delete;
+
+  void join() { thread_.join(); }
+
+ private:
+  std::thread thread_;
+};
+
 // `act(slot, buffer)` sends; `add(set)` and `take(set)` are the endpoint's part of the executor.
 template <typename Act, typename Add, typename Take>
 void drive_native(Session& session, Act act, Add add, Take take) {
   wattwire::Kit& kit = session.kit();
   kit.wait_go();
+  StopWatch stop(session);
   kit.wait_timer_birth();
   Timer timer(session, kit.integer("period_ns"));
   while (!kit.finished()) {
-    rcl_wait_set_t* set = session.wait(kit.wait_ns(), [&](rcl_wait_set_t* empty) {
+    rcl_wait_set_t* set = session.wait(-1, [&](rcl_wait_set_t* empty) {
       timer.add_to(empty);
       add(empty);
     });
@@ -56,4 +79,5 @@ void drive_native(Session& session, Act act, Add add, Take take) {
     if (slot != nullptr) act(slot, kit.begin(slot));
   }
   kit.end_schedule([&](int64_t timeout_ns) { take(session.wait(timeout_ns, add)); });
+  stop.join();
 }

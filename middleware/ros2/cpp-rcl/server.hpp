@@ -51,7 +51,7 @@ void serve_as(wattwire::Kit& kit) {
   discovery_ns = wattwire::now_ns() - created_ns;
 #endif
   session.ready(matched, discovery_ns, rcl_service_request_subscription_get_actual_qos(&service));
-  kit.poll(spin);
+  session.spin_until_end(spin);
   check(rcl_service_fini(&service, session.node()), "rcl_service_fini");
 }
 

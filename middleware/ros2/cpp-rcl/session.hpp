@@ -7,6 +7,7 @@
 #include <rcl/rcl.h>
 #include <rmw/rmw.h>
 
+#include <atomic>
 #include <string>
 
 #include "process.hpp"
@@ -36,7 +37,9 @@ class Session {
     const rcl_node_options_t node_options = rcl_node_get_default_options();
     check(rcl_node_init(&node_, name.c_str(), "", &context_, &node_options), "rcl_node_init");
     check(rcl_clock_init(RCL_ROS_TIME, &clock_, &allocator_), "rcl_clock_init");
-    check(rcl_wait_set_init(&wait_set_, 1, 1, 1, 1, 1, 0, &context_, allocator_),
+    check(rcl_guard_condition_init(&waker_, &context_, rcl_guard_condition_get_default_options()),
+          "rcl_guard_condition_init");
+    check(rcl_wait_set_init(&wait_set_, 1, 2, 1, 1, 1, 0, &context_, allocator_),
           "rcl_wait_set_init");
   }
 
@@ -46,6 +49,7 @@ class Session {
   // The RMW removes its shared-memory files here.
   ~Session() {
     ignore(rcl_wait_set_fini(&wait_set_));
+    ignore(rcl_guard_condition_fini(&waker_));
     ignore(rcl_clock_fini(&clock_));
     ignore(rcl_node_fini(&node_));
     ignore(rcl_shutdown(&context_));
@@ -78,12 +82,27 @@ class Session {
     return profile;
   }
 
-  // One turn of the executor: waits for what `add` puts into the set, at most `timeout_ns`.
-  // Until READY the graph's condition wakes it too, because a match is a change of the graph.
+  // Ends a wait; from any thread.
+  void wake() { ignore(rcl_trigger_guard_condition(&waker_)); }
+
+  // Turns the executor (`turn(timeout_ns)`) until the window is over; no timeout of ours wakes it.
+  template <typename Turn>
+  void spin_until_end(Turn turn) {
+    std::atomic<bool> over{false};
+    kit_.on_end([this, &over] {
+      over = true;
+      wake();
+    });
+    while (!over) turn(-1);
+  }
+
+  // One turn of the executor: waits for what `add` puts into the set, at most `timeout_ns` (for
+  // ever where negative). Until READY the graph wakes it too: a match is a change of the graph.
   template <typename Add>
   rcl_wait_set_t* wait(int64_t timeout_ns, Add add) {
     check(rcl_wait_set_clear(&wait_set_), "rcl_wait_set_clear");
     add(&wait_set_);
+    check(rcl_wait_set_add_guard_condition(&wait_set_, &waker_, nullptr), "waker");
     if (!ready_) {
       const rcl_guard_condition_t* graph = rcl_node_get_graph_guard_condition(&node_);
       check(rcl_wait_set_add_guard_condition(&wait_set_, graph, nullptr), "graph condition");
@@ -145,6 +164,7 @@ class Session {
   rcl_context_t context_ = rcl_get_zero_initialized_context();
   rcl_node_t node_ = rcl_get_zero_initialized_node();
   rcl_clock_t clock_{};
+  rcl_guard_condition_t waker_ = rcl_get_zero_initialized_guard_condition();
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
   bool ready_ = false;
 };

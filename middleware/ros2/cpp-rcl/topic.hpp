@@ -77,7 +77,7 @@ void subscribe_as(wattwire::Kit& kit) {
   kit.await_peers(matched, spin);
   const int64_t discovery_ns = wattwire::now_ns() - created_ns;
   session.ready(matched(), discovery_ns, rcl_subscription_get_actual_qos(&subscription));
-  kit.poll(spin);
+  session.spin_until_end(spin);
   check(rcl_subscription_fini(&subscription, session.node()), "rcl_subscription_fini");
 }
 

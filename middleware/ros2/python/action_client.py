@@ -68,9 +68,11 @@ class GoalSender:
                 kit.fail(slot)
                 return
             kit.accepted(slot)
-            handle.get_result_async().add_done_callback(
-                lambda over: kit.complete(slot, over.result().result.result)
-            )
+            handle.get_result_async().add_done_callback(on_result)
+
+        def on_result(done: Any) -> None:
+            kit.complete(slot, done.result().result.result)
+            self.session.settle()
 
         listener = on_feedback if missing else None
         self.client.send_goal_async(goal, listener).add_done_callback(on_response)

@@ -53,7 +53,12 @@ def call(kit: Kit, session: Session) -> None:
 
     def call_slot(slot: Any, buffer: bytearray) -> None:
         future = client.call_async(request_of(buffer))
-        future.add_done_callback(lambda done: kit.complete(slot, done.result().reply))
+
+        def on_reply(done: Any) -> None:
+            kit.complete(slot, done.result().reply)
+            session.settle()
+
+        future.add_done_callback(on_reply)
 
     kit.await_peers(lambda: int(client.service_is_ready()), session.spin_once)
     # The server may see this client's reader later than its writer: first replies are then lost.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -26,6 +27,7 @@ class Session:
         self.node = rclpy.create_node(f"wattwire_{kit.spec['role']}_{kit.spec['node']}")
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
+        self._over: Any = None
         self.created_ns = kit.now()  # the role's endpoints follow at once
         self.rmw = rclpy.get_rmw_implementation_identifier()
         if kit.setting("rmw") and self.rmw != kit.setting("rmw"):
@@ -59,28 +61,44 @@ class Session:
         self.kit.on_end(lambda: over.set_result(None))
         self.executor.spin_until_future_complete(over)
 
-    def drive(self, act: Any) -> None:
-        """Calls `act(slot, buffer)` for each slot, replies run on this executor, until STOP.
-
-        With native pacing a ROS timer gives the ticks and `act` runs in its callback.
-        """
+    def drive(self, act: Callable[[Any, bytearray], None]) -> None:
+        """Calls `act(slot, buffer)` for each slot, replies run on this executor, until STOP."""
         kit = self.kit
-        if kit.spec["pacing"] != "native" or kit.spec["loop"] == "closed":
+        if kit.spec["pacing"] == "native" and kit.spec["loop"] == "open":
+            kit.wait_go()
+            self._spin_native(act)
+            kit.end_schedule(self.spin_once)
+        else:
             kit.drive(act, self.spin_once)
-            return
+
+    def _spin_native(self, act: Callable[[Any, bytearray], None]) -> None:
+        """A ROS timer gives the ticks and nothing else wakes the executor: no timeouts of ours."""
+        from rclpy.task import Future
+
+        kit = self.kit
+        self._over = Future()
 
         def on_timer() -> None:
             slot = kit.tick()
             if slot is not None:
                 act(slot, kit.begin(slot))
+            self.settle()
 
-        kit.wait_go()
+        def on_stop() -> None:
+            kit.wait_stop()
+            if not self._over.done():
+                self._over.set_result(None)
+
+        threading.Thread(target=on_stop, name="wattwire-stop", daemon=True).start()
         kit.wait_timer_birth()
         timer = self.node.create_timer(kit.period_ns / 1e9, on_timer)
-        while not kit.finished():
-            self.spin_once(kit.wait_s())
+        self.executor.spin_until_future_complete(self._over)
         timer.cancel()
-        kit.end_schedule(self.spin_once)
+
+    def settle(self) -> None:
+        """Ends a native schedule whose last message is resolved."""
+        if self._over is not None and not self._over.done() and self.kit.finished():
+            self._over.set_result(None)
 
     def await_clients(self, service: str) -> None:
         """READY of a server, once the graph shows its clients; they probe for the match itself."""
