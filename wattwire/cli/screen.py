@@ -13,6 +13,8 @@ from rich.text import Text
 
 from wattwire.run import Progress
 
+TEXT_WIDTH_MAX = 110
+
 
 def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
     """JSON for machines, plain lines for logs, a live line where somebody watches."""
@@ -94,7 +96,7 @@ class PlainProgress:
             skipped = f", {fields['skipped']} treatments skipped" if fields["skipped"] else ""
             self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
         elif kind == "building":
-            self._print(f"  {fields['text']}")
+            self._print(f"  {_short(fields['text'])}")
         elif kind == "run":
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
@@ -123,7 +125,7 @@ class ScreenProgress:
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
             self._console.print(f"campaign {fields['path']}", highlight=False)
         elif kind == "building":
-            self._phase = fields["text"]
+            self._phase = _short(fields["text"])
         elif kind == "run":
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
@@ -138,6 +140,11 @@ class ScreenProgress:
 
     def close(self) -> None:
         self._live.stop()
+
+
+def _short(text: str) -> str:
+    """A compiler's command line is in the log; here its beginning says enough."""
+    return text if len(text) <= TEXT_WIDTH_MAX else text[: TEXT_WIDTH_MAX - 1] + "…"
 
 
 def told(fields: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ _COLUMNS: dict[str, tuple[str, str, str]] = {
     "expected": ("messages", "measured", "sent, once for each receiver"),
     "received_unique": ("messages", "measured", "receptions without duplicates; calls answered"),
     "lost": ("messages", "measured", "gaps in the sequence numbers at the receivers"),
+    "skipped": ("messages", "measured", "slots that a native timer passed over"),
     "duplicates": ("messages", "measured", "receptions beyond the first"),
     "late": ("messages", "measured", "receptions in the second half of the drain"),
     "corrupt": ("messages", "measured", "receptions with a wrong payload"),

@@ -93,6 +93,9 @@ class Collected:
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign", 0)) for d in done)
         ready = [s.lines["READY"] for s in states if s and "READY" in s.lines]
+        row["skipped"] = sum(
+            int(s.lines["SENT"]["skipped"]) for s in states if s and "SENT" in s.lines
+        )
         row["startup_s_max"] = _most([r.get("startup_ns") for r in ready])
         row["discovery_s_max"] = _most([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
