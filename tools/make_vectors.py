@@ -174,7 +174,9 @@ def spec_vectors() -> dict[str, Any]:
     valid = []
     for pattern, (receiver, sender) in ROLES.items():
         for role, node, peers in ((receiver, 1, [2]), (sender, 2, [1])):
-            valid.append({"name": f"{pattern} {role}", "spec": base_spec(pattern, role, node, peers)})
+            valid.append(
+                {"name": f"{pattern} {role}", "spec": base_spec(pattern, role, node, peers)}
+            )
     publisher = base_spec("topic", "publisher", 2, [1])
     invalid = []
     wrong: tuple[tuple[str, Any], ...] = (

@@ -60,7 +60,8 @@ class Recorder {
     header.seed = seed;
     std::FILE* file = std::fopen(path.c_str(), "wb");
     bool good = file != nullptr && std::fwrite(&header, sizeof header, 1, file) == 1;
-    good = good && std::fwrite(records_.data(), sizeof(Record), recorded(), file) == recorded();
+    if (good && recorded() > 0)  // an empty vector has no address to write from
+      good = std::fwrite(records_.data(), sizeof(Record), recorded(), file) == recorded();
     if (file != nullptr) good = std::fclose(file) == 0 && good;
     if (!good) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
   }

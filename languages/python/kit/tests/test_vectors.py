@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from wattwire_kit.payload import CORRUPT, FOREIGN, OK, Payload
+from wattwire_kit.recorder import Recorder
+from wattwire_kit.spec import BadSpec, read_spec
 
 ROOT = Path(__file__).resolve().parents[4]
-sys.path.insert(0, str(ROOT / "languages" / "python" / "kit"))
-
-from wattwire_kit.payload import CORRUPT, FOREIGN, OK, Payload  # noqa: E402
-from wattwire_kit.recorder import Recorder  # noqa: E402
-from wattwire_kit.spec import BadSpec, read_spec  # noqa: E402
-
 VERDICTS = {"ok": OK, "corrupt": CORRUPT, "foreign": FOREIGN}
 
 

@@ -1,0 +1,84 @@
+// Answers questions about the C++ kit, a line each, for test_cpp_vectors.py. Byte strings are
+// hexadecimal; "-" stands for none.
+//   payload SEED SEQ BEGIN_NS ENCODING BYTES            -> hexadecimal payload
+//   check SEED ENCODING BYTES NODE VERIFY HEX [HEX ...] -> verdict and sequence of each arrival
+//   samples PATH ROLE NODE SEED CAPACITY < records      -> writes the file
+//   spec PATH                                           -> "ok", or the key that is refused
+#include <iostream>
+
+#include "wattwire/kit.hpp"
+
+using namespace wattwire;
+
+static std::string from_hex(const std::string& digits) {
+  std::string out;
+  for (size_t at = 0; digits != "-" && at + 1 < digits.size(); at += 2)
+    out += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+  return out;
+}
+
+static void payload(std::istream& in) {
+  uint64_t seed, seq;
+  int64_t begin_ns;
+  std::string encoding;
+  size_t bytes;
+  in >> seed >> seq >> begin_ns >> encoding >> bytes;
+  Payload made({bytes, encoding == "text", seed, "", true}, {static_cast<int64_t>(seq >> 48)});
+  made.stamp(1, 2);  // a buffer is reused: what stood before must not shine through
+  std::cout << to_hex(made.stamp(seq, begin_ns)) << "\n";
+}
+
+static void check(std::istream& in) {
+  uint64_t seed;
+  std::string encoding, verify, hex;
+  size_t bytes;
+  int64_t node;
+  in >> seed >> encoding >> bytes >> node >> verify;
+  Payload made({bytes, encoding == "text", seed, "", verify == "full"}, {node});
+  while (in >> hex) {
+    std::string data = from_hex(hex);
+    Checked found = made.check(data);
+    static const char* const kNames[] = {"ok", "corrupt", "foreign"};
+    std::cout << kNames[static_cast<int>(found.verdict)] << " "
+              << (found.seq ? std::to_string(*found.seq) : "-") << " ";
+  }
+  std::cout << "\n";
+}
+
+static void samples(std::istream& in) {
+  std::string path;
+  unsigned role, node;
+  uint64_t seed, seq;
+  size_t capacity;
+  in >> path >> role >> node >> seed >> capacity;
+  Recorder recorder(capacity);
+  int64_t intended_ns, begin_ns, end_ns;
+  unsigned bytes, peer, kind, flags;
+  while (in >> seq >> intended_ns >> begin_ns >> end_ns >> bytes >> peer >> kind >> flags)
+    recorder.add({seq, intended_ns, begin_ns, end_ns, bytes, static_cast<uint16_t>(peer),
+                  static_cast<uint8_t>(kind), static_cast<uint8_t>(flags)});
+  recorder.write(path, static_cast<uint8_t>(role), static_cast<uint16_t>(node), seed);
+  std::cout << recorder.recorded() << " " << recorder.overflow() << "\n";
+}
+
+static void spec(std::istream& in) {
+  std::string path;
+  in >> path;
+  try {
+    Spec read(path, {});
+    std::cout << "ok\n";
+  } catch (const BadSpec& error) {
+    std::cout << error.key << "\n";
+  }
+}
+
+int main() {
+  for (std::string line, what; std::getline(std::cin, line);) {
+    std::istringstream in(line);
+    in >> what;
+    if (what == "payload") payload(in);
+    if (what == "check") check(in);
+    if (what == "samples") samples(in);
+    if (what == "spec") spec(in);
+  }
+}
