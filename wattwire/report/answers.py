@@ -67,22 +67,18 @@ def baseline_of(evidence: Evidence, factor: str) -> Any:
 def answer_all(evidence: Evidence) -> Answers:
     """Answer each question of the study with simultaneous intervals over all of them."""
     wanted = _wanted(evidence)
-    countable = [item for item in wanted if measured(evidence.usable, item[1])]
-    distinct = {(response.column, factor, level) for _, response, factor, level in countable}
-    family = max(1, len(distinct))
+    drafts = [_draft(evidence, *item) for item in wanted]
+    # Which answers get a number depends on what could be run and metered, not on its outcome.
+    countable = [
+        draft
+        for draft in drafts
+        if isinstance(contrast(evidence, evidence.usable, draft, CONFIDENCE), stats.Ratio)
+    ]
+    family = max(1, len({(d.response.column, d.factor, str(d.level)) for d in countable}))
     level = stats.bonferroni(CONFIDENCE, family)
     everything = pl.concat([evidence.usable, evidence.set_aside], how="diagonal_relaxed")
     items = []
-    for question, response, factor, factor_level in wanted:
-        draft = Answer(
-            question,
-            response,
-            factor,
-            factor_level,
-            baseline_of(evidence, factor),
-            stats.NotComputable("not computed"),
-            stats.NotComputable("not computed"),
-        )
+    for draft in drafts:
         items.append(
             replace(
                 draft,
@@ -94,6 +90,14 @@ def answer_all(evidence: Evidence) -> Answers:
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     margin = evidence.study.get("answers", {}).get("margin")
     return Answers(tuple(items), family, level, margin, blocks)
+
+
+def _draft(
+    evidence: Evidence, question: str, response: Response, factor: str, level: Any
+) -> Answer:
+    pending = stats.NotComputable("not computed")
+    baseline = baseline_of(evidence, factor)
+    return Answer(question, response, factor, level, baseline, pending, pending)
 
 
 def _wanted(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
@@ -203,7 +207,6 @@ def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
     """The answer in words: who, how many times what, with interval, level, runs and blocks."""
     level = evidence.title(answer.factor, answer.level)
     baseline = evidence.title(answer.factor, answer.baseline)
-    level = level[:1].upper() + level[1:]
     result = answer.result
     if not isinstance(result, stats.Ratio):
         return f"{level} against {baseline}, {answer.response.title}: {result}."

@@ -60,14 +60,13 @@ def second_line(evidence: Evidence) -> str:
     if evidence.set_aside.height:
         told.append(f"{evidence.set_aside.height} set aside")
     if evidence.skipped:
-        told.append(f"{words.plural(len(evidence.skipped), 'treatment')} that cannot be run here")
+        told.append(f"{words.plural(len(evidence.skipped), 'treatment')} left out")
     return ", ".join(told) + ". " + machine_line(evidence.reader.machine) + "."
 
 
 def _run_table(evidence: Evidence) -> Table:
     planned = evidence.planned
     treatments = {json.dumps(all_levels(e), sort_keys=True) for e in planned}
-    skipped = {str(e["skipped"]) for e in evidence.skipped}
     blocks = {e.get("block") for e in planned}
     tried = set(evidence.attempts["run"].to_list()) if evidence.attempts.height else set()
     seconds = sum(
@@ -89,9 +88,9 @@ def _run_table(evidence: Evidence) -> Table:
         ("runs set aside", words.count(evidence.set_aside.height)),
         ("runs not tried yet", words.count(len({e["run"] for e in planned} - tried))),
         (
-            "treatments that cannot be run here",
+            "treatments left out",
             words.count(len(evidence.skipped))
-            + (f" ({'; '.join(sorted(skipped))})" if skipped else ""),
+            + (" (the reasons stand in the audit trail)" if evidence.skipped else ""),
         ),
         ("window of a run", words.duration(float(np.nanmedian(windows))) if windows.size else "–"),
         ("duration of all runs", words.duration(seconds) if seconds else words.MISSING),
@@ -113,8 +112,8 @@ def machine_line(machine: Mapping[str, Any]) -> str:
     for known in machine.get("hosts", {}).values():
         facts = {str(f["key"]): f.get("value") for f in known.get("facts", [])}
         told = [str(facts[k]) for k in ("cpu_model", "cpu.model") if facts.get(k)]
-        cores = next((facts[k] for k in facts if k.endswith("cores")), None)
-        told += [f"{cores} cores"] if cores else []
+        cpus = next((facts[k] for k in ("cpus", "cores") if facts.get(k)), None)
+        told += [f"{cpus} CPUs"] if cpus else []
         memory = next((facts[k] for k in facts if k.startswith("memory") and facts[k]), None)
         if isinstance(memory, (int, float)):
             told.append(f"{words.number(memory / 2**30)} GiB")

@@ -179,7 +179,7 @@ def _skipped(evidence: Evidence) -> Table:
         tallies[key] = None
     return Table(
         "skipped",
-        "Planned, but cannot be run here",
+        "Treatments left out",
         [
             Column("treatment", "treatment"),
             Column("because", "because"),

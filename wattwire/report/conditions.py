@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from wattwire.report import words
 from wattwire.report.evidence import Evidence, all_levels, column
 from wattwire.report.parts import Column, Section, Table, Text
 
+VALUES_MAX = 3
 OWN = (
     ("harness_cpu_share", "CPU of agent and recorder", "share of one core"),
     ("steal_share", "CPU taken by other virtual machines", "share"),
@@ -88,17 +89,16 @@ def _wide_table(table_id: str, title: str, rows: list[dict[str, Any]]) -> Table:
 def settings(evidence: Evidence) -> Section:
     """The page's part about the settings in force, as the libraries told them."""
     part = Section("settings", "Settings in force")
-    cards: dict[tuple[str, ...], dict[str, Any]] = {}
+    cards: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     guarantees: dict[str, set[str]] = {}
-    for run_id, run in evidence.runs.items():
+    for run in evidence.runs.values():
         for node in run.get("nodes", []):
             ready = node.get("ready")
             if not ready:
                 continue
-            row = _card(node, ready, str(all_levels(run).get("pattern", "")))
-            guarantees.setdefault(row["pattern"], set()).add(row["guarantee"])
-            card = cards.setdefault(tuple(row.values()), row | {"run_ids": set()})
-            card["run_ids"].add(run_id)
+            key = _card(node, ready, str(all_levels(run).get("pattern", "")))
+            guarantees.setdefault(key[1], set()).add(key[4])
+            cards.setdefault(key, []).append(ready.get("effective") or {})
     if not cards:
         part.parts.append(Text("No node reported its settings.", "warning"))
         return part
@@ -111,7 +111,11 @@ def settings(evidence: Evidence) -> Section:
                     "warning",
                 )
             )
-    rows = [card | {"runs": len(card["run_ids"])} for _, card in sorted(cards.items())]
+    rows = [
+        dict(zip(("cell", "pattern", "role", "library", "guarantee"), key, strict=True))
+        | {"effective": merged(told), "nodes": len(told)}
+        for key, told in sorted(cards.items())
+    ]
     part.parts.append(
         Table(
             "settings-in-force",
@@ -123,34 +127,49 @@ def settings(evidence: Evidence) -> Section:
                 Column("library", "library"),
                 Column("effective", "in force"),
                 Column("guarantee", "guarantee"),
-                Column("runs", "runs", "measured"),
+                Column("nodes", "nodes", "measured"),
             ],
             rows,
-            "Asked of the library at READY where it can tell; identical nodes share a row.",
+            "Asked of the library at READY where it can tell. Nodes of a row agree in everything "
+            "but what stands with several values.",
         )
     )
     return part
 
 
-def _card(node: Mapping[str, Any], ready: Mapping[str, Any], pattern: str) -> dict[str, str]:
+def _card(node: Mapping[str, Any], ready: Mapping[str, Any], pattern: str) -> tuple[str, ...]:
     library = ready.get("library") or {}
     named = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
-    return {
-        "cell": str(node.get("cell", "")),
-        "pattern": pattern,
-        "role": str(node.get("role", "")),
-        "library": named,
-        "effective": pairs(ready.get("effective") or {}),
-        "guarantee": ", ".join(str(v) for v in (ready.get("guarantee") or {}).values()),
-    }
+    guarantee = ", ".join(str(v) for v in (ready.get("guarantee") or {}).values())
+    return (str(node.get("cell", "")), pattern, str(node.get("role", "")), named, guarantee)
+
+
+def merged(told: Sequence[Mapping[str, Any]]) -> str:
+    """Settings of several nodes as one list: `a = 1, b = 3 | 7`, many values as their number."""
+    values: dict[str, dict[str, None]] = {}
+    for settings_of_one in told:
+        for key, value in flat(settings_of_one).items():
+            values.setdefault(key, {})[value] = None
+    parts = []
+    for key, known in values.items():
+        few = len(known) <= VALUES_MAX
+        parts.append(f"{key} = {' | '.join(known) if few else f'{len(known)} different values'}")
+    return ", ".join(parts)
+
+
+def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """A nested table with dotted keys and values in words."""
+    found: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{above}{key}.")
+        elif isinstance(value, list):
+            found[f"{above}{key}"] = " ".join(words.plain(v) for v in value) or "none"
+        else:
+            found[f"{above}{key}"] = words.plain(value) or "none"
+    return found
 
 
 def pairs(table: Mapping[str, Any]) -> str:
     """A nested table as `a = 1, b.c = 2`."""
-    told = []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            told += [f"{key}.{part}" for part in pairs(value).split(", ") if part]
-        else:
-            told.append(f"{key} = {words.plain(value)}")
-    return ", ".join(told)
+    return ", ".join(f"{key} = {value}" for key, value in flat(table).items())

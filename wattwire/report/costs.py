@@ -19,7 +19,14 @@ from wattwire.report.evidence import (
     mean_of,
     members,
 )
-from wattwire.report.latency import facet_factor, titles_of, treatment_of
+from wattwire.report.latency import (
+    facet_factor,
+    panel_of,
+    panels,
+    panels_per_row,
+    titles_of,
+    treatment_of,
+)
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
 from wattwire.report.responses import CPU, MEMORY, Response, measured
 
@@ -58,8 +65,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
                 "run": run,
                 "treatment": evidence.treatment_title(treatment),
                 "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
-                "column": str(treatment.get("pattern", "")),
-                "row": evidence.title(across, treatment.get(across)) if across else "",
+                "panel": panel_of(evidence, treatment, across),
             }
         )
     _place(points)
@@ -72,9 +78,8 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
             points,
             titles_of(evidence, evidence.primary),
             words.factor_title(evidence.primary),
-            [str(p) for p in evidence.factors.get("pattern", ())],
-            titles_of(evidence, across) if across else [],
-            words.factor_title(across) if across else "",
+            panels(evidence, across, [p["panel"] for p in points]),
+            panels_per_row(evidence),
             f"{response.title} ({response.unit}, log scale)",
         ),
     )
@@ -82,9 +87,9 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
 
 def _place(points: list[dict[str, Any]]) -> None:
     """Give each dot its group's geometric mean and a place across its row."""
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for point in points:
-        groups.setdefault((point["colour"], point["column"], point["row"]), []).append(point)
+        groups.setdefault((point["colour"], point["panel"]), []).append(point)
     for group in groups.values():
         centre = float(np.exp(np.mean(np.log([p["value"] for p in group]))))
         for place, point in enumerate(group):

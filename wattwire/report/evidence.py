@@ -88,14 +88,31 @@ def gather(reader: CampaignReader) -> Evidence:
     factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
     primary = str(study.get("plan", {}).get("primary", ""))
     varied = [name for name, levels in factors.items() if len(levels) > 1]
-    if primary not in varied:
-        primary = varied[0] if varied else next(iter(factors), "")
+    ranked = [name for name in (primary, *varied) if len(_levels_seen(counting, name)) > 1]
+    primary = next(iter([*ranked, *varied, *factors]), "")
     evidence = Evidence(
-        reader, study, plan, attempts, usable, set_aside, factors, primary, study.get("titles", {})
+        reader, study, plan, attempts, usable, set_aside, factors, primary, _titles(reader)
     )
     for run in counting["run"].to_list():
         evidence.runs[run] = reader.run(run)
     return evidence
+
+
+def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:
+    """How levels are called, by factor: what the machine's catalogue says, then the study."""
+    return {**reader.machine.get("titles", {}), **reader.study.get("titles", {})}
+
+
+def _levels_seen(frame: pl.DataFrame, factor: str) -> set[str]:
+    return {words.plain(level) for level in levels_of(frame, factor) if level is not None}
+
+
+def levels_run(evidence: Evidence, factor: str) -> list[Any]:
+    """The planned levels of `factor` that any run had, in order; all of them without a run."""
+    frames = (evidence.usable, evidence.set_aside)
+    seen = set().union(*(_levels_seen(frame, factor) for frame in frames))
+    levels = evidence.factors.get(factor, ())
+    return [level for level in levels if words.plain(level) in seen] or list(levels)
 
 
 def _counting(attempts: pl.DataFrame) -> pl.DataFrame:

@@ -77,13 +77,12 @@ def ecdf_chart(
     points: Sequence[Mapping[str, Any]],
     domain: Sequence[str],
     colour_title: str,
-    columns: Sequence[str],
-    rows: Sequence[str],
-    row_title: str,
+    panels: Sequence[str],
+    per_row: int,
 ) -> dict[str, Any]:
-    """ECDF curves. Points: us, share, colour, column, row."""
+    """ECDF curves. Points: us, share, colour, panel."""
     chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
-    high = len(rows) <= 2
+    high = len(panels) <= 2 * per_row
     chart = (
         alt.Chart(alt.Data(values=list(points)))
         .mark_line(interpolate="step-after", strokeWidth=1.9)
@@ -109,18 +108,17 @@ def ecdf_chart(
             ],
         )
         .add_params(chosen)
-        .properties(width=_panel(len(columns)), height=170 if high else 105)
+        .properties(width=_panel(min(per_row, len(panels))), height=170 if high else 105)
     )
-    return finish(_facet(chart, columns, rows, row_title))
+    return finish(_panels(chart, panels, per_row))
 
 
 def runs_chart(
     points: Sequence[Mapping[str, Any]],
     domain: Sequence[str],
     colour_title: str,
-    columns: Sequence[str],
-    rows: Sequence[str],
-    row_title: str,
+    panels: Sequence[str],
+    per_row: int,
     value_title: str,
 ) -> dict[str, Any]:
     """Every run as a dot and each group's geometric mean as a bar. Points: value, colour, …"""
@@ -150,9 +148,9 @@ def runs_chart(
         tooltip=[alt.Tooltip("centre:Q", title="geometric mean", format=",.4~r")],
     )
     layered = alt.layer(dots, centre, data=data).properties(
-        width=_panel(len(columns)), height=34 * len(domain)
+        width=_panel(min(per_row, len(panels))), height=34 * len(domain)
     )
-    return finish(_facet(layered, columns, rows, row_title))
+    return finish(_panels(layered, panels, per_row))
 
 
 def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> dict[str, Any]:
@@ -216,6 +214,7 @@ def order_chart(
     """Runs in the order they were executed. Points: order, value, colour, used, run, block."""
     chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
     edges = sorted({p["edge"] for p in points if p["edge"] is not None})
+    last = max(point["order"] for point in points)
     data = alt.Data(values=list(points))
     dots = (
         alt.Chart(data)
@@ -224,6 +223,7 @@ def order_chart(
             x=alt.X(
                 "order:Q",
                 title="place in the order of execution",
+                scale=alt.Scale(domain=[0.5, last + 0.5], nice=False),
                 axis=alt.Axis(tickMinStep=1, format="d", grid=False),
             ),
             y=alt.Y(
@@ -257,13 +257,16 @@ def order_chart(
 
 
 def _panel(columns: int) -> int:
-    return max(150, math.floor(880 / max(1, columns)) - 52)
+    return max(150, math.floor(850 / max(1, columns)) - 48)
 
 
-def _facet(chart: Any, columns: Sequence[str], rows: Sequence[str], row_title: str) -> Any:
-    parts: dict[str, Any] = {}
-    if len(columns) > 1:
-        parts["column"] = alt.Column("column:N", title=None, sort=list(columns))
-    if len(rows) > 1:
-        parts["row"] = alt.Row("row:N", title=row_title, sort=list(rows))
-    return chart.facet(**parts, spacing=14) if parts else chart.properties(width=760)
+def _panels(chart: Any, panels: Sequence[str], per_row: int) -> Any:
+    """One panel for each title that occurs, wrapped.
+
+    A grid of rows and columns is refused: where a combination is missing, Vega-Lite draws the
+    panels after it one place early, under the wrong headings.
+    """
+    if len(panels) < 2:
+        return chart.properties(width=760)
+    facet = alt.Facet("panel:N", title=None, sort=list(panels))
+    return chart.facet(facet=facet, columns=per_row, spacing=14)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from wattwire.report.evidence import (
     by_treatment,
     column,
     factor_columns,
+    levels_run,
 )
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
@@ -27,6 +28,7 @@ FloatArray = NDArray[np.float64]
 SHARES = (0.5, 0.9, 0.99, 0.999)
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 ROWS_MAX = 6
+PANELS_PER_ROW = 3
 
 # Messages due at one moment stand in this order, so that one campaign gives one page.
 TIES = ("node", "sender", "counter")
@@ -163,27 +165,24 @@ def facet_factor(evidence: Evidence) -> str | None:
     others = [
         name
         for name in evidence.varied
-        if name not in ("pattern", evidence.primary) and len(evidence.factors[name]) <= ROWS_MAX
+        if name not in ("pattern", evidence.primary)
+        and 1 < len(levels_run(evidence, name)) <= ROWS_MAX
     ]
-    return max(others, key=lambda name: len(evidence.factors[name])) if others else None
+    return max(others, key=lambda name: len(levels_run(evidence, name))) if others else None
 
 
 def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
     across = facet_factor(evidence)
-    groups: dict[tuple[str, str, str], list[FloatArray]] = {}
+    groups: dict[tuple[str, str], list[FloatArray]] = {}
     for run, one in series.items():
         treatment = treatment_of(evidence, run)
-        key = (
-            str(treatment.get("pattern", "")),
-            evidence.title(across, treatment.get(across)) if across else "",
-            evidence.title(evidence.primary, treatment.get(evidence.primary)),
-        )
-        groups.setdefault(key, []).append(one.values_us)
+        tone = evidence.title(evidence.primary, treatment.get(evidence.primary))
+        groups.setdefault((panel_of(evidence, treatment, across), tone), []).append(one.values_us)
     budget = POINTS_PER_PAGE // max(1, len(groups))
     points_max = max(POINTS_PER_CURVE_MIN, min(POINTS_PER_CURVE_MAX, budget))
     points: list[dict[str, Any]] = []
     thinned = False
-    for (pattern, row, tone), parts in groups.items():
+    for (panel, tone), parts in groups.items():
         curve = stats.ecdf(np.concatenate(parts), points_max)
         thinned = thinned or curve.thinned
         for value, share in zip(curve.values, curve.shares, strict=True):
@@ -192,8 +191,7 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
                     "us": figures.rounded(float(value)),
                     "share": figures.rounded(float(share), 5),
                     "colour": tone,
-                    "column": pattern,
-                    "row": row,
+                    "panel": panel,
                 }
             )
     caption = (
@@ -214,20 +212,46 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
             [p for p in points if p["us"] > 0],
             titles_of(evidence, evidence.primary),
             words.factor_title(evidence.primary),
-            [str(p) for p in evidence.factors.get("pattern", ())],
-            titles_of(evidence, across) if across else [],
-            words.factor_title(across) if across else "",
+            panels(evidence, across, [p["panel"] for p in points]),
+            panels_per_row(evidence),
         ),
     )
 
 
+def panel_of(evidence: Evidence, treatment: Mapping[str, Any], across: str | None) -> str:
+    """The panel of a figure that a treatment belongs to: its pattern and its level of `across`."""
+    told = [str(treatment.get("pattern", ""))] if len(titles_of(evidence, "pattern")) != 1 else []
+    told += [evidence.title(across, treatment.get(across))] if across else []
+    return ", ".join(word for word in told if word)
+
+
+def panels(evidence: Evidence, across: str | None, present: Sequence[str]) -> list[str]:
+    """The panels that hold anything, ordered by level of `across`, then by pattern."""
+    wanted = [
+        panel_of(evidence, {"pattern": pattern, across or "": level}, across)
+        for level in (levels_run(evidence, across) if across else [None])
+        for pattern in levels_run(evidence, "pattern") or [""]
+    ]
+    return [panel for panel in dict.fromkeys(wanted) if panel in set(present)]
+
+
+def panels_per_row(evidence: Evidence) -> int:
+    """As many panels beside each other as there are patterns, or PANELS_PER_ROW for one."""
+    patterns = len(titles_of(evidence, "pattern"))
+    return patterns if patterns > 1 else PANELS_PER_ROW
+
+
 def titles_of(evidence: Evidence, factor: str) -> list[str]:
-    """The planned levels of a factor as readers see them, in order."""
-    return [evidence.title(factor, level) for level in evidence.factors.get(factor, ())]
+    """The levels of a factor that were run, as readers see them, in order."""
+    return [evidence.title(factor, level) for level in levels_run(evidence, factor)]
 
 
 def _pooled(evidence: Evidence, across: str | None) -> str:
-    hidden = [n for n in evidence.varied if n not in ("pattern", evidence.primary, across)]
+    hidden = [
+        name
+        for name in evidence.varied
+        if name not in ("pattern", evidence.primary, across) and len(levels_run(evidence, name)) > 1
+    ]
     over = f" over {words.listed([words.factor_title(n) for n in hidden])}" if hidden else ""
     return f"all usable runs of its group{over}"
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from wattwire.report import words
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
+TEXT_MAX = 240
 KINDS = ("text", "measured", "estimate", "bound", "published")
 
 
@@ -59,12 +60,14 @@ class Table:
         """The cell as printed."""
         value = row.get(column.key)
         if isinstance(value, str):
-            return column.labels.get(value, value)
+            return clipped(column.labels.get(value, value))
         return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
 
     def hint(self, column: Column, row: dict[str, Any]) -> str:
         """What a cell says on being pointed at: the whole reason where there is no number."""
-        return str(row.get(column.key)) if self.muted(column, row) else ""
+        value = row.get(column.key)
+        hidden = isinstance(value, str) and clipped(value) != value
+        return str(value) if hidden or self.muted(column, row) else ""
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -124,6 +127,11 @@ class Section:
     id: str
     title: str
     parts: list[Any] = field(default_factory=list)
+
+
+def clipped(text: str) -> str:
+    """`text` cut at TEXT_MAX characters; the whole of it stays in the CSV and in the hint."""
+    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
 
 
 def shown(value: Any, digits: int = 3) -> str:
