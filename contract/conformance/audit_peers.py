@@ -180,7 +180,7 @@ def _action(
                 text = f"goal {goal} and result {result} must share begin, accept before result"
                 yield sender.problem("C-27", text)
                 break
-        yield from _feedback(sender, receivers, set(goals))
+        yield from _feedback(sender, receivers, set(goals), expect)
     for receiver in receivers:
         counts = Counter(record.kind for record in receiver.records)
         expected = {
@@ -194,7 +194,9 @@ def _action(
             yield receiver.problem("C-30", text)
 
 
-def _feedback(sender: NodeRun, receivers: list[NodeRun], goals: set[int]) -> Iterator[Problem]:
+def _feedback(
+    sender: NodeRun, receivers: list[NodeRun], goals: set[int], expect: Expect
+) -> Iterator[Problem]:
     published: dict[int, list[int]] = defaultdict(list)
     for receiver in receivers:
         for record in receiver.of_kind(FEEDBACK):
@@ -208,7 +210,7 @@ def _feedback(sender: NodeRun, receivers: list[NodeRun], goals: set[int]) -> Ite
         # Nothing in such a feedback says whose it is: only their number can be told.
         count = sum(len(times) for times in arrived.values())
         short = [str(count)] * (expected * len(goals) - count)
-    if len(short) > BEST_EFFORT_LOSS_MAX * len(goals):
+    if not expect.loss and len(short) > BEST_EFFORT_LOSS_MAX * len(goals):
         text = f"goals whose feedback messages are not {expected}: {some(short)}"
         yield sender.problem("C-30", text)
     if sender.carries_time:
