@@ -1,4 +1,4 @@
-"""Helpers of the end-to-end tests: the real command line, a small study, what may be left behind."""
+"""Helpers of the end-to-end tests: the command line, a small study, what may be left behind."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Cli:
         **environment: str,
     ) -> Result:  # fmt: skip
         done = subprocess.run(
-            self.command(*arguments, python=python), cwd=self.folder, env=self.environment(**environment),
-            capture_output=True, text=True, timeout=HANG_S, check=False, user=user, group=user,
+            self.command(*arguments, python=python), cwd=self.folder,
+            env=self.environment(**environment), capture_output=True, text=True, timeout=HANG_S, check=False, user=user, group=user,
             extra_groups=[] if user is not None else None,
         )  # fmt: skip
         return Result(done.returncode, done.stdout, done.stderr)

@@ -109,6 +109,9 @@ def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp
     assert result.code == 1
 
 
+TAKES = "import socket, sys; socket.socket().bind(('127.0.0.1', int(sys.argv[1])))"
+
+
 def test_a_taken_port_is_told_with_the_services_own_words(cli, mini, tmp_path, nothing_left):
     root = tmp_path / "more"
     cell = root / "middleware" / "broken" / "python"
@@ -119,7 +122,7 @@ def test_a_taken_port_is_told_with_the_services_own_words(cli, mini, tmp_path, n
         port = holder.getsockname()[1]
         (cell.parent / "middleware.toml").write_text(
             'title = "broken"\n[services.broker]\n'
-            f'argv = ["python3", "-c", "import socket; socket.socket().bind((\'127.0.0.1\', {port}))"]\n'
+            f'argv = ["python3", "-c", "{TAKES}", "{port}"]\n'
             'ready = {line = "never"}\n'
         )
         (cell / "node.toml").write_text(
