@@ -9,7 +9,7 @@ from time import monotonic_ns, sleep
 from typing import Any
 
 from .dialogue import Dialogue
-from .payload import COUNTER_MASK, CORRUPT, FOREIGN, OK, PROBE, UNKNOWN_NS, UNKNOWN_PEER, Payload
+from .payload import CORRUPT, COUNTER_MASK, FOREIGN, OK, PROBE, UNKNOWN_NS, UNKNOWN_PEER, Payload
 from .recorder import Recorder
 from .spec import ROLE_CODES, SENDERS, MiddlewareFailed
 
@@ -65,7 +65,7 @@ class Kit:
         self.feedback_count: int = spec["action.feedback"]
         self._dialogue = dialogue
         self._process_start_ns = process_start_ns
-        self._role = spec["role"]
+        self._role: str = spec["role"]
         # A sender's arrivals are replies to itself.
         nodes = [spec["node"]] if self._role in SENDERS else spec["peers.nodes"]
         self._payload = Payload(spec, nodes)
@@ -94,7 +94,7 @@ class Kit:
         self._arrival_ns = 0
 
     def _open_count(self) -> int:
-        left_ns = self.spec["duration_ns"] - self.spec["phase_ns"]
+        left_ns: int = self.spec["duration_ns"] - self.spec["phase_ns"]
         return max(0, -(-left_ns // self.period_ns))
 
     def setting(self, name: str) -> Any:
@@ -338,27 +338,47 @@ class Kit:
         if self.spec["pacing"] == "native":
             raise NotImplementedError("a blocking sender cannot be paced by a middleware's timer")
         self.wait_go()
-        timeout_s = self._timeout_ns / 1e9
         self._sleep_until(self._start_ns)
-        while not self._is_through(monotonic_ns()):
-            if not self._closed and not self._sleep_until(self._due_ns()):
+        # Names looked up once: what this loop costs, a sender's messages cost.
+        call_reply, stamp, add = self._call_reply, self._payload.stamp, self._recorder.add
+        base, length, peer = self.spec["node"] << 48, self._payload.length, self._peer
+        kind, closed, warm_until_ns = self._kind, self._closed, self._warm_until_ns
+        due_ns, period_ns, stopped = self._due_ns(), self.period_ns, self._dialogue.stop.is_set
+        while self._next < self._scheduled and not stopped():
+            if not closed and not self._sleep_until(due_ns):
                 break
-            if monotonic_ns() > self._last_ns:
+            self._current_seq = seq = base | self._next
+            begin_ns = monotonic_ns()
+            if begin_ns > self._last_ns:
                 break
-            self._current_seq = seq = self.spec["node"] << 48 | self._next
-            slot = Slot(seq, UNKNOWN_NS if self._closed else self._due_ns())
             self._next += 1
-            buffer = self.begin(slot)
-            try:
-                reply = call(buffer, timeout_s)
-            except (SendFailed, OSError):
-                self.fail(slot)
-                continue
-            if reply is None and self._kind != MESSAGE:
-                self._resolve(slot, UNKNOWN_NS, TIMEOUT)
-            else:
-                self.complete(slot, reply)
+            intended_ns = begin_ns if closed else due_ns
+            due_ns += period_ns
+            stamp(seq, begin_ns)
+            end_ns, flags = call_reply(call, begin_ns)
+            if intended_ns < warm_until_ns:
+                flags |= WARM_UP
+            add(seq, intended_ns, begin_ns, end_ns, length, peer, kind, flags)
+            if self._first_begin_ns is None:
+                self._first_begin_ns = begin_ns
+            self._last_end_ns = monotonic_ns() if end_ns == UNKNOWN_NS else end_ns
+        self._through = True
         self.end_schedule()
+
+    def _call_reply(self, call: Call, begin_ns: int) -> tuple[int, int]:
+        """(end, flags) of one blocking send or call."""
+        try:
+            reply = call(self._payload.buffer, self._timeout_ns / 1e9)
+        except (SendFailed, OSError):
+            return (monotonic_ns() if self._kind == MESSAGE else UNKNOWN_NS), FAILED
+        end_ns = monotonic_ns()
+        self._sent += 1
+        if self._kind == MESSAGE:
+            return end_ns, 0
+        if reply is None or end_ns - begin_ns > self._timeout_ns:
+            return UNKNOWN_NS, TIMEOUT
+        self._received += 1
+        return end_ns, self._check_reply(self._current_seq, reply)
 
     def end_schedule(self, poll: Poll | None = None) -> None:
         """Prints SENT (C-14) and waits for STOP."""

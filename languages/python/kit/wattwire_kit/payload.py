@@ -1,4 +1,4 @@
-"""Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22)."""
+"""Payloads: what is sent, how an arrival is told from a foreign or corrupt one (C-17 to C-22)."""
 
 from __future__ import annotations
 

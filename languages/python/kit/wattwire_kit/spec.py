@@ -14,8 +14,10 @@ ROLES = {
     "pingpong": ("ping", "pong"),
 }
 # Role codes of the sample file's header (C-24).
-ROLE_CODES = ("publisher", "subscriber", "server", "client")
-ROLE_CODES += ("action_server", "action_client", "ping", "pong")
+ROLE_CODES = (
+    *("publisher", "subscriber", "server", "client"),
+    *("action_server", "action_client", "ping", "pong"),
+)
 SENDERS = ("publisher", "client", "action_client", "ping")
 
 _BIG = range(0, 2**63)
@@ -133,10 +135,10 @@ def _check_together(spec: Mapping[str, Any]) -> None:
         if spec[key] == 0:
             raise BadSpec(key, 0, f"more than 0 with loop {spec['loop']}")
     short = spec["payload.bytes"] < (16 if spec["payload.encoding"] == "text" else 8)
-    if short and not spec["payload.literal"] and spec["role"] not in SENDERS:
-        if len(spec["peers.nodes"]) != 1:
-            allowed = "one node, because the payload is too short to carry the whole sequence"
-            raise BadSpec("peers.nodes", spec["peers.nodes"], allowed)
+    counted = short and not spec["payload.literal"] and spec["role"] not in SENDERS
+    if counted and len(spec["peers.nodes"]) != 1:
+        allowed = "one node, because the payload is too short to carry the whole sequence"
+        raise BadSpec("peers.nodes", spec["peers.nodes"], allowed)
 
 
 def check_capabilities(
