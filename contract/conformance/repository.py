@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -36,10 +37,7 @@ def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
         if word.endswith("...}"):
             said += names[word[1:-4]]
             continue
-        for name, value in names.items():
-            if isinstance(value, str):
-                word = word.replace("{" + name + "}", value)
-        said.append(word)
+        said.append(re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), word))
     return said
 
 
