@@ -79,7 +79,7 @@ fn processor(facts: &mut Facts, tree: &Tree) {
             names.contains(&key.trim()).then(|| Value::from(value.trim()))
         })
     };
-    facts.add("cpu_model", field(&["model name", "Model", "Hardware"]), "", Check::Equal);
+    facts.add("cpu_name", field(&["model name", "Model", "Hardware"]), "", Check::Equal);
     facts.add("cpu_microcode", field(&["microcode"]), "", Check::Report);
     let cpus = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
     facts.add("cpus", Some(cpus.into()), "count", Check::Equal);

@@ -16,6 +16,7 @@ mod ports;
 mod process;
 mod protocol;
 mod pump;
+mod replay;
 mod sampler;
 mod samples;
 mod serve;
@@ -23,7 +24,9 @@ mod tree;
 
 const USAGE: &str = "\
 usage: wattwire-agent serve      read requests from standard input (agent/PROTOCOL.md)
-       wattwire-agent version    print the version";
+       wattwire-agent version    print the version
+       wattwire-agent meter-test METER FIXTURE [--update]
+                                 compare a meter's readings with FIXTURE/expected.jsonl";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +41,8 @@ fn main() {
             println!("wattwire-agent {}", env!("CARGO_PKG_VERSION"));
             0
         }
+        ["meter-test", meter, folder] => replay::command(meter, folder.as_ref(), false),
+        ["meter-test", meter, folder, "--update"] => replay::command(meter, folder.as_ref(), true),
         _ => {
             eprintln!("{USAGE}");
             2

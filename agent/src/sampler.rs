@@ -211,9 +211,9 @@ fn open_meters(names: &[String]) -> Result<(Vec<Running>, Vec<Value>), Problem> 
             Ok(opened) => {
                 meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
             }
-            Err(reason) => absent.push(
-                json!({"name": name, "reason": reason.reason, "grant": reason.grant}),
-            ),
+            Err(reason) => {
+                absent.push(json!({"name": name, "reason": reason.reason, "grant": reason.grant}))
+            }
         }
     }
     Ok((meters, absent))

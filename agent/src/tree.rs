@@ -112,6 +112,14 @@ impl Tree {
         Ok(&buffer[..got])
     }
 
+    /// CPU time in ns of this program itself. In a replay: the file `clock/agent`.
+    pub fn own_cpu_ns(&self) -> Option<i64> {
+        match self {
+            Tree::Live => clock::read_ns(libc::CLOCK_PROCESS_CPUTIME_ID),
+            Tree::Replay(_) => self.text("clock/agent").ok()?.parse().ok(),
+        }
+    }
+
     /// All descendants of a process. In a replay: the numbers in the file `members/PID`.
     pub fn descendants(&self, pid: i32) -> Vec<i32> {
         match self {

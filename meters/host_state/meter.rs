@@ -67,9 +67,8 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 
 /// The names `<prefix><number>` in a folder.
 fn numbered(tree: &Tree, folder: &str, prefix: &str) -> Vec<String> {
-    let is_numbered = |name: &String| {
-        name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok())
-    };
+    let is_numbered =
+        |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
     tree.list(folder).unwrap_or_default().into_iter().filter(is_numbered).collect()
 }
 

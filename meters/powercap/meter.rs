@@ -31,8 +31,11 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         ))
     })?;
     let (mut zones, mut denied, mut skipped) = (Vec::<Zone>::new(), Vec::new(), Vec::new());
-    // The same package shown through a second interface (`…-mmio`) sorts after the first.
-    for folder in names.into_iter().filter(|name| name.contains(':')) {
+    let mut folders: Vec<String> = names.into_iter().filter(|name| name.contains(':')).collect();
+    // The same package may be shown through a second interface (`intel-rapl-mmio:0` beside
+    // `intel-rapl:0`): the plain one, whose name is shorter, goes first and is kept.
+    folders.sort_by_key(|name| name.find(':'));
+    for folder in folders {
         match open_zone(tree, &folder) {
             Ok(zone) if zones.iter().any(|known| known.is_same(&zone)) => skipped.push(folder),
             Ok(zone) => zones.push(zone),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::cgroup;
-use crate::clock;
 use crate::members::Stat;
 use crate::meter::{
     Absent, Final, Meter, Opened, Place, Samples, SeriesId, Subject, Tree, TreeFile,
@@ -78,7 +77,7 @@ impl Meter for ProcCpu {
     fn read(&mut self, samples: &mut Samples) {
         if let Some(agent) = self.agent {
             samples.begin();
-            match clock::read_ns(libc::CLOCK_PROCESS_CPUTIME_ID) {
+            match self.tree.own_cpu_ns() {
                 Some(cpu_ns) => samples.put(agent, cpu_ns as f64),
                 None => samples.lost(agent),
             }
@@ -147,8 +146,10 @@ impl Clocks {
         self.pids = tree.descendants(subject.guard_pid);
         let waiting = self.pids.iter().chain([&subject.guard_pid]);
         let stats = waiting.filter_map(|pid| tree.text(&format!("proc/{pid}/stat")).ok());
-        let ticks: u64 =
-            stats.filter_map(|text| Stat::parse(&text)).map(|stat| stat.waited_children_ticks).sum();
+        let ticks: u64 = stats
+            .filter_map(|text| Stat::parse(&text))
+            .map(|stat| stat.waited_children_ticks)
+            .sum();
         // SAFETY: plain system call.
         let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1);
         self.waited_ns = ticks as i64 * (1_000_000_000 / ticks_per_second);

@@ -1,0 +1,245 @@
+//! `meter-test METER FIXTURE`: runs a meter over the successive states of a stored tree and
+//! prints what it reads, to be compared with the fixture's `expected.jsonl`.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+use crate::cgroup::Cgroup;
+use crate::guard::Usage;
+use crate::meter::{self, Final, Subject, Tree};
+use crate::samples::{RecordWriter, Samples};
+use crate::tree::Replay;
+
+/// `fixture.json` of a fixture; its folders `0`, `1`, … are the successive states.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixture {
+    #[allow(dead_code)] // for the reader of the fixture
+    source: String,
+    /// Time of each state; its length is the number of states.
+    t_ns: Vec<i64>,
+    /// States at which the meters are read as at a mark.
+    #[serde(default)]
+    edges: Vec<usize>,
+    #[serde(default)]
+    deny: Vec<String>,
+    /// Per state: what is no longer there.
+    #[serde(default)]
+    gone: Vec<Vec<String>>,
+    #[serde(default)]
+    subjects: Vec<FixtureSubject>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FixtureSubject {
+    name: String,
+    pid: i32,
+    guard_pid: i32,
+    cgroup: Option<FixtureCgroup>,
+    /// From this state on it is followed.
+    #[serde(default)]
+    from: usize,
+    ended: Option<FixtureEnd>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FixtureCgroup {
+    path: String,
+    usage: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FixtureEnd {
+    at: usize,
+    cgroup_usage_ns: Option<i64>,
+    reaped_ns: Option<i64>,
+}
+
+/// What the meter says of this fixture, one JSON object a line.
+pub fn replay(meter: &str, folder: &Path) -> Result<String, String> {
+    let entry = meter::find(meter).ok_or_else(|| format!("no meter {meter:?}"))?;
+    let path = folder.join("fixture.json");
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let fixture: Fixture =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let tree = Arc::new(Replay {
+        folder: folder.to_path_buf(),
+        step: AtomicUsize::new(0),
+        deny: fixture.deny.clone(),
+        gone: fixture.gone.clone(),
+    });
+    let mut lines: Vec<Value> = Vec::new();
+    match (entry.open)(&Tree::Replay(tree.clone())) {
+        Err(absent) => {
+            lines.push(json!({"absent": {"reason": absent.reason, "grant": absent.grant}}));
+        }
+        Ok(opened) => {
+            lines.push(json!({"info": opened.info}));
+            let mut samples = Samples::new(RecordWriter::in_memory());
+            samples.declare_for(&entry.manifest);
+            run(opened.meter, &fixture, &tree, &mut samples, &mut lines);
+        }
+    }
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+fn run(
+    mut meter: Box<dyn meter::Meter>,
+    fixture: &Fixture,
+    tree: &Replay,
+    samples: &mut Samples,
+    lines: &mut Vec<Value>,
+) {
+    let subjects: Vec<Arc<Subject>> = fixture.subjects.iter().map(subject).collect();
+    meter.declare(samples);
+    for (step, t_ns) in fixture.t_ns.iter().enumerate() {
+        tree.step.store(step, Ordering::Relaxed);
+        samples.at(*t_ns);
+        samples.edge = fixture.edges.contains(&step);
+        for (planned, subject) in fixture.subjects.iter().zip(&subjects) {
+            if planned.from == step {
+                meter.follow(subject, samples);
+            }
+            if let Some(end) = planned.ended.as_ref().filter(|end| end.at == step) {
+                let _ = subject.ended.set(last_word(end));
+            }
+        }
+        meter.read(samples);
+        let series = samples.describe();
+        for (index, value) in samples.take_values() {
+            let known = &series[index as usize];
+            lines.push(json!({"step": step, "quantity": known["quantity"],
+                              "subject": known["subject"], "value": value}));
+        }
+    }
+    lines.extend(samples.describe());
+}
+
+fn subject(planned: &FixtureSubject) -> Arc<Subject> {
+    let cgroup = planned.cgroup.as_ref().map(|cgroup| Cgroup {
+        path: cgroup.path.clone().into(),
+        usage: Path::new(&cgroup.path).join(&cgroup.usage),
+    });
+    Arc::new(Subject {
+        name: planned.name.clone(),
+        pid: planned.pid,
+        guard_pid: planned.guard_pid,
+        cgroup,
+        ended: OnceLock::new(),
+    })
+}
+
+fn last_word(end: &FixtureEnd) -> Final {
+    let rusage = end.reaped_ns.map(|user_ns| Usage { user_ns, ..Usage::default() });
+    Final { cgroup_usage_ns: end.cgroup_usage_ns, rusage }
+}
+
+/// The command: prints, or with `--update` writes `expected.jsonl`; 1 where they differ.
+pub fn command(meter: &str, folder: &Path, update: bool) -> i32 {
+    let found = match replay(meter, folder) {
+        Ok(found) => found,
+        Err(message) => {
+            eprintln!("meter-test: {message}");
+            return 2;
+        }
+    };
+    print!("{found}");
+    let path = folder.join("expected.jsonl");
+    if update {
+        return match std::fs::write(&path, found) {
+            Ok(()) => 0,
+            Err(error) => {
+                eprintln!("meter-test: {}: {error}", path.display());
+                2
+            }
+        };
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    match difference(&expected, &found) {
+        None => 0,
+        Some(words) => {
+            eprintln!("meter-test: {}: {words}", path.display());
+            1
+        }
+    }
+}
+
+fn difference(expected: &str, found: &str) -> Option<String> {
+    let (mut left, mut right) = (expected.lines(), found.lines());
+    for number in 1.. {
+        match (left.next(), right.next()) {
+            (None, None) => return None,
+            (wanted, given) if wanted != given => {
+                return Some(format!(
+                    "line {number}: expected {}; found {}; after looking at it, --update keeps \
+                     what was found",
+                    wanted.unwrap_or("no more lines"),
+                    given.unwrap_or("no more lines")
+                ));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixtures() -> Vec<(String, std::path::PathBuf)> {
+        let meters = Path::new(env!("CARGO_MANIFEST_DIR")).join("../meters");
+        let folders = |path: &Path| -> Vec<std::path::PathBuf> {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+        };
+        let mut found = Vec::new();
+        for meter in folders(&meters) {
+            let name = meter.file_name().unwrap().to_string_lossy().into_owned();
+            for fixture in folders(&meter.join("fixtures")) {
+                found.push((name.clone(), fixture));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_meter_reads_from_its_fixtures_what_is_expected() {
+        let mut problems = Vec::new();
+        for (meter, folder) in fixtures() {
+            let expected =
+                std::fs::read_to_string(folder.join("expected.jsonl")).unwrap_or_default();
+            match replay(&meter, &folder).map(|found| difference(&expected, &found)) {
+                Ok(None) => {}
+                Ok(Some(words)) | Err(words) => {
+                    problems.push(format!("{}: {words}", folder.display()));
+                }
+            }
+        }
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
+    #[test]
+    fn every_meter_has_a_fixture() {
+        let with: Vec<String> = fixtures().into_iter().map(|(meter, _)| meter).collect();
+        let mut all = meter::METERS.iter().map(|entry| entry.manifest.name);
+        let without: Vec<&str> =
+            all.by_ref().filter(|name| !with.contains(&(*name).into())).collect();
+        assert!(without.is_empty(), "no fixture: {}", without.join(", "));
+    }
+
+    #[test]
+    fn a_difference_names_its_line_and_both_sides() {
+        assert_eq!(difference("a\nb\n", "a\nb\n"), None);
+        let words = difference("a\nb\n", "a\n").unwrap();
+        assert!(words.contains("line 2: expected b; found no more lines"), "{words}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Builds happen once per key, and only complete ones count.
+
+mod common;
+
+use common::{marked, scratch, until, Agent};
+use serde_json::{json, Value};
+use sha2::Digest;
+
+fn put(agent: &mut Agent, text: &str) -> String {
+    use base64::Engine;
+    let digest = sha2::Sha256::digest(text);
+    let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let base64 = base64::engine::general_purpose::STANDARD.encode(text);
+    agent.ask("put", json!({"hash": hash, "base64": base64}));
+    hash
+}
+
+fn build(key: &str, commands: Value) -> Value {
+    json!({"key": key, "files": [], "commands": commands, "env": {}, "timeout_s": 60})
+}
+
+#[test]
+fn files_are_laid_out_commands_run_and_the_second_time_nothing_does() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let hash = put(&mut agent, "echo $WORD > \"$1/made\"\n");
+    let request = json!({
+        "key": "k1", "files": [{"path": "sub/make.sh", "hash": hash, "mode": 0o755}],
+        "commands": [["sh", "{source}/sub/make.sh", "{build}"]],
+        "env": {"WORD": "of {source}"}, "timeout_s": 60});
+    let first = agent.ask("build", request.clone());
+    assert_eq!(first["cached"], json!(false));
+    let directory = std::path::PathBuf::from(first["directory"].as_str().unwrap());
+    let made = std::fs::read_to_string(directory.join("made")).unwrap();
+    assert_eq!(made.trim(), format!("of {}", directory.join("source").display()));
+    std::fs::write(directory.join("made"), "kept").unwrap();
+    let second = agent.ask("build", request);
+    assert_eq!(second["cached"], json!(true));
+    assert_eq!(std::fs::read_to_string(directory.join("made")).unwrap(), "kept");
+}
+
+#[test]
+fn a_failed_build_gives_its_log_and_the_next_try_starts_clean() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let failing = json!([["touch", "{build}/half"], ["sh", "-c", "echo the reason >&2; exit 3"]]);
+    let message = agent.refused("build", build("k", failing), "failed");
+    assert!(message.contains("exit code 3") && message.contains("the reason"), "{message}");
+    let log = folder.join("cache/builds/k.log");
+    assert!(std::fs::read_to_string(&log).unwrap().contains("the reason"));
+    let retry = agent.ask("build", build("k", json!([["test", "!", "-e", "{build}/half"]])));
+    assert_eq!(retry["cached"], json!(false));
+}
+
+#[test]
+fn two_builders_of_one_key_build_once() {
+    let (folder, _) = scratch();
+    let (mut one, mut two) = (Agent::start(&folder, "none"), Agent::start(&folder, "none"));
+    let count = folder.join("count");
+    let script = format!("sleep 0.5; echo x >> {}", count.display());
+    let request = build("k", json!([["sh", "-c", script]]));
+    let (first, second) = (one.send("build", request.clone()), two.send("build", request));
+    let cached = [one.reply(first), two.reply(second)].map(|reply| reply["cached"] == json!(true));
+    assert_eq!(cached.iter().filter(|cached| **cached).count(), 1);
+    assert_eq!(std::fs::read_to_string(count).unwrap(), "x\n");
+}
+
+#[test]
+fn a_build_over_its_time_is_killed_with_all_it_started() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let key = format!("slow-{run}");
+    let mut request = build(&key, json!([["sh", "-c", "setsid sleep 1000 & sleep 1000"]]));
+    request["timeout_s"] = json!(0.5);
+    let message = agent.refused("build", request, "failed");
+    assert!(message.contains("over the time limit"), "{message}");
+    assert_eq!(marked(&format!("build-{key}")), Vec::<i32>::new());
+}
+
+#[test]
+fn a_build_ends_with_the_agent_and_is_not_taken_for_complete() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let (key, mark) = (format!("cut-{run}"), format!("build-cut-{run}"));
+    agent.send("build", build(&key, json!([["sh", "-c", "echo begun; sleep 1000"]])));
+    agent.wait(|message| message["text"] == json!("begun"));
+    agent.kill();
+    until("the command is gone", || marked(&mark).is_empty());
+    let mut next = Agent::start(&folder, "none");
+    assert_eq!(next.ask("build", build(&key, json!([["true"]])))["cached"], json!(false));
+    let other = format!("{key}-2");
+    next.send("build", build(&other, json!([["sh", "-c", "echo begun; sleep 1000"]])));
+    next.wait(|message| message["text"] == json!("begun"));
+    assert_eq!(next.end(), Some(0));
+    until("the command is gone", || marked(&format!("build-{other}")).is_empty());
+}
+
+#[test]
+fn paths_and_keys_cannot_leave_the_cache() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let hash = put(&mut agent, "x");
+    for path in ["../up", "/etc/x", "a/../../x", ""] {
+        let mut request = build("k", json!([]));
+        request["files"] = json!([{"path": path, "hash": hash, "mode": 0o644}]);
+        agent.refused("build", request, "usage");
+    }
+    for key in ["../k", "", ".hidden", "a/b"] {
+        agent.refused("build", build(key, json!([])), "usage");
+    }
+}

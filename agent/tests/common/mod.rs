@@ -1,0 +1,206 @@
+//! A controller for tests: starts the real agent, speaks the protocol, looks at real processes.
+
+#![allow(dead_code)] // each test file uses its part
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{json, Value};
+
+/// Longer than anything here takes: only keeps a broken test from hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Agent {
+    pub child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    next: u64,
+    events: Vec<Value>,
+    pub hello: Value,
+    pub folder: PathBuf,
+}
+
+/// A folder of this test alone, and a run token that no other process carries.
+pub fn scratch() -> (PathBuf, String) {
+    static SERIAL: AtomicU32 = AtomicU32::new(0);
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let token = format!("t{}x{serial}", std::process::id());
+    let folder = std::env::temp_dir().join(format!("wattwire-test-{token}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    (folder, token)
+}
+
+impl Agent {
+    pub fn start(folder: &Path, rung: &str) -> Agent {
+        Agent::start_by(Command::new(env!("CARGO_BIN_EXE_wattwire-agent")), folder, rung)
+    }
+
+    pub fn start_by(mut command: Command, folder: &Path, rung: &str) -> Agent {
+        let mut child = command
+            .arg("serve")
+            .env("WATTWIRE_CACHE", folder.join("cache"))
+            .env("WATTWIRE_CGROUP", rung)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let folder = folder.to_path_buf();
+        let (hello, events) = (Value::Null, Vec::new());
+        let mut agent = Agent { child, stdin, stdout, next: 0, events, hello, folder };
+        let state = agent.folder.join("state");
+        agent.hello = agent.ask("hello", json!({"protocol": 1, "state": state}));
+        agent
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    pub fn send_raw(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(line.as_bytes()).unwrap();
+        stdin.write_all(b"\n").unwrap();
+    }
+
+    pub fn send(&mut self, op: &str, arguments: Value) -> u64 {
+        self.next += 1;
+        let mut request = arguments;
+        request["id"] = self.next.into();
+        request["op"] = op.into();
+        self.send_raw(&request.to_string());
+        self.next
+    }
+
+    /// The reply to a request, whatever it says.
+    pub fn reply(&mut self, id: u64) -> Value {
+        self.wait(|message| message["id"] == json!(id))
+    }
+
+    /// Asks and expects success.
+    pub fn ask(&mut self, op: &str, arguments: Value) -> Value {
+        let id = self.send(op, arguments);
+        let reply = self.reply(id);
+        assert_eq!(reply["ok"], json!(true), "{op}: {reply}");
+        reply
+    }
+
+    /// Asks and expects an error of this kind; gives its message.
+    pub fn refused(&mut self, op: &str, arguments: Value, kind: &str) -> String {
+        let id = self.send(op, arguments);
+        let reply = self.reply(id);
+        assert_eq!(reply["error"]["kind"], json!(kind), "{op}: {reply}");
+        reply["error"]["message"].as_str().unwrap().to_string()
+    }
+
+    pub fn event(&mut self, kind: &str, process: &str) -> Value {
+        self.wait(|message| message["event"] == json!(kind) && message["process"] == json!(process))
+    }
+
+    pub fn line(&mut self, process: &str) -> String {
+        self.event("line", process)["text"].as_str().unwrap().to_string()
+    }
+
+    pub fn wait(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        if let Some(index) = self.events.iter().position(&fits) {
+            return self.events.remove(index);
+        }
+        loop {
+            let mut line = String::new();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the agent ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if fits(&message) {
+                return message;
+            }
+            self.events.push(message);
+        }
+    }
+
+    /// Spawns a shell or Python program in the scratch folder.
+    pub fn spawn(&mut self, process: &str, run: &str, argv: &[&str]) -> Value {
+        let stderr = self.folder.join(format!("{process}.stderr"));
+        self.ask(
+            "spawn",
+            json!({"process": process, "run": run, "argv": argv, "env": {}, "cwd": self.folder,
+                   "stdout": "lines", "stderr": stderr, "clear_env": false}),
+        )
+    }
+
+    /// Closes the agent's input; gives its exit code.
+    pub fn end(&mut self) -> Option<i32> {
+        self.stdin = None;
+        let status = self.child.wait().unwrap();
+        status.code()
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Live (not zombie) processes that carry this run token.
+pub fn marked(run: &str) -> Vec<i32> {
+    let mark = format!("WATTWIRE_RUN={run}");
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+    })
+    .collect()
+}
+
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "never came true: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn kill(pid: i32) {
+    // SAFETY: a process that this test started.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+/// The records of a sample file: (t_ns, series, read_ns, value).
+pub fn records(path: &Path) -> Vec<(i64, u32, u32, f64)> {
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"WWSAMPLE");
+    assert_eq!(bytes[8..12], [1, 0, 24, 0]);
+    assert_eq!((bytes.len() - 64) % 24, 0);
+    let records = bytes[64..].chunks_exact(24);
+    records
+        .map(|record| {
+            (
+                i64::from_le_bytes(record[..8].try_into().unwrap()),
+                u32::from_le_bytes(record[8..12].try_into().unwrap()),
+                u32::from_le_bytes(record[12..16].try_into().unwrap()),
+                f64::from_le_bytes(record[16..].try_into().unwrap()),
+            )
+        })
+        .collect()
+}
+
+/// The number of a series in what `sample_stop` gave.
+pub fn series(stopped: &Value, quantity: &str, subject: &str) -> u32 {
+    let all = stopped["series"].as_array().unwrap();
+    let found = all
+        .iter()
+        .find(|one| one["quantity"] == json!(quantity) && one["subject"] == json!(subject));
+    let found = found.unwrap_or_else(|| panic!("no {quantity} of {subject} in {stopped}"));
+    found["series"].as_u64().unwrap() as u32
+}

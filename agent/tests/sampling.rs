@@ -1,0 +1,187 @@
+//! What the sampler writes is what happened.
+
+mod common;
+
+use common::{records, scratch, series, Agent};
+use serde_json::{json, Value};
+
+/// Works in threads that end, says so, and waits to be told to end.
+const THREADS: &str = "
+import sys, threading, time
+def work():
+    end = time.thread_time() + 0.25
+    while time.thread_time() < end: pass
+for _ in range(4):
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+print('WORKED', flush=True)
+sys.stdin.readline()
+";
+
+/// Works in short children that are born and end between samples.
+const CHILDREN: &str = "
+import os, sys, time
+for _ in range(100):
+    pid = os.fork()
+    if pid == 0:
+        end = time.process_time() + 0.02
+        while time.process_time() < end: pass
+        os._exit(0)
+    os.waitpid(pid, 0)
+print('WORKED', flush=True)
+sys.stdin.readline()
+";
+
+fn start(agent: &mut Agent, meters: &[&str], tick_hz: f64) -> std::path::PathBuf {
+    let path = agent.folder.join("readings.bin");
+    agent.ask(
+        "sample_start",
+        json!({"path": path, "tick_hz": tick_hz, "meters": meters, "subjects": {}}),
+    );
+    path
+}
+
+fn meter_of_process_cpu(agent: &Agent) -> String {
+    let meters = agent.hello["meters"].as_array().unwrap();
+    let counts = |meter: &&Value| {
+        meter["quantities"].as_array().unwrap().iter().any(|quantity| {
+            quantity["name"] == json!("cpu_time") && quantity["scope"] == json!("process")
+        })
+    };
+    meters.iter().find(counts).unwrap()["name"].as_str().unwrap().to_string()
+}
+
+fn relative(found: f64, truth: f64) -> f64 {
+    (found - truth).abs() / truth
+}
+
+/// Share by which the sampler's CPU time departs from the guard's sum: (at the mark after the
+/// work, at the end). None where this machine does not have the rung.
+fn disagreement(program: &str, rung: &str) -> Option<(f64, f64)> {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, rung);
+    if agent.hello["cgroup"]["rung"] != json!(rung) {
+        eprintln!("rung {rung} is not to be had here");
+        return None;
+    }
+    let meter = meter_of_process_cpu(&agent);
+    let path = start(&mut agent, &[&meter], 10.0);
+    agent.spawn("node", &run, &["python3", "-c", program]);
+    assert_eq!(agent.line("node"), "WORKED");
+    let marked_ns = agent.ask("mark", json!({"name": "worked"}))["t_ns"].as_i64().unwrap();
+    agent.ask("write", json!({"process": "node", "text": "\n"}));
+    let exit = agent.event("exit", "node");
+    let usage = &exit["rusage"];
+    let truth = usage["user_ns"].as_f64().unwrap() + usage["system_ns"].as_f64().unwrap();
+    let stopped = agent.ask("sample_stop", json!({}));
+    let wanted = series(&stopped, "cpu_time", "node");
+    let of_node: Vec<_> = records(&path).into_iter().filter(|record| record.1 == wanted).collect();
+    assert!(of_node.windows(2).all(|pair| pair[0].3 <= pair[1].3), "a counter went back");
+    let marked = of_node.iter().find(|record| record.0 >= marked_ns).unwrap().3;
+    let last = of_node.last().unwrap().3;
+    Some((relative(marked, truth), relative(last, truth)))
+}
+
+#[test]
+fn cpu_time_agrees_with_what_the_guard_reaped() {
+    for (name, program) in [("ended threads", THREADS), ("ended children", CHILDREN)] {
+        for rung in ["none", "v1", "v2"] {
+            let Some((marked, last)) = disagreement(program, rung) else { continue };
+            eprintln!("{name}, rung {rung}: mark {:.3} %, end {:.3} %", marked * 1e2, last * 1e2);
+            assert!(last < 0.01, "{name}, rung {rung}: {last}");
+            // At the mark the end of the interpreter itself (some ms) is still to come.
+            assert!(marked < 0.02, "{name}, rung {rung}: {marked}");
+        }
+    }
+}
+
+#[test]
+fn the_file_says_what_the_reply_says_and_every_mark_is_a_reading() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let path = start(&mut agent, &["fake"], 100.0);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mark = agent.ask("mark", json!({"name": "go"}))["t_ns"].as_i64().unwrap();
+    let stopped = agent.ask("sample_stop", json!({}));
+    let all = records(&path);
+    assert_eq!(stopped["samples"], json!(all.len()));
+    assert_eq!(stopped["dropped"], json!(0));
+    assert_eq!(stopped["marks"], json!([{"name": "go", "t_ns": mark}]));
+    assert!(all.iter().any(|record| (0..1_000_000).contains(&(record.0 - mark))));
+    let beside: Value =
+        serde_json::from_slice(&std::fs::read(path.with_extension("bin.json")).unwrap()).unwrap();
+    assert_eq!(beside["series"], stopped["series"]);
+    let energy = series(&stopped, "energy", "package-0");
+    let of_energy: Vec<_> = all.iter().filter(|record| record.1 == energy).collect();
+    let (first, last) = (of_energy[0], of_energy[of_energy.len() - 1]);
+    let watts = (last.3 - first.3) / ((last.0 - first.0) as f64 / 1e3);
+    assert!((watts - 2.0).abs() < 1e-3, "the test meter gives 2 W; found {watts}");
+}
+
+#[test]
+fn a_controller_that_does_not_read_does_not_stall_the_sampler() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let path = start(&mut agent, &["fake"], 50.0);
+    let print = "i=0; while [ $i -lt 20000 ]; do echo a line of forty characters, more or less; \
+                 i=$((i+1)); done; echo LAST";
+    agent.spawn("loud", &run, &["sh", "-c", print]);
+    // More than a pipe holds is on its way by now, and nobody has read any of it.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let before = records_so_far(&mut agent, &path);
+    assert!(before >= 50, "{before} records in 1.5 s at 50 Hz");
+    let mut lines = 0;
+    while agent.line("loud") != "LAST" {
+        lines += 1;
+    }
+    assert_eq!(lines, 20000);
+}
+
+/// Ends the sampling without reading what waits in the pipe; gives the number of records.
+fn records_so_far(agent: &mut Agent, path: &std::path::Path) -> usize {
+    agent.send("sample_stop", json!({}));
+    common::until("the sampling is written", || path.with_extension("bin.json").exists());
+    records(path).len()
+}
+
+#[test]
+fn processes_are_followed_whenever_they_start_and_unwanted_ones_are_not() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let meter = meter_of_process_cpu(&agent);
+    agent.spawn("early", &run, &["sleep", "1000"]);
+    let path = agent.folder.join("readings.bin");
+    agent.ask(
+        "sample_start",
+        json!({"path": path, "tick_hz": 20, "meters": [meter],
+               "subjects": {"early": {}, "late": {}}}),
+    );
+    agent.spawn("late", &run, &["sleep", "1000"]);
+    agent.spawn("unwanted", &run, &["sleep", "1000"]);
+    let stopped = agent.ask("sample_stop", json!({}));
+    let subjects: Vec<&str> = stopped["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["subject"].as_str().unwrap())
+        .collect();
+    assert_eq!(subjects, ["agent", "early", "late"]);
+    assert_eq!(stopped["series"][0]["scope"], json!("harness"));
+}
+
+#[test]
+fn what_cannot_be_sampled_is_refused_with_what_is_allowed() {
+    let (folder, _) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let path = agent.folder.join("x.bin");
+    let ask = |meters: Value, tick_hz: f64| json!({"path": path, "tick_hz": tick_hz, "meters": meters, "subjects": {}});
+    let message = agent.refused("sample_start", ask(json!(["no_such_meter"]), 10.0), "usage");
+    assert!(message.contains("known:") && message.contains("fake"), "{message}");
+    let message = agent.refused("sample_start", ask(json!(["fake"]), 0.0), "usage");
+    assert!(message.contains("tick_hz"), "{message}");
+    agent.refused("mark", json!({"name": "x"}), "usage");
+    agent.refused("sample_stop", json!({}), "usage");
+    agent.ask("sample_start", ask(json!(["fake"]), 10.0));
+    agent.refused("sample_start", ask(json!(["fake"]), 10.0), "busy");
+}
