@@ -51,7 +51,8 @@ class Cli:
     ) -> Result:  # fmt: skip
         done = subprocess.run(
             self.command(*arguments, python=python), cwd=self.folder,
-            env=self.environment(**environment), capture_output=True, text=True, timeout=HANG_S, check=False, user=user, group=user,
+            env=self.environment(**environment), capture_output=True, text=True,
+            timeout=HANG_S, check=False, user=user, group=user,
             extra_groups=[] if user is not None else None,
         )  # fmt: skip
         return Result(done.returncode, done.stdout, done.stderr)

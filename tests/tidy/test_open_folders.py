@@ -35,6 +35,10 @@ baseline_s = 0.05
 quiet_ms = 20
 linger_ms = 200
 guard_wait_s = 0
+[guards]
+other_load_max = 1.1
+steal_max = 1.1
+missed_ticks_max = 1.1
 """
 
 

@@ -58,7 +58,7 @@ def is_closed(path: Path) -> bool:
     """Tell whether a file belongs to the closed code: the core, and every language's kit."""
     parts = path.parts
     return parts[0] in CLOSED_FOLDERS or (
-        parts[0] == "languages" and len(parts) > 2 and parts[2] == "kit"
+        parts[0] == "languages" and len(parts) > 2 and parts[2] == "kit" and "tests" not in parts
     )
 
 

@@ -119,14 +119,18 @@ def contrast(
     within: tuple[str, Any] | None = None,
 ) -> Result:
     """One ratio from the runs of `frame`, at `level`; `within` holds another factor fixed."""
+    scope = "usable" if frame is evidence.usable else "all"
     if within is not None and frame.height and frame["block"].n_unique() == 1:
         # One block has no error within treatments: main effects among the runs at that level.
         at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
-        frame, within = frame.filter(pl.Series(at_level)), None
+        frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
     refused = _refused(frame, wanted.response)
     if refused is not None:
         return refused
-    fit = fit_of(evidence, frame, wanted.response)
+    key = (wanted.response.column, scope)
+    if key not in evidence.fits:
+        evidence.fits[key] = fit_of(evidence, frame, wanted.response)
+    fit = evidence.fits[key]
     if not isinstance(fit, stats.Fit):
         return fit
     return stats.ratio(fit, wanted.factor, wanted.level, wanted.baseline, level, within)

@@ -111,7 +111,7 @@ def machine_line(machine: Mapping[str, Any]) -> str:
     lines = []
     for known in machine.get("hosts", {}).values():
         facts = {str(f["key"]): f.get("value") for f in known.get("facts", [])}
-        told = [str(facts[k]) for k in ("cpu_model", "cpu.model") if facts.get(k)]
+        told = [str(facts["cpu_name"])] if facts.get("cpu_name") else []
         cpus = next((facts[k] for k in ("cpus", "cores") if facts.get(k)), None)
         told += [f"{cpus} CPUs"] if cpus else []
         memory = next((facts[k] for k in facts if k.startswith("memory") and facts[k]), None)

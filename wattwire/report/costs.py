@@ -262,14 +262,14 @@ def _powers_table(evidence: Evidence) -> Table:
     columns = factor_columns(evidence)
     columns += [
         Column("runs", "runs", "measured"),
-        Column("power_machine_w", "machine", "measured", "W"),
-        Column("power_silent_w", "connected, silent", "measured", "W"),
-        Column("power_window_w", "window", "measured", "W"),
-        Column("energy_standing_j", "standing", "measured", "J"),
-        Column("energy_message_j", "messages", "measured", "J"),
-        Column("energy_total_j", "total", "measured", "J"),
-        Column("j_per_sent", "per message sent", "measured", "J"),
-        Column("j_per_delivered", "per message delivered", "measured", "J"),
+        Column("power_machine_w", "machine", "measured", group="power (W)"),
+        Column("power_silent_w", "connected, silent", "measured", group="power (W)"),
+        Column("power_window_w", "window", "measured", group="power (W)"),
+        Column("energy_standing_j", "standing", "measured", group="energy of a window (J)"),
+        Column("energy_message_j", "messages", "measured", group="energy of a window (J)"),
+        Column("energy_total_j", "total", "measured", group="energy of a window (J)"),
+        Column("j_per_sent", "sent", "measured", group="energy per message (J)"),
+        Column("j_per_delivered", "delivered", "measured", group="energy per message (J)"),
     ]
     return Table(
         "energy-measured",

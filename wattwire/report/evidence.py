@@ -40,6 +40,7 @@ class Evidence:
 
     `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
     `set_aside` the counting ones without. `factors` maps each factor to the levels planned.
+    `levels_seen` and `fits` remember what was worked out once.
     """
 
     reader: CampaignReader
@@ -52,6 +53,8 @@ class Evidence:
     primary: str
     titles: Mapping[str, Mapping[str, str]]
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    levels_seen: dict[str, list[Any]] = field(default_factory=dict)
+    fits: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @property
     def planned(self) -> list[dict[str, Any]]:
@@ -104,15 +107,17 @@ def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:
 
 
 def _levels_seen(frame: pl.DataFrame, factor: str) -> set[str]:
-    return {words.plain(level) for level in levels_of(frame, factor) if level is not None}
+    return {words.plain(level) for level in set(levels_of(frame, factor)) if level is not None}
 
 
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
     """The planned levels of `factor` that any run had, in order; all of them without a run."""
-    frames = (evidence.usable, evidence.set_aside)
-    seen = set().union(*(_levels_seen(frame, factor) for frame in frames))
-    levels = evidence.factors.get(factor, ())
-    return [level for level in levels if words.plain(level) in seen] or list(levels)
+    if factor not in evidence.levels_seen:
+        seen = _levels_seen(evidence.usable, factor) | _levels_seen(evidence.set_aside, factor)
+        planned = evidence.factors.get(factor, ())
+        run = [level for level in planned if words.plain(level) in seen]
+        evidence.levels_seen[factor] = run or list(planned)
+    return evidence.levels_seen[factor]
 
 
 def _counting(attempts: pl.DataFrame) -> pl.DataFrame:

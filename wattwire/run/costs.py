@@ -177,7 +177,8 @@ def attributed_energy(
     for process in processes:
         used = readings.increase(CPU_TIME, "process", process, *window)
         rate = readings.rate(CPU_TIME, "process", process, *silent)
-        known = used is not None and rate is not None and above_all > 0
-        value = dynamic_j * (used - rate * seconds) / above_all if known else None  # type: ignore[operator]
+        value = None
+        if used is not None and rate is not None and above_all > 0:
+            value = dynamic_j * (used - rate * seconds) / above_all
         costs[f"energy_j.{process.replace('-', '.', 1)}"] = value
     return costs

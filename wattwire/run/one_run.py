@@ -259,8 +259,8 @@ class OneRun:
                     f"{node.process} {record.processes.describe_exit(node.process)}"
                 )
                 return
-        sent_lines = [s.lines["SENT"] for s in record.processes.states.values() if "SENT" in s.lines]
-        for sent in sent_lines:
+        states = record.processes.states.values()
+        for sent in (s.lines["SENT"] for s in states if "SENT" in s.lines):
             missing = sent["scheduled"] - sent["sent"]
             # A native timer may pass over a slot now and then; more than that is saturation.
             if missing > sent["skipped"] or missing > SKIPPED_SHARE_MAX * sent["scheduled"]:

@@ -28,6 +28,8 @@ Level = Hashable
 
 # Below this share of the data's own spread a residual is rounding, not error.
 RELATIVE_ZERO = 1e-9
+# Eigenvalues of the scaled XᵀX below this share of the largest are dependent columns.
+RELATIVE_RANK = 1e-10
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,9 @@ def _solve(
     levels: dict[str, tuple[Level, ...]],
     treatments: tuple[tuple[Level, ...], ...],
 ) -> Fit:
-    gram = design.T @ design
-    gram_inverse = np.asarray(np.linalg.pinv(gram, hermitian=True), dtype=np.float64)
+    gram_inverse, rank = _pseudo_inverse(design.T @ design)
     coefficients = gram_inverse @ design.T @ logs
     residuals = logs - design @ coefficients
-    rank = int(np.linalg.matrix_rank(design))
     degrees = len(logs) - rank
     rounding = RELATIVE_ZERO * max(1.0, float(np.max(np.abs(logs))))
     residuals = np.where(np.abs(residuals) < rounding, 0.0, residuals)
@@ -166,6 +166,16 @@ def _solve(
         levels,
         treatments,
     )
+
+
+def _pseudo_inverse(gram: FloatArray) -> tuple[FloatArray, int]:
+    """A generalised inverse of XᵀX and its rank, columns scaled to equal length first."""
+    length = np.sqrt(np.diag(gram))
+    length = np.where(length > 0, length, 1.0)
+    values, vectors = np.linalg.eigh(gram / np.outer(length, length))
+    kept = values > RELATIVE_RANK * float(np.max(values))
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return np.asarray(inverse / np.outer(length, length), dtype=np.float64), int(kept.sum())
 
 
 def ratio(
