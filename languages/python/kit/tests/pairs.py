@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -114,10 +115,8 @@ class Node:
             self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.errors):
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 stream.close()  # type: ignore[union-attr]
-            except BrokenPipeError:
-                pass
 
 
 @dataclass
@@ -149,7 +148,7 @@ def run_pair(
         values["peers.endpoints"] = endpoints
         nodes.append(Node(f"{middleware}/{languages[1]}", values, folder / "sender"))
         result.ready.append(nodes[1].expect("READY"))
-        result.start_ns = time.monotonic_ns() + 50_000_000
+        result.start_ns = time.monotonic_ns() + 150_000_000
         for node in nodes:
             node.write(f"GO {result.start_ns}")
         result.sent = nodes[1].expect("SENT")
