@@ -2,6 +2,7 @@
 
 use serde_json::{json, Value};
 
+#[allow(clippy::unnecessary_cast)] // the fields are 32 bits wide on 32-bit machines
 pub fn read_ns(clock: libc::clockid_t) -> Option<i64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` outlives the call.

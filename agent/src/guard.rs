@@ -60,6 +60,7 @@ pub struct Usage {
 }
 
 impl Usage {
+    #[allow(clippy::unnecessary_cast)] // the fields are 32 bits wide on 32-bit machines
     fn add(&mut self, usage: &libc::rusage) {
         let ns = |t: libc::timeval| t.tv_sec as i64 * 1_000_000_000 + t.tv_usec as i64 * 1000;
         self.user_ns += ns(usage.ru_utime);
@@ -88,9 +89,9 @@ pub fn run() -> i32 {
         Ok(fd) => fd,
         Err(_) => return 1,
     };
-    let order: Order = match read_line(CONTROL).and_then(|line| {
-        serde_json::from_str(&line).map_err(|error| io::Error::new(io::ErrorKind::Other, error))
-    }) {
+    let order: Order = match read_line(CONTROL)
+        .and_then(|line| serde_json::from_str(&line).map_err(io::Error::other))
+    {
         Ok(order) => order,
         Err(_) => return 1,
     };

@@ -14,6 +14,7 @@ include!(concat!(env!("OUT_DIR"), "/meters.rs"));
 
 /// How often a meter is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code)] // which of them occur is up to the meters
 pub enum Tier {
     Tick,
     Second,

@@ -57,6 +57,7 @@ impl Problem {
     pub fn io(doing: &str, path: impl AsRef<std::path::Path>, error: &std::io::Error) -> Self {
         let kind = match error.kind() {
             std::io::ErrorKind::PermissionDenied => Kind::Permission,
+            std::io::ErrorKind::NotFound => Kind::Absent,
             _ => Kind::Io,
         };
         Problem::new(kind, format!("{doing} {}: {error}", path.as_ref().display()))

@@ -51,11 +51,13 @@ impl Drop for CappedFile {
     }
 }
 
+/// Called with the time of reception (ns) and each line, without its end.
+pub type GiveLine = Box<dyn FnMut(i64, &str) + Send>;
+
 /// Where a stream of a started thing goes.
 pub enum Sink {
     File(CappedFile),
-    /// Called with the time of reception and each line, without its end.
-    Lines(Box<dyn FnMut(i64, &str) + Send>),
+    Lines(GiveLine),
 }
 
 /// One stream with what of it is not yet a whole line.
@@ -98,12 +100,7 @@ impl Stream {
     }
 }
 
-fn give_lines(
-    partial: &mut Vec<u8>,
-    ended: bool,
-    t_ns: i64,
-    give: &mut Box<dyn FnMut(i64, &str) + Send>,
-) {
+fn give_lines(partial: &mut Vec<u8>, ended: bool, t_ns: i64, give: &mut GiveLine) {
     let mut begin = 0;
     while let Some(length) = partial[begin..].iter().position(|byte| *byte == b'\n') {
         give(t_ns, &String::from_utf8_lossy(&partial[begin..begin + length]));
@@ -189,7 +186,7 @@ mod tests {
     fn lines_are_cut_at_their_ends_and_an_unfinished_one_comes_at_the_end() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = lines.clone();
-        let mut give: Box<dyn FnMut(i64, &str) + Send> =
+        let mut give: GiveLine =
             Box::new(move |_, line| kept.lock().unwrap().push(line.to_string()));
         let mut partial = b"one\ntw".to_vec();
         give_lines(&mut partial, false, 1, &mut give);

@@ -299,9 +299,9 @@ impl RecordWriter {
             let _ = full.send(std::mem::take(&mut self.buffer));
         }
         match self.thread.take() {
-            Some(thread) => thread.join().unwrap_or_else(|_| {
-                Err(io::Error::new(io::ErrorKind::Other, "the sample file's thread panicked"))
-            }),
+            Some(thread) => thread
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the sample file's thread panicked"))),
             None => Ok(()),
         }
     }

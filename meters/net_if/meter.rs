@@ -75,6 +75,6 @@ fn rows(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 fn number(counters: &[u8], column: usize) -> Option<u64> {
-    let words = counters.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    parse_number(words.skip(column).next()?)
+    let mut words = counters.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    parse_number(words.nth(column)?)
 }
