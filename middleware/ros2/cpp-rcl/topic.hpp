@@ -5,8 +5,21 @@
 #include <rcl/publisher.h>
 #include <rcl/subscription.h>
 
+#include <chrono>
+#include <thread>
+
 #include "messages.hpp"
 #include "schedule.hpp"
+
+// Keeps the publisher until its messages are out: with its endpoint they would be gone.
+// Acknowledgement tells it for reliable QoS; of best effort nobody tells, and silence must do.
+inline void drain(wattwire::Kit& kit, const rcl_publisher_t& publisher) {
+  if (kit.string("settings.reliability") == "reliable") {
+    ignore(rcl_publisher_wait_for_all_acked(&publisher, RCL_MS_TO_NS(kit.integer("linger_ms"))));
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kit.integer("quiet_ms")));
+  }
+}
 
 template <typename Type>
 void publish_as(wattwire::Kit& kit) {
@@ -43,6 +56,7 @@ void publish_as(wattwire::Kit& kit) {
   } else {
     kit.send_all(send);
   }
+  drain(kit, publisher);
   check(rcl_publisher_fini(&publisher, session.node()), "rcl_publisher_fini");
 }
 

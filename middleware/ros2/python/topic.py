@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from interfaces import field_of, message_type
@@ -31,6 +32,20 @@ def publish(kit: Kit, session: Session) -> None:
         session.drive(send_slot)
     else:
         kit.send_all(send)
+    drain(kit, publisher)
+
+
+def drain(kit: Kit, publisher: Any) -> None:
+    """Keeps the publisher until its messages are out: with its endpoint they would be gone.
+
+    Acknowledgement tells it for reliable QoS; of best effort nobody tells, and silence must do.
+    """
+    from rclpy.duration import Duration
+
+    if kit.setting("reliability") == "reliable":
+        publisher.wait_for_all_acked(Duration(seconds=kit.spec["linger_ms"] / 1000))
+    else:
+        time.sleep(kit.spec["quiet_ms"] / 1000)
 
 
 @with_session
