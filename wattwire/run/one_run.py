@@ -20,10 +20,11 @@ from wattwire.run.processes import NodeEndedError, RunProcesses, start_service
 from wattwire.run.progress import Progress
 from wattwire.run.specs import SECOND_NS, NodePlan, period_ns
 
-GO_LEAD_NS = 20_000_000
+GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
 SKIPPED_SHARE_MAX = 0.02
+REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
 
 
@@ -90,7 +91,10 @@ class OneRun:
         except NodeEndedError as ended:
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
             record.outcome_detail = str(ended)
+        else:
+            self._judge_exits()
         finally:
+            self._note_refusals()
             self._enter("ending")
             if not self._agent.lost.is_set():
                 self._end()
@@ -240,7 +244,6 @@ class OneRun:
             deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
             record.processes.wait_for("DONE", alive, deadline_s, strict=False)
             record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
-        self._judge_exits()
 
     def _judge_exits(self) -> None:
         """A node that did not end as it should has died, or hangs: a result, not our fault."""
@@ -269,6 +272,14 @@ class OneRun:
                     f"a sender sent {sent['sent']} of {sent['scheduled']} scheduled"
                 )
                 return
+
+    def _note_refusals(self) -> None:
+        """A node that refuses its spec, or a GO that came too late, was asked wrongly: by us."""
+        for process, state in self.record.processes.states.items():
+            error = state.lines.get("ERROR", {})
+            if error.get("code") == REFUSED:
+                text = f"{process} refused {error.get('key')}: {error.get('reason')}"
+                self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
 
     def _end(self) -> None:
         record = self.record

@@ -107,7 +107,9 @@ class Collected:
 
     def _rate(self, sent: int) -> float | None:
         sent_lines = [
-            s.lines["SENT"] for s in self.record.processes.states.values() if "SENT" in s.lines
+            s.lines["SENT"]
+            for s in self.record.processes.states.values()
+            if s.lines.get("SENT", {}).get("sent")
         ]
         if not sent_lines or sent == 0:
             return None

@@ -1,0 +1,21 @@
+"""A node that refuses what it was asked is our failure, never the cell's result."""
+
+from wattwire.model.verdict import Outcome, Verdict
+from wattwire.run.one_run import OneRun, RunRecord
+from wattwire.run.processes import ProcessState
+
+
+class Processes:
+    def __init__(self, states):
+        self.states = states
+
+
+def test_a_refused_go_fails_the_run_and_names_the_key():
+    run = OneRun.__new__(OneRun)
+    error = {"code": 2, "key": "GO", "reason": "12 ns in the past"}
+    states = {"client-0": ProcessState(lines={"ERROR": error}), "server-0": ProcessState()}
+    run.record = RunRecord("t", [], Processes(states), outcome=Outcome.DIED)  # type: ignore[arg-type]
+    run._note_refusals()
+    (reason,) = run.record.reasons
+    assert reason.verdict is Verdict.FAILED
+    assert reason.detail == "client-0 refused GO: 12 ns in the past"
