@@ -13,10 +13,11 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 INK, MUTED, GRID = "#1b1f24", "#5a6572", "#e3e6ea"
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
 LEGEND = "highlight"
+POINTS = "points"
 
 
-def finish(chart: Any) -> dict[str, Any]:
-    """The chart's spec in the page's style, without any address in it."""
+def finish(chart: Any, points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The chart's spec in the page's style with its points, without any address in it."""
     styled = (
         chart.configure(font=FONT, background="white", padding=6, aria=False)
         .configure_axis(
@@ -52,10 +53,22 @@ def finish(chart: Any) -> dict[str, Any]:
         )
         .configure_view(stroke="#d5dae0")
     )
-    # Altair checks every inline row against the schema; ours are numbers and text by making.
-    spec: dict[str, Any] = styled.to_dict(validate=False)
+    spec: dict[str, Any] = styled.to_dict()
     spec.pop("$schema", None)
+    _fill(spec, list(points))
     return spec
+
+
+def _fill(part: Any, points: list[Mapping[str, Any]]) -> None:
+    """Put the points where the chart names them; Altair would check every one for seconds."""
+    if isinstance(part, dict):
+        if part.get("data") == {"name": POINTS}:
+            part["data"] = {"values": points}
+        for value in [value for key, value in part.items() if key != "data"]:
+            _fill(value, points)
+    elif isinstance(part, list):
+        for value in part:
+            _fill(value, points)
 
 
 def colour(name: str, title: str, domain: Sequence[str]) -> alt.Color:
@@ -85,7 +98,7 @@ def ecdf_chart(
     chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
     high = len(panels) <= 2 * per_row
     chart = (
-        alt.Chart(alt.Data(values=list(points)))
+        alt.Chart(alt.NamedData(name=POINTS))
         .mark_line(interpolate="step-after", strokeWidth=1.9)
         .encode(
             x=alt.X(
@@ -111,7 +124,7 @@ def ecdf_chart(
         .add_params(chosen)
         .properties(width=_panel(min(per_row, len(panels))), height=170 if high else 105)
     )
-    return finish(_panels(chart, panels, per_row))
+    return finish(_panels(chart, panels, per_row), points)
 
 
 def runs_chart(
@@ -123,7 +136,7 @@ def runs_chart(
     value_title: str,
 ) -> dict[str, Any]:
     """Every run as a dot and each group's geometric mean as a bar. Points: value, colour, …"""
-    data = alt.Data(values=list(points))
+    data = alt.NamedData(name=POINTS)
     x = alt.X(
         "value:Q",
         title=value_title,
@@ -151,7 +164,7 @@ def runs_chart(
     layered = alt.layer(dots, centre, data=data).properties(
         width=_panel(min(per_row, len(panels))), height=34 * len(domain)
     )
-    return finish(_panels(layered, panels, per_row))
+    return finish(_panels(layered, panels, per_row), points)
 
 
 def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> dict[str, Any]:
@@ -189,7 +202,7 @@ def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> d
         layers.insert(0, band)
     responses = list(dict.fromkeys(p["response"] for p in points))
     chart = (
-        alt.layer(*layers, data=alt.Data(values=list(points)))
+        alt.layer(*layers, data=alt.NamedData(name=POINTS))
         .properties(width=520, height=alt.Step(22))
         .facet(
             row=alt.Row(
@@ -203,7 +216,7 @@ def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> d
         )
         .resolve_scale(y="independent")
     )
-    return finish(chart)
+    return finish(chart, points)
 
 
 def order_chart(
@@ -216,7 +229,7 @@ def order_chart(
     chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
     edges = sorted({p["edge"] for p in points if p["edge"] is not None})
     last = max(point["order"] for point in points)
-    data = alt.Data(values=list(points))
+    data = alt.NamedData(name=POINTS)
     dots = (
         alt.Chart(data)
         .mark_point(size=46, filled=True)
@@ -254,7 +267,7 @@ def order_chart(
         .mark_rule(color=MUTED, strokeDash=[3, 3])
         .encode(x="edge:Q")
     )
-    return finish((rules + dots).properties(width=820, height=240))
+    return finish((rules + dots).properties(width=820, height=240), points)
 
 
 def _panel(columns: int) -> int:
