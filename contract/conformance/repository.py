@@ -20,9 +20,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD_TIMEOUT_S = 600
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def _manifest(*parts: str) -> dict[str, Any]:
-    path = ROOT.joinpath(*parts)
-    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return read_toml(ROOT.joinpath(*parts))
 
 
 def loopback_languages() -> list[str]:

@@ -214,26 +214,27 @@ def drain(bench: Bench) -> list[Problem]:
         return audit(group)
 
 
-def timeouts(pattern: str) -> Scenario:
+def timeouts(pattern: str, outstanding_max: int) -> Scenario:
     """The server is held for longer than a call may last."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
         watch = Stopwatch()
         changes = open_loop(40, 20) | {
-            "timeout_ns": 100 * MILLISECOND_NS, "outstanding_max": 3, "warmup_ns": 0,
+            "timeout_ns": 100 * MILLISECOND_NS, "outstanding_max": outstanding_max,
         }  # fmt: skip
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
             group.run(lambda group: _hold(group, group.receivers[0], watch, 100, 450))
             problems = audit(group, Expect(timeouts=True))
             run = next(run for run in node_runs(group) if run.sends)
             calls = sorted(run.of_kind(CALL, RESULT), key=lambda record: record.begin_ns)
-            return problems + [run.problem("C-12", text) for text in _timeout_breaches(calls)]
+            texts = _timeout_breaches(calls, outstanding_max)
+            return problems + [run.problem("C-12", text) for text in texts]
 
-    return Scenario(f"timeouts[{pattern}]", ("C-12", *ALWAYS), check)
+    return Scenario(f"timeouts[{pattern} {outstanding_max}]", ("C-12", *ALWAYS), check)
 
 
-def _timeout_breaches(calls: list[Record]) -> list[str]:
+def _timeout_breaches(calls: list[Record], outstanding_max: int) -> list[str]:
     timeout_ns, slack_ns = 100 * MILLISECOND_NS, 40 * MILLISECOND_NS
     found = []
     if not any(record.flags & TIMEOUT for record in calls):
@@ -254,8 +255,9 @@ def _timeout_breaches(calls: list[Record]) -> list[str]:
     for _, step in sorted(edges):
         open_now += step
         open_most = max(open_most, open_now)
-    if open_most > 3:
-        found.append(f"{open_most} calls were open at once; outstanding_max is 3")
+    if open_most > outstanding_max:
+        text = f"{open_most} calls were open at once; outstanding_max is {outstanding_max}"
+        found.append(text)
     return found
 
 
@@ -334,7 +336,8 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     found += [late(pattern) for pattern in held]
     found += [overrun(pattern) for pattern in held]
     found += [broken_off(pattern) for pattern in held]
-    found += [timeouts(pattern) for pattern in calling if pattern != "pingpong"]
+    for most in (1, 3):
+        found += [timeouts(pattern, most) for pattern in calling if pattern != "pingpong"]
     found += [overflow(pattern) for pattern in held]
     if "topic" in patterns:
         found += [

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..repository import ROOT, loopback_cell, tomllib
+from ..repository import ROOT, loopback_cell, read_toml
 from ..suite import run_scenarios, scenarios_for
 
 FOLDER = Path(__file__).resolve().parent
@@ -53,7 +53,7 @@ def mutants(language: str | None = None) -> list[Mutant]:
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         if language in (None, path.stem):
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
+            table = read_toml(path)
             for entry in table["mutant"]:
                 entry["scenarios"] = tuple(entry["scenarios"])
                 found.append(Mutant(path.stem, **entry))

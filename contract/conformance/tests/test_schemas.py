@@ -1,0 +1,94 @@
+"""The schemas say what the golden vectors and the suite's own specs say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.conformance.cell import PATTERN_ROLES
+from contract.conformance.repository import ROOT, loopback_cell
+from contract.conformance.schema import NAMES, breaches, validator
+from contract.conformance.spec import bad_specs, base_spec
+
+VECTORS = ROOT / "contract" / "vectors"
+# To JSON Schema 2.0 is an integer, and it knows no middleware's settings, nor how two keys of
+# different length depend on each other.
+BEYOND_THE_SCHEMA = ("node = 2.0", "settings.", "short payload of two")
+
+
+def vectors(name: str) -> Any:
+    return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_schema_is_a_schema(name: str) -> None:
+    assert validator(name).schema["title"]
+
+
+@pytest.mark.parametrize("entry", vectors("spec")["valid"], ids=lambda entry: entry["name"])
+def test_a_golden_spec_obeys_the_schema(entry: dict[str, Any]) -> None:
+    assert list(breaches("spec", entry["spec"])) == []
+
+
+@pytest.mark.parametrize("entry", vectors("spec")["invalid"], ids=lambda entry: entry["name"])
+def test_a_golden_bad_spec_breaks_the_schema(entry: dict[str, Any]) -> None:
+    if not entry["name"].startswith(BEYOND_THE_SCHEMA):
+        assert list(breaches("spec", entry["spec"]))
+
+
+def test_the_lines_have_the_fields_of_the_golden_dialogue() -> None:
+    for keyword, fields in vectors("dialogue")["fields"].items():
+        schema = validator(keyword.lower()).schema
+        assert sorted(schema["properties"]) == sorted(fields), keyword
+
+
+@pytest.mark.parametrize("pattern", PATTERN_ROLES)
+def test_the_suites_own_specs_obey_the_schema(pattern: str, tmp_path: Path) -> None:
+    cell = loopback_cell("python", tmp_path)
+    for role in PATTERN_ROLES[pattern]:
+        assert list(breaches("spec", base_spec(cell, pattern, role))) == []
+
+
+def test_every_way_of_being_wrong_is_wrong_by_the_schema(tmp_path: Path) -> None:
+    """What a schema of all middlewares cannot know is left out: the settings' own types."""
+    cell = loopback_cell("python", tmp_path)
+    for what, key, spec in bad_specs(base_spec(cell, "topic", "publisher")):
+        if not key.startswith("settings."):
+            assert list(breaches("spec", spec)), f"{key}: {what}"
+
+
+def ready(**changes: Any) -> dict[str, Any]:
+    return {
+        "matched": 1, "startup_ns": 5, "discovery_ns": None,
+        "library": {"name": "a", "version": "1", "build": ""}, "effective": {"nodelay": True},
+        "guarantee": {"delivery": "reliable", "ordering": "none", "overload": "block"}, **changes,
+    }  # fmt: skip
+
+
+def test_ready_may_not_know_who_is_matched() -> None:
+    assert list(breaches("ready", ready(matched=None))) == []
+
+
+def test_ready_names_a_guarantee_of_the_contract() -> None:
+    wish = {"delivery": "surely", "ordering": "none", "overload": "block"}
+    assert any("surely" in text for text in breaches("ready", ready(guarantee=wish)))
+
+
+def test_an_error_of_usage_names_its_key() -> None:
+    assert list(breaches("error", {"code": 2, "key": None, "reason": "bad"}))
+    assert list(breaches("error", {"code": 4, "key": None, "reason": "no broker"})) == []
+
+
+def test_the_exit_event_carries_what_the_guard_reaped() -> None:
+    usage = dict.fromkeys(
+        ("user_ns", "system_ns", "maxrss_bytes", "minflt", "majflt", "nvcsw", "nivcsw"), 0
+    )
+    event = {
+        "event": "exit", "process": "ping-0", "t_ns": 1, "code": 0, "signal": None,
+        "killed_by_guard": False, "rusage": usage,
+    }  # fmt: skip
+    assert list(breaches("agent-exit", event)) == []
+    assert list(breaches("agent-exit", {**event, "rusage": {}}))

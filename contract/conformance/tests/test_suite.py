@@ -1,0 +1,107 @@
+"""The loopback cells hold every clause, alone and in pairs; failures name their clause."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contract.conformance import CLAUSES, CellUnderTest, ClauseResult, run_suite
+from contract.conformance.repository import loopback_languages
+from contract.conformance.suite import scenarios_for
+
+LANGUAGES = loopback_languages()
+PAIRS = [f"pair[loopback: {a} -> {b}]" for a, b in itertools.permutations(LANGUAGES, 2)]
+Cells = Callable[[str], CellUnderTest]
+
+
+@pytest.fixture(scope="session")
+def checked(cells: Cells) -> Callable[[str], dict[str, ClauseResult]]:
+    """One full check per language: results by clause number."""
+    done: dict[str, dict[str, ClauseResult]] = {}
+
+    def check(language: str) -> dict[str, ClauseResult]:
+        if language not in done:
+            done[language] = {r.clause: r for r in run_suite(cells(language), [])}
+        return done[language]
+
+    return check
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_clause(
+    language: str, clause: str, checked: Callable[[str], dict[str, ClauseResult]]
+) -> None:
+    result = checked(language)[clause]
+    assert result.status == "passed", result.detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAIRS, ids=PAIRS)
+def test_pair(name: str, cells: Cells) -> None:
+    sender, receiver = name[len("pair[loopback: ") : -1].split(" -> ")
+    results = run_suite(cells(sender), [cells(receiver)], only=[name])
+    result = next(result for result in results if result.name == name)
+    assert result.status == "passed", result.detail
+
+
+def fake_cell(folder: Path, program: str) -> CellUnderTest:
+    path = folder / "node.py"
+    path.write_text(program)
+    return CellUnderTest(
+        name="fake/python",
+        argv=[sys.executable, str(path)],
+        patterns=["topic"],
+        capabilities=["encoding.bytes", "pacing.kit", "loop.open"],
+        listens={"topic": "none"},
+    )
+
+
+def test_a_node_that_says_nothing_breaks_the_clause_that_is_asked_for(tmp_path: Path) -> None:
+    cell = fake_cell(tmp_path, "raise SystemExit(0)\n")
+    results = {r.clause: r for r in run_suite(cell, only=["C-01", "C-03", "fan-out"])}
+    assert results["C-01"].status == "failed"
+    assert "exit 2 is due, but it ended with 0" in results["C-01"].detail
+    assert results["C-03"].status == "failed"
+    assert results["C-07"].status == "failed"
+    assert "no READY line" in results["C-07"].detail
+
+
+def test_all_problems_are_reported_not_the_first_alone(tmp_path: Path) -> None:
+    cell = fake_cell(tmp_path, "print('hello')\nraise SystemExit(2)\n")
+    results = {r.clause: r for r in run_suite(cell, only=["command-line"])}
+    assert len(results["C-01"].problems) == 4
+    assert all(str(problem).startswith("C-01: ") for problem in results["C-01"].problems)
+
+
+def test_what_a_cell_does_not_declare_is_skipped_with_the_reason(cells: Cells) -> None:
+    cell = cells("python")
+    kept = [name for name in cell.capabilities if name != "literal"]
+    results = {r.clause: r for r in run_suite(replace(cell, capabilities=kept), only=["literal"])}
+    assert results["C-22"].status == "skipped"
+    assert "does not declare literal" in results["C-22"].detail
+
+
+def test_a_capability_that_the_manifest_hides_breaks_c03(cells: Cells) -> None:
+    cell = cells("python")
+    kept = [name for name in cell.capabilities if name != "literal"]
+    hiding = replace(cell, capabilities=kept)
+    results = {r.clause: r for r in run_suite(hiding, only=["undeclared"])}
+    assert results["C-03"].status == "failed"
+
+
+def test_every_clause_but_the_inner_one_is_examined_by_some_scenario(cells: Cells) -> None:
+    examined = {c for s in scenarios_for(cells("python"), []) for c in s.clauses}
+    assert examined == set(CLAUSES)
+
+
+def test_scenario_names_are_unique(cells: Cells) -> None:
+    other = replace(cells("python"), name="loopback/other")
+    names = [scenario.name for scenario in scenarios_for(cells("python"), [other])]
+    assert len(names) == len(set(names))
