@@ -157,7 +157,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         "All answers",
         columns,
         rows,
-        f"Family: {family} ({answers.family} intervals hold together at "
+        f"Family: {family} ({words.plural(answers.family, 'interval')}, together at "
         f"{words.confidence(CONFIDENCE)}, Bonferroni). Registered in the study. Estimand: ratio of "
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
         "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "

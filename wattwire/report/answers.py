@@ -252,10 +252,8 @@ def _no_runs(evidence: Evidence) -> str:
     because = f" ({words.listed(reasons)})" if reasons else ""
     planned = words.plural(len(evidence.planned), "planned run")
     done = evidence.attempts["run"].n_unique()
-    return (
-        f"This campaign answers nothing yet: of {planned} {done} "
-        f"{'was' if done == 1 else 'were'} tried and none can be used{because}."
-    )
+    tried = f"{words.count(done)} tried, none usable," if done else "none tried"
+    return f"This campaign answers nothing yet: {tried} of {planned}{because}."
 
 
 def _without_contrast(evidence: Evidence, answers: Answers) -> str:

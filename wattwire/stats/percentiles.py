@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,13 +104,17 @@ def _limits(
 ) -> tuple[float, float, float]:
     """Order statistics at the binomial ranks of an independent sample of `size` values."""
     whole = math.floor(size)
-    tail = (1.0 - confidence) / 2.0
-    below = int(distributions.binom.ppf(tail, whole, share))
-    above = int(distributions.binom.ppf(1.0 - tail, whole, share)) + 1
+    below, above, level = _binomial_ranks(whole, share, confidence)
     low_rank = max(1, math.floor(below / whole * ordered.size))
     high_rank = min(ordered.size, math.ceil(above / whole * ordered.size))
-    level = float(
-        distributions.binom.cdf(above - 1, whole, share)
-        - distributions.binom.cdf(below - 1, whole, share)
-    )
     return float(ordered[low_rank - 1]), float(ordered[high_rank - 1]), level
+
+
+@lru_cache(maxsize=4096)
+def _binomial_ranks(count: int, share: float, confidence: float) -> tuple[int, int, float]:
+    """Lower rank, upper rank and exact level of an order-statistic interval."""
+    tail = (1.0 - confidence) / 2.0
+    below = int(distributions.binom.ppf(tail, count, share))
+    above = int(distributions.binom.ppf(1.0 - tail, count, share)) + 1
+    held = distributions.binom.cdf([below - 1, above - 1], count, share)
+    return below, above, float(held[1] - held[0])

@@ -256,13 +256,15 @@ def test_measured_energy_is_paired_in_blocks_and_keeps_its_three_parts(tmp_path)
 
 def test_a_campaign_without_a_run_still_has_a_page_that_says_so_first(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(1000))))
-    assert words.heading.startswith("This campaign answers nothing yet: of 72 planned runs 0 were")
+    assert words.heading.startswith(
+        "This campaign answers nothing yet: none tried of 72 planned runs."
+    )
 
 
 def test_a_campaign_whose_runs_are_all_set_aside_names_the_reason_first(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
-    assert "none can be used (other_load)" in words.heading
+    assert "tried, none usable, of 8 planned runs (other_load)." in words.heading
 
 
 def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp_path) -> None:
