@@ -52,7 +52,8 @@ setup: packages-demo
 	@$(MAKE) -s --no-print-directory agent
 
 demo: setup
-	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN) --no-report
+	@# Exit code 1 says that no run can be used (a busy machine): the page tells why.
+	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN) --no-report || [ $$? -eq 1 ]
 	@$(BIN)/wattwire report $(CAMPAIGN)
 
 test: packages-test setup
