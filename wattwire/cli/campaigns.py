@@ -92,7 +92,7 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
     directory = Path(options.campaign or f"campaigns/{name}-{stamp}")
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
     try:
-        runner.begin(name, document, Options(choose=choose))
+        runner.begin(name, path, document, Options(choose=choose))
     except BaseException:
         runner.close()
         raise

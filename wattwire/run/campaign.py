@@ -58,8 +58,8 @@ class CampaignRunner:
 
     # -- beginning ---------------------------------------------------------------------------
 
-    def begin(self, name: str, document: dict[str, Any], options: Options) -> Study:
-        """Freeze the study, build the cells, write the plan. Nothing has run yet."""
+    def begin(self, name: str, path: Path, document: dict[str, Any], options: Options) -> Study:
+        """Freeze the study read from `path`, build the cells, write the plan. Nothing runs yet."""
         study = parse_study(name, document, f"study {name}")
         prepared = self._prepare(study)
         kept = [t for t in prepared.treatments if options.choose is None or options.choose(t)]
@@ -68,6 +68,9 @@ class CampaignRunner:
         plan = make_plan(kept, study.plan)
         campaign = self.campaign
         campaign.write_json("study.json", {"name": name, **document})
+        campaign.keep(path, "study.toml")
+        if "published" in document:
+            campaign.keep(path.parent / document["published"], document["published"])
         campaign.write_json("machine.json", self._machine())
         campaign.write_json("plan.json", self._plan_document(plan, prepared))
         campaign.journal.set("identity", self._identity(document, prepared))

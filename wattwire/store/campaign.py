@@ -80,6 +80,12 @@ class Campaign:
         """Write a JSON document so that either the old or the new one is there, never half."""
         _write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
+    def keep(self, source: Path, name: str) -> None:
+        """Keep a copy of a study's file, so that the campaign can be read without the study."""
+        if not source.is_file():
+            raise UsageError(f"{source}: the study names this file, but it is not there")
+        _write_atomically(self.path / name, source.read_bytes())
+
     def read_json(self, name: str) -> Any:
         return json.loads((self.path / name).read_text(encoding="utf-8"))
 

@@ -14,7 +14,8 @@ def test_a_refused_go_fails_the_run_and_names_the_key():
     run = OneRun.__new__(OneRun)
     error = {"code": 2, "key": "GO", "reason": "12 ns in the past"}
     states = {"client-0": ProcessState(lines={"ERROR": error}), "server-0": ProcessState()}
-    run.record = RunRecord("t", [], Processes(states), outcome=Outcome.DIED)  # type: ignore[arg-type]
+    processes = Processes(states)
+    run.record = RunRecord("t", [], processes, outcome=Outcome.DIED)  # type: ignore[arg-type]
     run._note_refusals()
     (reason,) = run.record.reasons
     assert reason.verdict is Verdict.FAILED
