@@ -40,6 +40,11 @@ impl Cache {
         self.folder.join("builds")
     }
 
+    /// Where agents note the shared memory that their processes use.
+    pub fn shared_memory(&self) -> PathBuf {
+        self.folder.join("shared-memory")
+    }
+
     fn blob(&self, hash: &str) -> PathBuf {
         self.folder.join("blobs").join(hash)
     }

@@ -11,6 +11,7 @@ use serde_json::{json, Value};
 use crate::cgroup::{self, Cgroup, Rung};
 use crate::members::{self, Stat};
 use crate::meter::Subject;
+use crate::shm::{self, Journal};
 
 const MARK: &[u8] = b"WATTWIRE_RUN=";
 
@@ -90,12 +91,15 @@ fn reap_within(pid: i32, wait: Duration) {
 }
 
 /// Removes what is left of run `run` (empty: of every run whose agent is gone).
-pub fn clean(run: &str) -> Value {
+/// `journal` and `journals`: what this agent's and earlier agents' processes had in /dev/shm.
+pub fn clean(run: &str, journal: &Journal, journals: &Path) -> Value {
     let killed = kill_marked(run);
     let mut removed = Vec::new();
     for rung in [Rung::V2, Rung::V1] {
         removed.extend(remove_cgroups(rung));
     }
+    removed.extend(journal.remove_unused(run));
+    removed.extend(shm::remove_left_over(journals, run, is_agent));
     if !run.is_empty() {
         removed.extend(remove_shared_memory(run));
     }

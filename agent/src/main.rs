@@ -20,6 +20,7 @@ mod replay;
 mod sampler;
 mod samples;
 mod serve;
+mod shm;
 mod tree;
 
 const USAGE: &str = "\

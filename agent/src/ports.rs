@@ -58,7 +58,10 @@ fn is_free(port: u16) -> bool {
         TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()
     };
     // A host without IPv6 cannot bind there at all: that says nothing about the port.
-    let in_use_v6 = || matches!(TcpListener::bind(v6), Err(error) if error.raw_os_error() == Some(libc::EADDRINUSE));
+    let in_use_v6 = || {
+        let error = TcpListener::bind(v6).err();
+        error.and_then(|error| error.raw_os_error()) == Some(libc::EADDRINUSE)
+    };
     free(v4) && !in_use_v6()
 }
 

@@ -1,10 +1,11 @@
 //! The processes that this agent has started: spawn, write, signal, and their end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ChildStdin;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use crate::meter::{Final, Subject};
 use crate::output::Output;
 use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
 use crate::pump::{self, CappedFile, Sink, Stream};
+use crate::shm::{self, Journal};
 
 /// How long a node may leave its standard input unread before a `write` gives up.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
@@ -28,18 +30,25 @@ pub struct Processes {
     table: Mutex<HashMap<String, Process>>,
     cgroups: Arc<Cgroups>,
     output: Output,
+    shared_memory: Arc<Journal>,
 }
 
 struct Process {
     subject: Arc<Subject>,
+    watch: Arc<Watch>,
     stdin: Option<fs::File>,
     /// Kept for its end: dropping it makes the guard kill everything.
     _control: ChildStdin,
 }
 
 impl Processes {
-    pub fn new(cgroups: Arc<Cgroups>, output: Output) -> Arc<Processes> {
-        Arc::new(Processes { table: Mutex::new(HashMap::new()), cgroups, output })
+    pub fn new(
+        cgroups: Arc<Cgroups>,
+        output: Output,
+        shared_memory: Arc<Journal>,
+    ) -> Arc<Processes> {
+        let table = Mutex::new(HashMap::new());
+        Arc::new(Processes { table, cgroups, output, shared_memory })
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<String, Process>> {
@@ -68,8 +77,9 @@ impl Processes {
             None => state.join(format!("{}.stderr", request.process.replace('/', "_"))),
         };
         let errors = file_sink(&stderr)?;
+        let watch = Arc::new(Watch::new(&request.run, self.shared_memory.clone()));
         let output = match request.stdout.as_str() {
-            "lines" => self.line_sink(&request.process),
+            "lines" => self.line_sink(&request.process, watch.clone()),
             path => file_sink(path.as_ref())?,
         };
         let cgroup = self.cgroups.make(&request.run, &request.process).map_err(|error| {
@@ -87,11 +97,13 @@ impl Processes {
             cgroup,
             ended: OnceLock::new(),
         });
+        let _ = watch.guard_pid.set(subject.guard_pid);
         started(&subject);
         let answer = json!({"pid": subject.pid, "guard_pid": subject.guard_pid,
                             "cgroup": subject.cgroup.as_ref().map(|cgroup| &cgroup.path)});
         let Launched { guard, control, status, stdin, stdout, stderr, .. } = launched;
-        let process = Process { subject: subject.clone(), stdin: Some(stdin), _control: control };
+        let process =
+            Process { subject: subject.clone(), watch, stdin: Some(stdin), _control: control };
         table.insert(request.process, process);
         drop(table);
         let streams = [Stream::new(stdout, output), Stream::new(stderr, errors)];
@@ -100,12 +112,13 @@ impl Processes {
         Ok(answer)
     }
 
-    fn line_sink(&self, process: &str) -> Sink {
+    fn line_sink(&self, process: &str, watch: Arc<Watch>) -> Sink {
         let (output, process) = (self.output.clone(), process.to_string());
         Sink::Lines(Box::new(move |t_ns, text| {
             output.send_when_room(
                 &json!({"event": "line", "process": process, "t_ns": t_ns, "text": text}),
             );
+            watch.look_at(t_ns);
         }))
     }
 
@@ -156,7 +169,10 @@ impl Processes {
     pub fn signal(&self, request: &Signal) -> Answer {
         let number = signal_number(&request.signal)?;
         let mut table = self.table();
-        let subject = &known(&mut table, &request.process, "signal")?.subject;
+        let process = known(&mut table, &request.process, "signal")?;
+        // It may be its end: what it has in use now is what it could leave.
+        process.watch.look();
+        let subject = &process.subject;
         let pids = match request.tree {
             true => members::descendants(subject.guard_pid),
             false => vec![subject.pid],
@@ -185,6 +201,44 @@ impl Processes {
             while subject.ended.get().is_none() && Instant::now() < until {
                 thread::sleep(Duration::from_millis(2));
             }
+        }
+    }
+}
+
+/// Looks now and then at the shared memory that one process tree uses: when it says something
+/// (before its window, as a rule) and before it is signalled, never on a timer.
+struct Watch {
+    run: String,
+    guard_pid: OnceLock<i32>,
+    before: HashSet<u64>,
+    journal: Arc<Journal>,
+    looked_ns: AtomicI64,
+}
+
+/// A process that prints a lot is not looked at each time.
+const LOOK_PERIOD_NS: i64 = 1_000_000_000;
+
+impl Watch {
+    fn new(run: &str, journal: Arc<Journal>) -> Watch {
+        Watch {
+            run: run.into(),
+            guard_pid: OnceLock::new(),
+            before: shm::inodes(),
+            journal,
+            looked_ns: AtomicI64::new(i64::MIN / 2),
+        }
+    }
+
+    fn look_at(&self, t_ns: i64) {
+        if t_ns - self.looked_ns.load(Ordering::Relaxed) >= LOOK_PERIOD_NS {
+            self.looked_ns.store(t_ns, Ordering::Relaxed);
+            self.look();
+        }
+    }
+
+    fn look(&self) {
+        if let Some(guard_pid) = self.guard_pid.get() {
+            self.journal.observe(&self.run, &members::descendants(*guard_pid), &self.before);
         }
     }
 }

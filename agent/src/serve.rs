@@ -18,6 +18,7 @@ use crate::ports::Ports;
 use crate::process::Processes;
 use crate::protocol::{self, Answer, Kind, Problem, Request};
 use crate::sampler::Sampling;
+use crate::shm::Journal;
 use crate::{clean, clock, fingerprint};
 
 const FETCH_BYTES_MAX: u64 = 32 << 20;
@@ -31,11 +32,14 @@ pub fn run() -> i32 {
     }
     let (output, writer) = Output::to_stdout();
     let cgroups = Arc::new(Cgroups::find());
+    let cache = Cache::find();
+    let shared_memory = Arc::new(Journal::new(cache.shared_memory()));
     let mut agent = Agent {
         state: None,
-        processes: Processes::new(cgroups.clone(), output.clone()),
+        processes: Processes::new(cgroups.clone(), output.clone(), shared_memory.clone()),
+        shared_memory,
         cgroups,
-        cache: Cache::find(),
+        cache,
         builds: Controls::default(),
         ports: Ports::default(),
         sampling: None,
@@ -59,6 +63,7 @@ struct Agent {
     state: Option<PathBuf>,
     processes: Arc<Processes>,
     cgroups: Arc<Cgroups>,
+    shared_memory: Arc<Journal>,
     cache: Cache,
     builds: Controls,
     ports: Ports,
@@ -104,7 +109,10 @@ impl Agent {
             "sample_stop" => self.sample_stop(request.arguments()?),
             "clock" => clock_answer(&request.arguments()?),
             "fetch" => fetch(&request.arguments()?),
-            "clean" => Ok(clean::clean(&request.arguments::<protocol::Clean>()?.run)),
+            "clean" => {
+                let run = request.arguments::<protocol::Clean>()?.run;
+                Ok(clean::clean(&run, &self.shared_memory, &self.cache.shared_memory()))
+            }
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, sample_start, mark, sample_stop, clock, fetch, clean"
@@ -189,6 +197,7 @@ impl Agent {
             // Nobody is left to be told of a full disk.
             let _ = sampling.finish();
         }
+        self.shared_memory.end();
         self.cgroups.remove();
     }
 }

@@ -189,3 +189,42 @@ fn clean_of_every_run_spares_what_has_a_live_agent() {
     assert_eq!(marked(&run).len(), 2);
     leftover.wait().unwrap();
 }
+
+#[test]
+fn shared_memory_that_a_node_leaves_is_removed_and_other_files_are_not() {
+    let (folder, run) = scratch();
+    let path = |name: &str| std::path::PathBuf::from(format!("/dev/shm/{name}-{}", &run[1..]));
+    std::fs::write(path("before"), b"x").unwrap();
+    let mut agent = Agent::start(&folder, "none");
+    let program = format!(
+        "exec 3<>{}; exec 4<>{}; echo READY; read word",
+        path("segment").display(),
+        path("before").display()
+    );
+    agent.spawn("node", &run, &["bash", "-c", &program]);
+    agent.line("node");
+    agent.ask("signal", json!({"process": "node", "signal": "KILL"}));
+    agent.event("exit", "node");
+    assert!(path("segment").exists());
+    let reply = agent.ask("clean", json!({"run": run}));
+    assert_eq!(reply["removed"], json!([path("segment").display().to_string()]));
+    assert!(!path("segment").exists() && path("before").exists());
+    std::fs::remove_file(path("before")).unwrap();
+}
+
+#[test]
+fn shared_memory_of_a_killed_agent_is_removed_by_the_next_one() {
+    let (folder, run) = scratch();
+    let segment = std::path::PathBuf::from(format!("/dev/shm/left-{}", &run[1..]));
+    let mut agent = Agent::start(&folder, "none");
+    let program = format!("exec 3<>{}; echo READY; read word", segment.display());
+    agent.spawn("node", &run, &["bash", "-c", &program]);
+    agent.line("node");
+    let journals = folder.join("cache/shared-memory");
+    until("it is noted", || journals.read_dir().is_ok_and(|mut files| files.next().is_some()));
+    agent.kill();
+    until("the node is gone", || marked(&run).is_empty());
+    assert!(segment.exists());
+    let reply = Agent::start(&folder, "none").ask("clean", json!({"run": run}));
+    assert_eq!(reply["removed"], json!([segment.display().to_string()]));
+}

@@ -175,7 +175,11 @@ fn what_cannot_be_sampled_is_refused_with_what_is_allowed() {
     let (folder, _) = scratch();
     let mut agent = Agent::start(&folder, "none");
     let path = agent.folder.join("x.bin");
-    let ask = |meters: Value, tick_hz: f64| json!({"path": path, "tick_hz": tick_hz, "meters": meters, "subjects": {}});
+    let ask = |meters: Value, tick_hz: f64| {
+        let mut request = json!({"path": path, "tick_hz": tick_hz, "subjects": {}});
+        request["meters"] = meters;
+        request
+    };
     let message = agent.refused("sample_start", ask(json!(["no_such_meter"]), 10.0), "usage");
     assert!(message.contains("known:") && message.contains("fake"), "{message}");
     let message = agent.refused("sample_start", ask(json!(["fake"]), 0.0), "usage");
