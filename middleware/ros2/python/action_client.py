@@ -41,6 +41,7 @@ class GoalSender:
         self.kind = action_type(session.kit)
         self.keeps_late_feedback = session.kit.setting("late_feedback") == "keep"
         make = patient_client() if self.keeps_late_feedback else ActionClient
+        self.missing_feedback = 0
         self.client = make(
             session.node,
             self.kind,
@@ -54,11 +55,13 @@ class GoalSender:
         kit = self.kit
         goal = self.kind.Goal(goal=field_of(kit, buffer))
         missing = kit.feedback_count
+        self.missing_feedback += missing
 
         def on_feedback(message: Any) -> None:
             nonlocal missing
             kit.feedback(message.feedback.feedback, slot)
             missing -= 1
+            self.missing_feedback -= 1
             if missing == 0 and self.keeps_late_feedback:
                 self.client.forget(message.goal_id)
 
@@ -76,6 +79,15 @@ class GoalSender:
 
         listener = on_feedback if missing else None
         self.client.send_goal_async(goal, listener).add_done_callback(on_response)
+
+    def drain(self) -> None:
+        """Takes the feedback that results have overtaken, for quiet_ms at most."""
+        until_ns = self.kit.now() + self.kit.spec["quiet_ms"] * 1_000_000
+        while self.keeps_late_feedback and self.missing_feedback > 0:
+            left_ns = until_ns - self.kit.now()
+            if left_ns <= 0:
+                break
+            self.session.spin_once(left_ns / 1e9)
 
     def probe(self, buffer: bytearray, timeout_s: float) -> Any:
         """One goal, waited for; None until the acceptance, every feedback and the result arrive."""
@@ -103,4 +115,5 @@ def perform(kit: Kit, session: Session) -> None:
     kit.probe(sender.probe)
     session.ready(1, session.requested_qos())
     session.drive(sender.send)
+    sender.drain()
     sender.client.destroy()
