@@ -7,7 +7,14 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.report import figures, words
-from wattwire.report.answers import CONFIDENCE, Answer, Answers, moderated, sentence
+from wattwire.report.answers import (
+    CONFIDENCE,
+    Answer,
+    Answers,
+    moderated,
+    sentence,
+    sentence_of_all,
+)
 from wattwire.report.evidence import Evidence
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
@@ -62,6 +69,10 @@ def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers
         if not isinstance(answer.result, stats.Ratio):
             gaps.setdefault((answer.response.title, str(answer.result)))
     kept += [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in gaps]
+    for answer in mine:
+        counted = sentence_of_all(evidence, answer, answers)
+        if counted and evidence.set_aside.height and not isinstance(answer.result, stats.Ratio):
+            kept.append(counted)
     return [Text(one, "item") for one in kept]
 
 

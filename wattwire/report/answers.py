@@ -48,6 +48,7 @@ class Answers:
     level: float
     margin: float | None
     block_count: int
+    family_of_all: int = 1
 
     def computed(self) -> list[Answer]:
         """Answers that carry a number."""
@@ -68,28 +69,36 @@ def answer_all(evidence: Evidence) -> Answers:
     """Answer each question of the study with simultaneous intervals over all of them."""
     wanted = _wanted(evidence)
     drafts = [_draft(evidence, *item) for item in wanted]
-    # Which answers get a number depends on what could be run and metered, not on its outcome.
-    countable = [
-        draft
-        for draft in drafts
-        if isinstance(contrast(evidence, evidence.usable, draft, CONFIDENCE), stats.Ratio)
-    ]
-    family = max(1, len({(d.response.column, d.factor, str(d.level)) for d in countable}))
+    everything = evidence.usable
+    if evidence.set_aside.height:
+        everything = pl.concat([evidence.usable, evidence.set_aside], how="diagonal_relaxed")
+    family = _family(evidence, evidence.usable, drafts)
     level = stats.bonferroni(CONFIDENCE, family)
-    everything = pl.concat([evidence.usable, evidence.set_aside], how="diagonal_relaxed")
+    family_of_all = _family(evidence, everything, drafts)
+    level_of_all = stats.bonferroni(CONFIDENCE, family_of_all)
     items = []
     for draft in drafts:
         items.append(
             replace(
                 draft,
                 result=contrast(evidence, evidence.usable, draft, level),
-                with_all=contrast(evidence, everything, draft, level),
+                with_all=contrast(evidence, everything, draft, level_of_all),
                 by_ranks=rank_companion(evidence, draft, level),
             )
         )
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     margin = evidence.study.get("answers", {}).get("margin")
-    return Answers(tuple(items), family, level, margin, blocks)
+    return Answers(tuple(items), family, level, margin, blocks, family_of_all)
+
+
+def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -> int:
+    """How many different answers get a number: by what could be run and metered, not by how."""
+    found = {
+        (draft.response.column, draft.factor, str(draft.level))
+        for draft in drafts
+        if isinstance(contrast(evidence, frame, draft, CONFIDENCE), stats.Ratio)
+    }
+    return max(1, len(found))
 
 
 def _draft(
@@ -207,6 +216,16 @@ def _planned(evidence: Evidence, factor: str, level: Any) -> Any:
     return level
 
 
+def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str | None:
+    """The answer with the set-aside runs counted all the same; None where it has no number."""
+    if not isinstance(answer.with_all, stats.Ratio):
+        return None
+    other = replace(answer, result=answer.with_all)
+    return "Counting the runs set aside as well: " + sentence(
+        evidence, other, answers.family_of_all
+    )
+
+
 def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
     """The answer in words: who, how many times what, with interval, level, runs and blocks."""
     level = evidence.title(answer.factor, answer.level)
@@ -247,8 +266,14 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     return prefix + words_of_it
 
 
+def _codes(evidence: Evidence) -> list[str]:
+    """The reasons why runs were set aside, in words."""
+    codes = {r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])}
+    return sorted(code.replace("_", " ") for code in codes)
+
+
 def _no_runs(evidence: Evidence) -> str:
-    reasons = sorted({r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])})
+    reasons = _codes(evidence)
     because = f" ({words.listed(reasons)})" if reasons else ""
     planned = words.plural(len(evidence.planned), "planned run")
     done = evidence.attempts["run"].n_unique()
@@ -257,6 +282,16 @@ def _no_runs(evidence: Evidence) -> str:
 
 
 def _without_contrast(evidence: Evidence, answers: Answers) -> str:
+    pending = [item for item in answers.items if not item.response.energy]
+    pending.sort(key=lambda item: item.factor != evidence.primary)
+    told = next(filter(None, (sentence_of_all(evidence, a, answers) for a in pending)), None)
+    if told and evidence.set_aside.height:
+        tried = evidence.usable.height + evidence.set_aside.height
+        codes = words.listed(_codes(evidence))
+        return (
+            f"{evidence.set_aside.height} of {words.plural(tried, 'run')} were set aside ({codes})"
+            f" and those left answer nothing. {told}"
+        )
     if answers.items:
         return f"No question can be answered with a number: {answers.items[0].result}."
     return (

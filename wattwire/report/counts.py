@@ -12,7 +12,7 @@ from wattwire.report.evidence import Evidence, by_treatment, column, factor_colu
 from wattwire.report.parts import Column, Section, Table, Text
 
 COUNTS = ("sent", "expected", "received_unique", "lost", "late", "duplicates", "corrupt", "foreign")
-TITLES = {"received_unique": "received once or more"}
+TITLES = {"received_unique": "received"}
 
 
 def section(evidence: Evidence) -> Section:
@@ -61,8 +61,8 @@ def _counts_table(evidence: Evidence) -> Table:
         "Messages",
         columns,
         rows,
-        "Expected: receptions due, one per subscriber and message, or one per call. Sum: received "
-        "once or more + lost = expected; duplicates stand apart.",
+        "Expected: receptions due, one per subscriber and message, or one per call. Received: once "
+        "or more. Sum: received + lost = expected; duplicates stand apart.",
     )
 
 

@@ -116,5 +116,5 @@ def _binomial_ranks(count: int, share: float, confidence: float) -> tuple[int, i
     tail = (1.0 - confidence) / 2.0
     below = int(distributions.binom.ppf(tail, count, share))
     above = int(distributions.binom.ppf(1.0 - tail, count, share)) + 1
-    held = distributions.binom.cdf([below - 1, above - 1], count, share)
-    return below, above, float(held[1] - held[0])
+    held = distributions.binom.cdf(np.array([below - 1, above - 1]), count, share)
+    return below, above, float(np.diff(held)[0])
