@@ -48,15 +48,17 @@ fn is_agent(pid: i32) -> bool {
 pub fn kill_after_guard(subject: &Subject, run: &str) {
     let mut pids: BTreeSet<i32> = BTreeSet::new();
     pids.extend(subject.cgroup.iter().flat_map(Cgroup::pids));
+    let own = std::process::id() as i32;
     for pid in members::all() {
-        let orphan = || Stat::read(pid).is_some_and(|stat| stat.parent == own_pid_or_init(stat));
+        // Orphans of a lost guard come to this agent, or where that fails to the machine's init.
+        let orphan = || Stat::read(pid).is_some_and(|stat| stat.parent == own || stat.parent == 1);
         if mark_of(pid).as_deref() == Some(run) && !is_guard(pid) && orphan() {
             pids.extend(members::descendants(pid));
             pids.insert(pid);
         }
     }
     pids.insert(subject.pid);
-    pids.remove(&(std::process::id() as i32));
+    pids.remove(&own);
     for pid in &pids {
         // SAFETY: plain system call.
         unsafe { libc::kill(*pid, libc::SIGKILL) };
@@ -64,14 +66,6 @@ pub fn kill_after_guard(subject: &Subject, run: &str) {
     // Orphans come to the agent (it is a subreaper): reaping them frees their cgroup.
     for pid in &pids {
         reap_within(*pid, Duration::from_millis(500));
-    }
-}
-
-/// The parent that an orphan of a lost guard has: this agent, or the machine's init.
-fn own_pid_or_init(stat: Stat) -> i32 {
-    match stat.parent {
-        1 => 1,
-        _ => std::process::id() as i32,
     }
 }
 

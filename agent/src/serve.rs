@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use serde_json::{json, Value};
@@ -21,6 +21,7 @@ use crate::sampler::Sampling;
 use crate::shm::Journal;
 use crate::{clean, clock, fingerprint};
 
+const LAST_WORDS: Duration = Duration::from_millis(500);
 const FETCH_BYTES_MAX: u64 = 32 << 20;
 
 /// The agent's whole life; gives its exit code.
@@ -53,9 +54,12 @@ pub fn run() -> i32 {
     }
     agent.end();
     drop(agent);
-    // Build threads may still hold the output: only what is queued now has to be written.
-    thread::sleep(Duration::from_millis(1));
-    let _ = writer.is_finished();
+    // The last events, for a controller that still reads. One that does not, or a build thread
+    // that still holds the output, must not keep this process.
+    let until = Instant::now() + LAST_WORDS;
+    while !writer.is_finished() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(1));
+    }
     0
 }
 
