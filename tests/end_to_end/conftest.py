@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-HANG_S = 240
+HANG_S = 800
 
 
 @dataclass
