@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,15 @@ def load_over(seconds: float) -> tuple[float, float]:
 def free_disk_bytes(path: Path) -> int:
     """Bytes that this user may still write below `path`."""
     return shutil.disk_usage(path).free
+
+
+def succeeds(argv: list[str], timeout_s: float = 5.0) -> bool:
+    """Whether a short command ends with 0 in time; its output is nobody's business."""
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def cores() -> int:

@@ -8,7 +8,6 @@ import queue
 import re
 import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import WattwireError
+from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.artifacts import substitute
 
@@ -257,7 +257,7 @@ def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: 
         return re.search(ready["line"], text) is not None
     if "exec" in ready:
         argv = substitute(ready["exec"], words, {})
-        return subprocess.run(argv, capture_output=True, timeout=5, check=False).returncode == 0
+        return host.succeeds(argv)
     return True
 
 
