@@ -27,6 +27,7 @@ inline void ignore(rcl_ret_t /*code*/) { rcl_reset_error(); }
 class Session {
  public:
   explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
+    remove_dead_segments();
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();
     check(rcl_init_options_init(&options, allocator_), "rcl_init_options_init");
     check(rcl_init(0, nullptr, &options, &context_), "rcl_init");

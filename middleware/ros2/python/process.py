@@ -5,9 +5,12 @@ It must be in place before rclpy is imported.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
@@ -26,6 +29,8 @@ FOREIGN_VARIABLES = (
     "ROS_STATIC_PEERS",
     "ZENOH_SESSION_CONFIG_URI",
 )
+SHARED_MEMORY = Path("/dev/shm")
+SEGMENT_AGE_MIN_S = 60
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 
 
@@ -75,7 +80,10 @@ def select_rmw(name: str) -> None:
     folders = [Path(f) for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f]
     library = next((f / f"lib{name}.so" for f in folders if (f / f"lib{name}.so").is_file()), None)
     if library is None:
-        present = sorted({p.name[3:-3] for f in folders for p in f.glob("librmw_*_cpp.so")})
+        files = {p.name for f in folders for p in f.glob("librmw_*_cpp.so")}
+        present = sorted(
+            name[3:-3] for name in files if "dds_common" not in name and "shared" not in name
+        )
         raise MiddlewareFailed(
             f"settings.rmw: no lib{name}.so; this ROS has {', '.join(present) or 'none'}. Install "
             f"{name} (a ROS package) and build again, or leave settings.rmw empty"
@@ -85,6 +93,22 @@ def select_rmw(name: str) -> None:
         import ctypes
 
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+
+
+def remove_dead_segments(folder: Path = SHARED_MEMORY) -> None:
+    """Removes Fast DDS segments whose process was killed; they would stay for ever.
+
+    A living process holds the lock beside its segment. Fresh files are left alone: their process
+    may be about to lock them.
+    """
+    for lock in folder.glob("fastdds_*_el"):
+        with suppress(OSError):
+            if "_port" in lock.name or time.time() - lock.stat().st_mtime < SEGMENT_AGE_MIN_S:
+                continue
+            with lock.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock.with_name(lock.name.removesuffix("_el")).unlink(missing_ok=True)
+                lock.unlink()
 
 
 def package_version(package: str) -> str:

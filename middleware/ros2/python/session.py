@@ -8,7 +8,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from process import configure_process, domain_of, loaded_libraries, package_version
+from process import (
+    configure_process,
+    domain_of,
+    loaded_libraries,
+    package_version,
+    remove_dead_segments,
+)
 from wattwire_kit import Kit, MiddlewareFailed
 
 
@@ -18,6 +24,7 @@ class Session:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.profile_sha256 = configure_process(kit)
+        remove_dead_segments()
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions
