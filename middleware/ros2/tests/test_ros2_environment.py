@@ -1,0 +1,94 @@
+"""The environment of the ROS 2 cells: whose ROS is used, and what a compiler is told."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("ros2_build", ROOT / "environment" / "build.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def package(prefix: Path, name: str, version: str) -> None:
+    folder = prefix / "share" / name
+    folder.mkdir(parents=True)
+    (folder / "package.xml").write_text(f"<package><version>{version}</version></package>")
+
+
+def test_an_unknown_distribution_is_absence_with_what_to_do(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROS_DISTRO", "foxy")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["build.py", str(tmp_path)])
+    assert build.main() == 0
+    exports = json.loads((tmp_path / "exports.json").read_text())
+    assert set(exports) == {"absent"}
+    assert "foxy" in exports["absent"]
+    assert "humble, jazzy, kilted" in exports["absent"]
+
+
+def test_a_python_without_wheels_is_absence_that_names_the_python_to_install(
+    build: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "WHEELS_PYTHON", (3, 99))
+    with pytest.raises(build.Absent, match=r"install python3\.99"):
+        build.wheels_python()
+
+
+def test_the_sourced_installation_wins(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "/somewhere")
+    assert build.installation_sourced()
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    assert not build.installation_sourced()
+
+
+def test_versions_come_from_the_first_prefix_that_has_the_package(
+    build: ModuleType, tmp_path: Path
+) -> None:
+    package(tmp_path / "overlay", "rclpy", "9.9.9")
+    package(tmp_path / "under", "rclpy", "1.0.0")
+    package(tmp_path / "under", "rcl", "2.0.0")
+    found = build.versions([str(tmp_path / "overlay"), str(tmp_path / "under")])
+    assert (found["rclpy"], found["rcl"], found["rmw_fastrtps_cpp"]) == (
+        "9.9.9", "2.0.0", "unknown",
+    )  # fmt: skip
+
+
+def test_headers_of_both_layouts_are_found_and_the_loader_is_linked_where_there_is_one(
+    build: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "include" / "rcl" / "rcl").mkdir(parents=True)
+    (tmp_path / "include" / "plain").mkdir()
+    (tmp_path / "lib").mkdir()
+    lists = build.compile_lists([str(tmp_path)], ["-lextra"], "humble")
+    include = tmp_path / "include"
+    assert lists["cxxflags"] == [
+        f"-isystem{include / 'rcl'}", f"-isystem{include}", "-DWATTWIRE_ROS_HUMBLE=1",
+    ]  # fmt: skip
+    assert "-lrmw_fastrtps_cpp" in lists["ldflags"]
+    assert lists["ldflags"][-1] == "-lextra"
+    (tmp_path / "lib" / "librmw_implementation.so").touch()
+    assert "-lrmw_implementation" in build.compile_lists([str(tmp_path)], [], "humble")["ldflags"]
+
+
+def test_a_fresh_interpreter_sees_nobody_elses_packages(
+    build: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/theirs")
+    assert "/theirs" not in build.clean_environment().values()
