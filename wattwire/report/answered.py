@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from wattwire import stats
 from wattwire.report import figures, words
 from wattwire.report.answers import (
@@ -15,7 +18,7 @@ from wattwire.report.answers import (
     sentence,
     sentence_of_all,
 )
-from wattwire.report.evidence import Evidence
+from wattwire.report.evidence import Evidence, column
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
 RANK_BLOCKS_MIN = 6
@@ -36,6 +39,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
                 "warning",
             )
         )
+    part.parts.extend(_gaps(evidence, answers))
     for question in evidence.study.get("question", []):
         mine = [a for a in answers.items if a.question == str(question.get("id", ""))]
         part.parts.append(Text(f"{question.get('id', '')}  {question.get('text', '')}", "question"))
@@ -50,6 +54,21 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     elif inner:
         part.parts.append(Text(f"Whether a ratio changes with another factor: {inner[0][3]}."))
     return part
+
+
+def _gaps(evidence: Evidence, answers: Answers) -> list[Text]:
+    """Usable runs that ended badly or lack a response: ratios over the others flatter them."""
+    frame = evidence.usable
+    told = []
+    for outcome in sorted(set(frame["outcome"].to_list()) - {"completed"}):
+        runs = frame.filter(pl.col("outcome") == outcome).height
+        told.append(f"{words.plural(runs, 'usable run')} ended as {outcome.replace('_', ' ')}.")
+    for response in dict.fromkeys(answer.response for answer in answers.items):
+        missing = int(np.isnan(column(frame, response.column)).sum())
+        if 0 < missing < frame.height:
+            counted = words.plural(missing, "usable run")
+            told.append(f"Without {response.title}, so missing from its ratios: {counted}.")
+    return [Text(" ".join(told), "warning")] if told else []
 
 
 def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers) -> list[Text]:

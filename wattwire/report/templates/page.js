@@ -4,7 +4,8 @@ const specs = JSON.parse(document.getElementById("charts").textContent);
 const actions = { export: true, source: false, compiled: false, editor: false };
 for (const holder of document.querySelectorAll("[data-chart]")) {
   const stage = document.createElement("div");
-  vegaEmbed(stage, specs[holder.dataset.chart], { renderer: "svg", ast: true, logLevel: 1, actions })
+  const options = { renderer: "svg", ast: true, logLevel: 1, actions };
+  vegaEmbed(stage, specs[holder.dataset.chart], options)
     .then(() => holder.replaceChildren(stage))
     .catch((error) => console.error(holder.dataset.chart, error));
 }

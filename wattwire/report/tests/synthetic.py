@@ -41,6 +41,7 @@ class Shape:
     unknown_runs: tuple[int, ...] = ()
     drop_runs: tuple[int, ...] = ()
     skip: dict[str, Any] | None = None
+    died_runs: tuple[int, ...] = ()
     study: dict[str, Any] = field(default_factory=dict)
 
 
@@ -171,6 +172,8 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
                 plan.append(row)
             if skipped is None and index not in shape.drop_runs:
                 _write_run(folder, row, shape, rng, index in shape.unknown_runs)
+                if index in shape.died_runs:
+                    _let_die(folder / "runs" / f"{run}-1")
             index += 1
     (folder / "plan.json").write_text(json.dumps(plan))
     return folder
@@ -226,6 +229,18 @@ def _write_run(
         "seconds": {"start": 0.4, "window": shape.duration_s, "drain": 0.3},
         "commands": [],
     }
+    (at / "run.json").write_text(json.dumps(document))
+
+
+def _let_die(at: Path) -> None:
+    """A node died in the window: an outcome, with verdict ok and without the costs."""
+    frame = pl.read_parquet(at / "summary.parquet")
+    blank = [pl.lit(None, pl.Float64).alias("cpu_us_per_message")]
+    frame.with_columns(pl.lit("died").alias("outcome"), *blank).write_parquet(
+        at / "summary.parquet"
+    )
+    document = json.loads((at / "run.json").read_text())
+    document |= {"outcome": "died", "outcome_detail": "client-0: killed by signal 9"}
     (at / "run.json").write_text(json.dumps(document))
 
 

@@ -283,6 +283,18 @@ def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp
     assert words.heading.startswith("Incomplete, 50 of 72 planned runs so far. Swift used 0.")
 
 
+def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_path) -> None:
+    shape = Shape(blocks=2, patterns=("topic",), died_runs=(2,))
+    words, page = built(tmp_path / "campaign", shape)
+    assert "1 usable run ended as died." in words.text
+    assert "Without CPU time per message, so missing from its ratios: 1 usable run." in words.text
+    assert "15 runs)" in words.heading
+    verdicts = table(page, "verdicts")
+    assert [(r["outcome"], r["verdict"], r["reasons"]) for r in verdicts] == [
+        ("died", "ok", "client-0: killed by signal 9")
+    ]
+
+
 def test_a_second_report_replaces_the_first(tmp_path) -> None:
     folder = write_campaign(tmp_path / "campaign", Shape(blocks=1, patterns=("topic",)))
     page = build_report(FileCampaign(folder))
