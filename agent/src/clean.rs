@@ -36,42 +36,70 @@ fn has_live_agent(mut pid: i32) -> bool {
     false
 }
 
-/// An agent is this program with `serve` as its first argument.
 fn is_agent(pid: i32) -> bool {
+    runs_as(pid, b"serve")
+}
+
+fn is_guard(pid: i32) -> bool {
+    runs_as(pid, b"guard")
+}
+
+/// Whether a process is this program with that first argument.
+fn runs_as(pid: i32, verb: &[u8]) -> bool {
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = command.split(|byte| *byte == 0);
     let program = words.next().unwrap_or_default();
-    program.ends_with(b"wattwire-agent") && words.next() == Some(b"serve")
+    program.ends_with(b"wattwire-agent") && words.next() == Some(verb)
 }
 
 /// Kills what a lost guard leaves: by cgroup, and by the mark of its run where no guard is above.
 pub fn kill_after_guard(subject: &Subject, run: &str) {
-    let mut pids: BTreeSet<i32> = BTreeSet::new();
-    pids.extend(subject.cgroup.iter().flat_map(Cgroup::pids));
-    let own = std::process::id() as i32;
-    for pid in members::all() {
-        // Orphans of a lost guard come to this agent, or where that fails to the machine's init.
-        let orphan = || Stat::read(pid).is_some_and(|stat| stat.parent == own || stat.parent == 1);
-        if mark_of(pid).as_deref() == Some(run) && !is_guard(pid) && orphan() {
-            pids.extend(members::descendants(pid));
-            pids.insert(pid);
+    let spared = own_line();
+    let until = Instant::now() + Duration::from_secs(2);
+    let mut killed = BTreeSet::from([subject.pid]);
+    loop {
+        let in_cgroup = subject.cgroup.iter().flat_map(Cgroup::pids);
+        let unguarded = members::all().into_iter().filter(|pid| {
+            mark_of(*pid).as_deref() == Some(run) && !is_guard(*pid) && !has_guard(*pid)
+        });
+        let found: BTreeSet<i32> =
+            in_cgroup.chain(unguarded).filter(|pid| !spared.contains(pid)).collect();
+        for pid in &found {
+            // SAFETY: plain system call.
+            unsafe { libc::kill(*pid, libc::SIGKILL) };
+            killed.insert(*pid);
         }
-    }
-    pids.insert(subject.pid);
-    pids.remove(&own);
-    for pid in &pids {
-        // SAFETY: plain system call.
-        unsafe { libc::kill(*pid, libc::SIGKILL) };
-    }
-    // Orphans come to the agent (it is a subreaper): reaping them frees their cgroup.
-    for pid in &pids {
-        reap_within(*pid, Duration::from_millis(500));
+        // Orphans come to the agent (it is a subreaper): reaping them frees their cgroup.
+        for pid in &killed {
+            reap_within(*pid, Duration::from_millis(200));
+        }
+        // A process that was being born or was changing hands is met in the next pass.
+        if found.is_empty() || Instant::now() > until {
+            return;
+        }
     }
 }
 
-fn is_guard(pid: i32) -> bool {
-    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    command.split(|byte| *byte == 0).nth(1) == Some(b"guard")
+fn has_guard(mut pid: i32) -> bool {
+    while let Some(stat) = Stat::read(pid) {
+        pid = stat.parent;
+        if pid <= 1 {
+            return false;
+        }
+        if is_guard(pid) {
+            return true;
+        }
+    }
+    false
+}
+
+/// This process and all above it: never to be killed.
+fn own_line() -> Vec<i32> {
+    let mut line = vec![std::process::id() as i32];
+    while let Some(stat) = Stat::read(line[line.len() - 1]) {
+        line.push(stat.parent);
+    }
+    line
 }
 
 fn reap_within(pid: i32, wait: Duration) {
@@ -102,13 +130,7 @@ pub fn clean(run: &str, journal: &Journal, journals: &Path) -> Value {
 }
 
 fn kill_marked(run: &str) -> Vec<i32> {
-    let own = std::process::id() as i32;
-    let mut spared = vec![own];
-    let mut above = own;
-    while let Some(stat) = Stat::read(above) {
-        above = stat.parent;
-        spared.push(above);
-    }
+    let spared = own_line();
     let mut killed = Vec::new();
     for pid in members::all() {
         let Some(mark) = mark_of(pid) else { continue };

@@ -57,6 +57,8 @@ pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
     order.env.insert("WATTWIRE_RUN".into(), run.into());
     let inherited = [order.stdin, order.stdout, order.stderr];
     let mut command = Command::new("/proc/self/exe");
+    // The name by which `clean` knows a guard.
+    command.arg0("wattwire-agent");
     command.arg("guard").env("WATTWIRE_RUN", run).stdin(Stdio::piped()).stdout(Stdio::piped());
     // SAFETY: fcntl is async-signal-safe; it runs in the child, so no other child inherits them.
     unsafe {
