@@ -10,7 +10,7 @@ from .cell import PATTERN_ROLES, CellUnderTest, Problem, Skipped
 from .group import Member, pair
 from .samples import CORRUPT
 from .scenario import ALWAYS, Bench, Scenario
-from .spec import RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, open_loop
+from .spec import RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, gentle, open_loop
 
 GOLDEN_SIZES = (0, 1, 7, 8, 15, 16, 64, 65_536)
 PAIR_SIZES = (8, 64, 1000)
@@ -62,7 +62,7 @@ def two_runs(pattern: str) -> Scenario:
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
-        changes = open_loop(40, 10)
+        changes = gentle(pattern, 40, 10)
         other = {**changes, "payload.seed": SEED + 1}
         with (
             bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as first,
@@ -128,7 +128,7 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
             for size in PAIR_SIZES:
                 runs += 1
                 shared = {"payload.bytes": size, "payload.encoding": encoding}
-                shared |= open_loop(12, 10)
+                shared |= gentle(pattern, 12, 10)
                 members = pair(sender, receiver, pattern, shared)
                 with bench.group(pattern, members) as group:
                     group.run()

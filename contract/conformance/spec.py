@@ -26,15 +26,14 @@ def new_token() -> str:
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
     """A complete spec of one node; `changes` are keys with `__` for the dot."""
     text_only = "encoding.bytes" not in cell.capabilities
-    open_loop = pattern == "topic" or "loop.open" in cell.capabilities
+    open_loop_too = pattern == "topic" or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
         "contract": 1, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
         "node": SENDER_NODE if role in SENDING_ROLES else RECEIVER_NODE, "index": 0,
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
-        "peers.count": 1, "peers.endpoints": [], "loop": "open" if open_loop else "closed",
-        "period_ns": 5 * MILLISECOND_NS if open_loop else 0, "phase_ns": 0,
-        "duration_ns": 200 * MILLISECOND_NS if open_loop else 0,
-        "count": 0 if open_loop else 30, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,
+        "peers.count": 1, "peers.endpoints": [], "loop": "open" if open_loop_too else "closed",
+        "count": 0 if open_loop_too else 30, "phase_ns": 0,
+        "period_ns": 0, "duration_ns": 0, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,
         "timeout_ns": 5_000 * MILLISECOND_NS, "outstanding_max": 4, "quiet_ms": 150,
         "linger_ms": 3_000, "ready_timeout_ms": READY_TIMEOUT_MS,
         "pacing": "kit" if "pacing.kit" in cell.capabilities else "native", "spin_ns": 0,
@@ -42,6 +41,8 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
         "payload.seed": SEED, "payload.literal": "", "reply": first_reply(cell),
         "reply.literal": "", "verify": "full", "action.feedback": 2, "record.capacity": 10_000,
     }  # fmt: skip
+    if open_loop_too:
+        spec.update(gentle(pattern, 40, 5))
     spec.update({f"settings.{name}": value for name, value in cell.settings.items()})
     spec.update({name.replace("__", "."): value for name, value in changes.items()})
     return spec
@@ -56,6 +57,13 @@ def first_reply(cell: CellUnderTest) -> str:
 
 def closed_loop(count: int) -> dict[str, Any]:
     return {"loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
+
+
+def gentle(pattern: str, count: int, period_ms: int) -> dict[str, Any]:
+    """An open loop that an action can follow, too: each goal is five messages or more."""
+    if pattern == "action":
+        return open_loop(count // 2, 3 * period_ms)
+    return open_loop(count, period_ms)
 
 
 def open_loop(count: int, period_ms: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
 from .group import Group, Member, pair, pause, resume
 from .samples import CALL, MESSAGE, RESULT, TIMEOUT, UNKNOWN_NS, Record
 from .scenario import ALWAYS, Bench, Scenario, Stopwatch, sleep_until
-from .spec import MILLISECOND_NS, closed_loop, open_loop
+from .spec import MILLISECOND_NS, closed_loop, gentle, open_loop
 
 OWN = {"topic": ("C-29",), "service": (), "pingpong": ("C-28",), "action": ("C-30",)}
 
@@ -21,7 +21,10 @@ def plain(pattern: str) -> Scenario:
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
-        changes = open_loop(40, 8) | {"phase_ns": 3_000_001, "warmup_ns": 100 * MILLISECOND_NS}
+        changes = gentle(pattern, 40, 8) | {
+            "phase_ns": 3_000_001,
+            "warmup_ns": 100 * MILLISECOND_NS,
+        }
         return bench.whole_run(pattern, changes)
 
     return Scenario(f"open[{pattern}]", ("C-10", "C-12", *OWN[pattern], *ALWAYS), check)
@@ -64,7 +67,7 @@ def many_senders(pattern: str) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
         sender, receiver = PATTERN_ROLES[pattern]
-        changes = open_loop(25, 12)
+        changes = gentle(pattern, 25, 12)
         members = [
             Member(bench.cell, sender, {**changes, "phase_ns": i * 1_000_003}) for i in (0, 1)
         ]
@@ -84,7 +87,7 @@ def late(pattern: str) -> Scenario:
             _hold(group, group.senders[0], watch, 150, 300)
 
         with bench.group(
-            pattern, pair(bench.cell, bench.cell, pattern, open_loop(90, 10))
+            pattern, pair(bench.cell, bench.cell, pattern, gentle(pattern, 90, 10))
         ) as group:
             group.run(hold)
             problems = audit(group, Expect(loss=_drops(group))) + closing_problems(group)
@@ -156,7 +159,7 @@ def broken_off(pattern: str) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
         with bench.group(
-            pattern, pair(bench.cell, bench.cell, pattern, open_loop(6000, 10))
+            pattern, pair(bench.cell, bench.cell, pattern, gentle(pattern, 6000, 10))
         ) as group:
             group.start()
             group.go()
