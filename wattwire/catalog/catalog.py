@@ -126,6 +126,14 @@ class Catalog:
     def cells(self) -> list[str]:
         return sorted(self._cell_paths)
 
+    def titles(self) -> dict[str, dict[str, str]]:
+        """What languages and middleware call themselves: kind → name → title."""
+        languages = {n: manifest.read_toml(p) for n, p in self.languages.items()}
+        return {
+            "language": {n: str(d.get("title", n)) for n, d in languages.items()},
+            "middleware": {n: str(m.document.get("title", n)) for n, m in self.middleware.items()},
+        }
+
     def cell(self, name: str) -> Cell:
         """The cell of that name, manifests merged. Raises UsageError for an unknown one."""
         path = self._cell_paths.get(name)

@@ -320,6 +320,7 @@ class CampaignRunner:
                     "rights": hello["rights"],
                 }
             },
+            "titles": self.catalog.titles(),
             "versions": {
                 "wattwire": __version__,
                 "agent": hello["version"],

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import re
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -49,6 +50,8 @@ def configure_process(kit: Kit) -> str:
     for name in FOREIGN_VARIABLES:
         os.environ.pop(name, None)
     os.environ["ROS_DOMAIN_ID"] = str(domain_of(kit))
+    # rclpy opens a log file for each process; it belongs to the run, not into the user's home.
+    os.environ["ROS_LOG_DIR"] = os.path.abspath(sys.argv[sys.argv.index("--out") + 1])
     localhost = kit.setting("discovery") == "localhost"
     if os.environ.get("ROS_DISTRO") == "humble":
         os.environ["ROS_LOCALHOST_ONLY"] = str(int(localhost))
