@@ -8,11 +8,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import sysconfig
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+import wattwire
 from tests.end_to_end.conftest import marked_processes, tokens_below
 from wattwire.store import Campaign
 
@@ -159,8 +162,13 @@ def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini,
     (tmp_path / "home").mkdir()
     for path in (tmp_path, tmp_path / "home", mini):
         os.chown(path, nobody, nobody)
-    environment = {"HOME": str(tmp_path / "home"), "WATTWIRE_CACHE": str(tmp_path / "home/cache")}
     python = interpreter_of(nobody)
+    # That interpreter is not the environment's own: tell it where the packages are.
+    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
+    environment = {
+        "HOME": str(tmp_path / "home"), "WATTWIRE_CACHE": str(tmp_path / "home/cache"),
+        "PYTHONPATH": f"{repository}:{packages}",
+    }  # fmt: skip
     result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
                  user=nobody, python=python, **environment)  # fmt: skip
     assert result.code == 0, result.err
