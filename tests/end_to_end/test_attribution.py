@@ -65,7 +65,6 @@ def measured(tmp_path, loads: list[Load], window_s: float | None):
         agent.request(
             "sample_start", path=str(path), tick_hz=10.0, meters=["proc_cpu"], subjects={}
         )
-        begin_ns = agent.request("mark", name="begin")["t_ns"]
         for load in loads:
             agent.subscribe(load.name, events)
             agent.request(
@@ -88,11 +87,15 @@ def measured(tmp_path, loads: list[Load], window_s: float | None):
         end_ns = agent.request("mark", name="end")["t_ns"]
         stopped = agent.request("sample_stop")
         readings = Readings(quantities_frame("r", "local", path, stopped["series"]))
-        begin_ns, end_ns = span or (begin_ns, end_ns)
-        used = {
-            load.name: readings.increase("cpu_time", "process", load.name, begin_ns, end_ns)
-            for load in loads
-        }
+        used = {}
+        for load in loads:
+            subject = ("cpu_time", "process", load.name)
+            # A process's counter is 0 at its birth: over its whole life the last value is the sum.
+            used[load.name] = (
+                readings.increase(*subject, *span)
+                if span
+                else readings.mean(*subject, end_ns, end_ns)
+            )
         return used, usage, agent.hello["cgroup"]["rung"]
     finally:
         agent.close()

@@ -46,14 +46,14 @@ class Readings:
     ) -> float | None:
         """Increase of a counter from begin to end, linear between readings; None if unread.
 
-        A process's counter that began after `begin_ns` counts from 0: the process was not there
-        yet. One that ended before `end_ns` keeps its last value.
+        A mark's time lies just before its readings, so a counter whose first reading comes after
+        `begin_ns` counts from that reading: what a process used to start is not in the interval.
+        One that ended before `end_ns` keeps its last value.
         """
         times, values = self._series(quantity, scope, subject, kind)
         if len(times) < 2:
             return None
-        unborn = scope == "process" and begin_ns < times[0]
-        at_begin = 0.0 if unborn else float(np.interp(begin_ns, times, values))
+        at_begin = float(np.interp(begin_ns, times, values))
         at_end = float(np.interp(end_ns, times, values))
         return at_end - at_begin
 

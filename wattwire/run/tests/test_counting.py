@@ -100,6 +100,12 @@ def test_a_counter_is_read_between_its_readings():
     assert readings.increase("cpu_time", "process", "nobody", 5, 15) is None
 
 
+def test_what_a_process_used_to_start_is_not_in_an_interval_that_begins_with_its_first_reading():
+    readings = costs.Readings(quantities([(101, 5000.0), (200, 5000.0), (300, 5100.0)]))
+    assert readings.increase("cpu_time", "process", "publisher-0", 100, 200) == 0.0
+    assert readings.increase("cpu_time", "process", "publisher-0", 100, 300) == 100.0
+
+
 def test_a_total_with_an_unknown_part_is_unknown():
     assert costs.total([1.0, 2.0]) == 3.0
     assert costs.total([1.0, None]) is None
