@@ -193,3 +193,26 @@ def test_an_empty_study_file_says_what_is_missing(cli, tmp_path):
     result = cli("plan", tmp_path / "empty.toml")
     assert result.code == 2
     assert "no pattern; allowed: topic, service, action, pingpong" in result.err
+
+
+def test_a_reader_that_leaves_does_not_end_the_measurement(cli, mini, tmp_path, nothing_left):
+    process = cli.start("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report")
+    process.stdout.close()
+    process.wait(60)
+    campaign = Campaign(tmp_path / "c")
+    assert len([a for a in campaign.journal.attempts() if a.verdict == "ok"]) == 3
+    campaign.close()
+    process.stderr.close()
+
+
+def test_a_directory_with_other_things_is_not_taken(cli, mini, tmp_path):
+    result = run(cli, mini, tmp_path)
+    assert result.code == 2
+    assert "has other things in it" in result.err
+
+
+def test_an_unknown_meter_is_refused_before_a_campaign_begins(cli, mini, tmp_path):
+    result = run(cli, mini, tmp_path / "c", "--set", 'meters.use=["procc_cpu"]')
+    assert result.code == 2
+    assert 'unknown meter "procc_cpu"' in result.err
+    assert "Did you mean" in result.err

@@ -171,8 +171,9 @@ class Catalog:
     def study(self, name_or_path: str) -> tuple[str, Path]:
         """Name and file of a study given by name, folder or file."""
         path = Path(name_or_path)
-        if path.suffix == ".toml" or path.is_dir():
-            file = path / "study.toml" if path.is_dir() else path
+        folder = os.path.isdir(path)  # unlike Path.is_dir, it answers for a name that is too long
+        if name_or_path and (path.suffix == ".toml" or folder):
+            file = path / "study.toml" if folder else path
             if not file.exists():
                 raise UsageError(f"{file}: there is no such study file")
             return (file.parent.name if file.name == "study.toml" else file.stem), file

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import shlex
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import studies
-from wattwire.cli.screen import make_progress
+from wattwire.cli.screen import duration_words, make_progress
 from wattwire.design import make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.study import Study, parse_study
@@ -33,7 +35,7 @@ def plan(options: argparse.Namespace) -> int:
     seconds = len(runs) * _run_estimate_s(study)
     print(
         f"{study.title}: {len(kept)} treatments × {study.plan.blocks} blocks = {len(runs)} runs, "
-        f"about {seconds / 60:.0f} min (estimate: {_run_estimate_s(study):.1f} s a run)."
+        f"about {duration_words(seconds)} (estimate: {_run_estimate_s(study):.1f} s a run)."
     )
     for factor, levels in study.factors.items():
         print(f"  {factor}: {', '.join(map(str, levels))}")
@@ -45,11 +47,17 @@ def plan(options: argparse.Namespace) -> int:
     presets = document_presets(catalog, options.study)
     if presets and not options.preset:
         print(f"Presets: {', '.join(presets)}.")
-    print(
-        f"Next: wattwire run {options.study}"
-        + (f" --preset {options.preset}" if options.preset else "")
-    )
+    print(f"Next: {_run_command(options)}")
     return EXIT_OK
+
+
+def _run_command(options: argparse.Namespace) -> str:
+    """The command that runs what was planned, ready to be pasted into a shell."""
+    words = ["wattwire", "run", options.study]
+    words += ["--preset", options.preset] if options.preset else []
+    words += [word for change in options.changes for word in ("--set", change)]
+    words += ["--only", options.only] if options.only else []
+    return shlex.join(words)
 
 
 def document_presets(catalog: Catalog, study: str) -> list[str]:
@@ -75,8 +83,13 @@ def run(options: argparse.Namespace) -> int:
             runner = _resumed(options, catalog, progress)
         else:
             runner = _begun(options, catalog, progress)
-        runner.execute()
         path = runner.campaign.path
+        runner.execute()
+    except KeyboardInterrupt:
+        if runner is not None:
+            again = shlex.quote(str(runner.campaign.path))
+            print(f"Go on with: wattwire run --resume {again}", file=sys.stderr)
+        raise
     finally:
         if runner is not None:
             runner.close()
@@ -161,9 +174,12 @@ def status(options: argparse.Namespace) -> int:
     for row in campaign.rows():
         if row["verdict"] != "ok":
             print(f"  {row['run']}-{row['attempt']}: {row['verdict']}, {row['outcome']}")
-    if len(done) < len(planned) and not flying:
-        print(f"Next: wattwire run --resume {options.campaign}")
-    elif len(done) == len(planned):
-        print(f"Next: wattwire report {options.campaign}")
+    holder, directory = campaign.holder(), shlex.quote(options.campaign)
+    if holder is not None:
+        print(f"It is running now (process {holder}).")
+    elif len(done) < len(planned):
+        print(f"Next: wattwire run --resume {directory}")
+    else:
+        print(f"Next: wattwire report {directory}")
     campaign.close()
     return EXIT_OK

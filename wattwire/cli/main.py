@@ -15,7 +15,6 @@ DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EROFS: "the file system is read-only",
     errno.EDQUOT: "the disk quota is used up",
-    errno.EACCES: "permission is denied",
 }
 EXIT_INTERRUPTED = 130
 
@@ -34,9 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return EXIT_BAD_RESULT  # the reader of a pipe left; it knows
     except OSError as error:
-        if error.errno not in DISK_ERRORS:
-            raise
         where = error.filename or "a file"
+        if error.errno not in DISK_ERRORS:
+            print(f"wattwire: {where}: {error.strerror or error}", file=sys.stderr)
+            return EXIT_ENVIRONMENT
         print(
             f"wattwire: {where}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
             "go on with --resume DIR, or choose another place with --campaign DIR.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any, TextIO
@@ -25,6 +26,15 @@ def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress 
     return ScreenProgress()
 
 
+def _tell(stream: TextIO, text: str) -> None:
+    """Print a line; a reader that left must not end a measurement."""
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        # What is still in the buffer would be tried again at exit, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class JsonProgress:
     """One JSON object a line, `kind` first."""
 
@@ -32,7 +42,7 @@ class JsonProgress:
         self._stream = stream
 
     def event(self, kind: str, **fields: Any) -> None:
-        print(json.dumps({"kind": kind, **fields}), file=self._stream, flush=True)
+        _tell(self._stream, json.dumps({"kind": kind, **fields}))
 
     def close(self) -> None:
         return
@@ -54,10 +64,12 @@ class Tally:
     def run(self) -> None:
         self._first_run = self._first_run or time.monotonic()
 
-    def done(self, verdict: str) -> None:
-        self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
-        self._executed += 1
-        self.left = max(0, self.left - 1)
+    def done(self, verdict: str, last: bool) -> None:
+        """Note an attempt; a run is over with its last one."""
+        self._executed += last
+        if last:
+            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
+            self.left = max(0, self.left - 1)
 
     def words(self) -> str:
         finished = self.runs - self.left
@@ -67,11 +79,12 @@ class Tally:
                 text += f", {self.verdicts[verdict]} {verdict}"
         if self._executed and self._first_run is not None and self.left:
             mean = (time.monotonic() - self._first_run) / self._executed
-            text += f", {_duration(mean * self.left)} left ({mean:.1f} s a run so far)"
+            text += f", {duration_words(mean * self.left)} left ({mean:.1f} s a run so far)"
         return text
 
 
-def _duration(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
+    """A length of time as people say it."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -88,20 +101,22 @@ class PlainProgress:
         self._label = ""
 
     def _print(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        _tell(self._stream, text)
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
             skipped = f", {fields['skipped']} treatments skipped" if fields["skipped"] else ""
             self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
+            if fields.get("left") == 0:
+                self._print("  every run is done already; the page is written anew")
         elif kind == "building":
             self._print(f"  {_short(fields['text'])}")
         elif kind == "run":
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
         elif kind == "done":
-            self._tally.done(fields["verdict"])
+            self._tally.done(fields["verdict"], fields["last"])
             self._print(f"{self._label}: {told(fields)} [{self._tally.words()}]")
         elif kind == "note":
             self._print(f"  note: {fields['text']}")
@@ -132,7 +147,7 @@ class ScreenProgress:
         elif kind == "phase":
             self._phase = fields["phase"]
         elif kind == "done":
-            self._tally.done(fields["verdict"])
+            self._tally.done(fields["verdict"], fields["last"])
             self._console.print(f"{self._label}: {told(fields)}", highlight=False)
         elif kind == "note":
             self._console.print(f"note: {fields['text']}", style="yellow", highlight=False)

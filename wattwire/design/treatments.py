@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Study
 from wattwire.model.treatment import Level, Treatment
 
+RUNS_MAX = 1_000_000
+
 
 def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     """Return every treatment in factor order with the reason it is excluded, or None."""
     names = list(study.factors)
+    count = math.prod(len(levels) for levels in study.factors.values())
+    if count * study.plan.blocks > RUNS_MAX:
+        raise UsageError(
+            f"study {study.name}: {count:,} treatments × {study.plan.blocks:,} blocks are "
+            f"more than {RUNS_MAX:,} runs; allowed: at most that many. Take fewer levels, factors or blocks."
+        )
     pairs = []
     for levels in itertools.product(*study.factors.values()):
         varied = dict(zip(names, levels, strict=True))

@@ -32,6 +32,13 @@ MINIMUM_LEVELS: dict[str, float] = {
     "interval_s": 1e-6, "rate_hz": 1e-3, "clients": 1, "payload_bytes": 0,
     "count": 1, "timeout_ms": 1, "outstanding_max": 1, "action_feedback": 0,
 }  # fmt: skip
+MAXIMUM_LEVELS: dict[str, float] = {
+    "interval_s": 3600.0, "rate_hz": 1e6, "clients": 1000, "payload_bytes": 67_108_864,
+    "count": 10_000_000, "timeout_ms": 3_600_000, "outstanding_max": 100_000,
+    "action_feedback": 10_000,
+}  # fmt: skip
+TICK_HZ_MAX = 1000.0
+ANSWER_KEYS = ("baseline", "family", "margin")
 DEFAULT_LEVELS: dict[str, Level] = {
     "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
@@ -150,12 +157,14 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
     for key in document:
         if key not in TOP_KEYS:
             raise unknown(where, "key", key, TOP_KEYS)
+    _check_shapes(document, where)
     factors = _factors(document.get("factors", {}), where)
+    _check_answers(document.get("answers", {}), factors, where)
     fixed = _fixed(document.get("fixed", {}), factors, where)
     plan = _table(Plan, document.get("plan", {}), f"{where}: plan")
-    _check_plan(plan, factors, where)
-    meters = document.get("meters", {})
-    meters = {**meters, "use": tuple(meters.get("use", ()))}
+    table = document.get("meters", {})
+    meters = _table(MeterUse, {**table, "use": tuple(table.get("use", ()))}, f"{where}: meters")
+    _check_plan(plan, meters.tick_hz, factors, where)
     excludes = tuple(document.get("exclude", {}).get("treatments", ()))
     for exclude in excludes:
         for key in exclude:
@@ -168,11 +177,53 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         fixed=fixed,
         plan=plan,
         guards=_table(Guards, document.get("guards", {}), f"{where}: guards"),
-        meters=_table(MeterUse, meters, f"{where}: meters"),
+        meters=meters,
         questions=_questions(document.get("question", []), factors, where),
         excludes=excludes,
         document=dict(document),
     )
+
+
+def _check_shapes(document: Mapping[str, Any], where: str) -> None:
+    """Refuse a number where a table, or a list of tables, belongs."""
+    for key in ("factors", "fixed", "plan", "meters", "guards", "answers", "exclude", "goal"):
+        if not isinstance(document.get(key, {}), Mapping):
+            raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a table [{key}]")
+    lists = {
+        "question": document.get("question", []),
+        "exclude.treatments": document.get("exclude", {}).get("treatments", []),
+    }
+    for key, value in lists.items():
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of tables")
+    for key in ("title", "published"):
+        if not isinstance(document.get(key, ""), str):
+            raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a string")
+    meters = document.get("meters", {}).get("use", [])
+    if not isinstance(meters, list) or not all(isinstance(name, str) for name in meters):
+        raise UsageError(f"{where}: meters.use: found {meters!r}; allowed: a list of meters' names")
+
+
+def _check_answers(
+    answers: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], where: str
+) -> None:
+    """Refuse a key, a margin or a baseline that the analysis would silently ignore."""
+    for key in answers:
+        if key not in ANSWER_KEYS:
+            raise unknown(f"{where}: answers", "key", key, ANSWER_KEYS)
+    margin = answers.get("margin", 0.05)
+    if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 < margin < 1:
+        raise UsageError(f"{where}: answers.margin: found {margin!r}; allowed: between 0 and 1")
+    for key, level in answers.get("baseline", {}).items():
+        # A preset may hold a factor or leave levels out; then its baseline has no part in it.
+        known = key in LEVEL_TYPES or key.startswith("settings.")
+        if not known:
+            raise unknown(f"{where}: answers.baseline", "factor", key, factors)
+        if key in factors and type(level) not in {type(known_) for known_ in factors[key]} | {int}:
+            raise UsageError(
+                f"{where}: answers.baseline.{key}: found {level!r}; allowed: one of "
+                + ", ".join(map(repr, factors[key]))
+            )
 
 
 def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
@@ -240,13 +291,15 @@ def check_level(key: str, level: Any, where: str) -> Level:
     numeric = isinstance(level, (int, float)) and not isinstance(level, bool)
     if kind is float and numeric and math.isfinite(level):
         level = float(level)
-    elif not isinstance(level, kind) or isinstance(level, bool):
+    elif kind is float or not isinstance(level, kind) or isinstance(level, bool):
         words = {str: "a string", int: "an integer", float: "a number"}[kind]
         raise UsageError(f"{where}: found {level!r}; allowed: {words}")
     if key in ALLOWED_LEVELS and level not in ALLOWED_LEVELS[key]:
         raise unknown(where, "level", str(level), ALLOWED_LEVELS[key])
     if key in MINIMUM_LEVELS and level < MINIMUM_LEVELS[key]:
         raise UsageError(f"{where}: found {level!r}; allowed: at least {MINIMUM_LEVELS[key]:g}")
+    if key in MAXIMUM_LEVELS and level > MAXIMUM_LEVELS[key]:
+        raise UsageError(f"{where}: found {level!r}; allowed: at most {MAXIMUM_LEVELS[key]:g}")
     return level
 
 
@@ -269,11 +322,15 @@ def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
     return kind(**values)
 
 
-def _check_plan(plan: Plan, factors: Mapping[str, Any], where: str) -> None:
+def _check_plan(plan: Plan, tick_hz: float, factors: Mapping[str, Any], where: str) -> None:
     if plan.primary and plan.primary not in factors:
         raise unknown(f"{where}: plan.primary", "factor", plan.primary, factors)
     if plan.blocks < 1:
         raise UsageError(f"{where}: plan.blocks: found {plan.blocks}; allowed: at least 1")
+    if tick_hz <= 0 or tick_hz > TICK_HZ_MAX:
+        raise UsageError(
+            f"{where}: meters.tick_hz: found {tick_hz:g}; allowed: above 0, at most {TICK_HZ_MAX:g}"
+        )
     if plan.duration_s <= 0:
         raise UsageError(f"{where}: plan.duration_s: found {plan.duration_s}; allowed: above 0")
     if plan.warmup_s >= plan.duration_s:

@@ -96,7 +96,8 @@ class CampaignRunner:
             changed = sorted(k for k in {*document, *frozen} if document.get(k) != frozen.get(k))
             raise UsageError(
                 f"{campaign.path}: the study changed since this campaign began "
-                f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it."
+                f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
+                "without STUDY, --resume goes on with the study as it was, --set included."
             )
         study = parse_study(name, frozen, str(campaign.path / "study.json"))
         prepared = self._prepare(study)
@@ -279,6 +280,7 @@ class CampaignRunner:
             outcome=record.outcome.value,
             detail=record.outcome_detail,
             reasons=[r.detail for r in collected.reasons],
+            last=self._is_done(planned),
             figures={k: collected.row.get(k) for k in shown},
         )
 

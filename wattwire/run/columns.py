@@ -26,6 +26,7 @@ _COLUMNS: dict[str, tuple[str, str, str]] = {
     "corrupt": ("messages", "measured", "receptions with a wrong payload"),
     "foreign": ("messages", "measured", "messages of another run"),
     "rate_hz_achieved": ("Hz", "measured", "messages sent per second, all senders together"),
+    "latency_samples": ("messages", "measured", "receptions that the run's latency rests on"),
     "latency_p50_us": ("µs", "measured", "median latency of the run; lost counts as infinite"),
     "latency_p90_us": ("µs", "measured", "90th percentile of the run's latency"),
     "latency_p99_us": ("µs", "measured", "99th percentile of the run's latency"),

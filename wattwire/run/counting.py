@@ -91,7 +91,7 @@ def latency_summary(messages: pl.DataFrame, lost: int) -> dict[str, float | None
     taken = receptions(messages).filter(pl.col("latency_ns").is_not_null())
     values = np.sort(taken["latency_ns"].to_numpy()) / 1000.0
     total = len(values) + lost
-    summary: dict[str, float | None] = {}
+    summary: dict[str, float | None] = {"latency_samples": len(values)}
     for name, q in LATENCY_QUANTILES.items():
         index = int(np.ceil(q * total)) - 1
         summary[f"latency_{name}_us"] = float(values[index]) if 0 <= index < len(values) else None

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.design import expand
-from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.rig import Builder, CellBuild
 from wattwire.run.specs import needs
+
+SEQ_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,9 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
     Raises UsageError for a word that the catalogue does not know, MissingError where no
     treatment at all can be run.
     """
+    for name in study.meters.use:
+        if name not in catalog.meters:
+            raise unknown(f"study {study.name}: meters.use", "meter", name, catalog.meters)
     treatments: list[Treatment] = []
     cells: dict[str, Cell] = {}
     skipped: list[tuple[Treatment, str]] = []
@@ -64,6 +69,11 @@ def _choose(
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
     if pattern == "pingpong" and treatment["clients"] != 1:
         return None, "pingpong has one client"
+    carried = SEQ_BYTES * (2 if treatment["payload_encoding"] == "text" else 1)
+    if pattern != "topic" and int(treatment["clients"]) > 1:
+        short = int(treatment["payload_bytes"]) < carried and not treatment["literal"]
+        if short:
+            return None, f"payloads below {carried} bytes cannot tell several clients apart (C-21)"
     if not candidates:
         return None, f"{treatment['middleware']} has no cell in {treatment['language']}"
     reasons: list[str] = []

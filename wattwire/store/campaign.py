@@ -41,6 +41,11 @@ class Campaign:
                 f"{path}: there is a campaign here already. Go on with --resume {path}, or "
                 "choose another directory with --campaign"
             )
+        if path.is_dir() and any(path.iterdir()):
+            raise UsageError(
+                f"{path}: this directory has other things in it; a campaign takes an empty or a "
+                "new one. Choose it with --campaign DIR"
+            )
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)
             Journal(path / "journal.sqlite").close()
@@ -67,6 +72,20 @@ class Campaign:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         self._lock = handle
+
+    def holder(self) -> str | None:
+        """The process that runs this campaign now, or None."""
+        try:
+            handle = os.open(self.path / "controller.lock", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.read(handle, 64).decode(errors="replace").strip() or "unknown"
+        finally:
+            os.close(handle)
+        return None
 
     def close(self) -> None:
         self.journal.close()

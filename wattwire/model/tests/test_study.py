@@ -93,3 +93,22 @@ def test_plans_that_cannot_work_are_refused():
 def test_a_study_must_say_which_cells_it_means():
     with pytest.raises(UsageError, match="nothing says which cells to measure"):
         parse_study("x", {"fixed": {"pattern": "topic"}}, "study.toml")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"factors": 3}, {"fixed": 3}, {"plan": 3}, {"meters": 3}, {"guards": 3}, {"answers": 3},
+        {"exclude": 3}, {"exclude": {"treatments": 3}}, {"exclude": {"treatments": [3]}},
+        {"question": 3}, {"question": [3]}, {"title": 3}, {"meters": {"use": 3}},
+        {"meters": {"tick_hz": 0}}, {"meters": {"tick_hz": 100_000}},
+        {"answers": {"baselin": 3}}, {"answers": {"margin": -3}},
+        {"answers": {"baseline": {"languag": "cpp"}}},
+        {"fixed": {"rate_hz": float("nan")}}, {"fixed": {"rate_hz": float("inf")}},
+        {"fixed": {"rate_hz": 1e10}}, {"fixed": {"clients": 100_000}},
+        {"fixed": {"payload_bytes": 10**20}},
+    ],
+)  # fmt: skip
+def test_anything_of_the_wrong_shape_or_size_is_refused_in_words(changes):
+    assert "study.toml: " in refused(**changes)
+    assert "known: " in refused(**changes) or "allowed: " in refused(**changes)
