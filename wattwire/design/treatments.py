@@ -19,8 +19,8 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     count = math.prod(len(levels) for levels in study.factors.values())
     if count * study.plan.blocks > RUNS_MAX:
         raise UsageError(
-            f"study {study.name}: {count:,} treatments × {study.plan.blocks:,} blocks are "
-            f"more than {RUNS_MAX:,} runs; allowed: at most that many. Take fewer levels, factors or blocks."
+            f"study {study.name}: {count:,} treatments × {study.plan.blocks:,} blocks; "
+            f"allowed: at most {RUNS_MAX:,} runs. Take fewer levels, factors or blocks."
         )
     pairs = []
     for levels in itertools.product(*study.factors.values()):
