@@ -59,11 +59,6 @@ def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
     return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")
 
 
-def wall_clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """How far the wall clock moved against MONOTONIC: a step, or the slew of a time daemon."""
-    return _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
-
-
 def _gap(triples: list[dict[str, int]], clock: str) -> int:
     # The reading with the narrowest bracket is the least disturbed one.
     best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])

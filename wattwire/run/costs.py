@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-SECOND_NS = 1_000_000_000
+from wattwire.run.specs import SECOND_NS
+
 CPU_TIME, RSS, ENERGY = "cpu_time", "rss", "energy"
 
 
@@ -17,12 +18,19 @@ class Readings:
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
+        self._found: dict[tuple[str, str, str, str], tuple[Any, Any]] = {}
 
     def subjects(self, quantity: str, scope: str) -> list[str]:
         chosen = self._frame.filter(pl.col("quantity") == quantity, pl.col("scope") == scope)
         return sorted(chosen["subject"].unique().to_list())
 
     def _series(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
+        key = quantity, scope, subject, kind
+        if key not in self._found:  # several responses rest on the same series
+            self._found[key] = self._find(*key)
+        return self._found[key]
+
+    def _find(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
         chosen = self._frame.filter(
             pl.col("quantity") == quantity,
             pl.col("scope") == scope,
@@ -78,6 +86,11 @@ class Readings:
         return None if increase is None else increase / ((end_ns - begin_ns) / SECOND_NS)
 
 
+def column(stem: str, process: str) -> str:
+    """The summary's column of one process: publisher-0 → STEM.publisher.0."""
+    return f"{stem}.{process.replace('-', '.', 1)}"
+
+
 def total(values: Iterable[float | None]) -> float | None:
     """Sum, or None if any part is unknown: a sum of what happened to be read is no total."""
     summed = 0.0
@@ -113,7 +126,7 @@ def cpu_costs(
     costs: dict[str, float | None] = {}
     for process, cpu_ns in per_process.items():
         share = None if cpu_ns is None else cpu_ns / 1e9 / seconds
-        costs[f"cpu_share.{process.replace('-', '.', 1)}"] = share
+        costs[column("cpu_share", process)] = share
     costs["cpu_us_per_message"] = used_ns / 1000 / sent if used_ns is not None and sent else None
     if used_ns is not None and standing_rate is not None and sent:
         above = used_ns - standing_rate * seconds
@@ -129,8 +142,7 @@ def memory_costs(
     costs: dict[str, float | None] = {}
     for process in processes:
         value = readings.mean(RSS, "process", process, *window)
-        name = f"memory_kib.{process.replace('-', '.', 1)}"
-        costs[name] = None if value is None else value / 1024
+        costs[column("memory_kib", process)] = None if value is None else value / 1024
     known = [v for v in costs.values() if v is not None]
     costs["memory_kib_total"] = sum(known) if len(known) == len(processes) else None
     return costs
@@ -149,9 +161,9 @@ def energy_estimates(
     low, high = model["joules_per_cpu_second_low"], model["joules_per_cpu_second_high"]
     for process in processes:
         cpu_ns = readings.increase(CPU_TIME, "process", process, *window)
-        name = process.replace("-", ".", 1)
-        costs[f"energy_estimate_low_j.{name}"] = None if cpu_ns is None else cpu_ns / 1e9 * low
-        costs[f"energy_estimate_high_j.{name}"] = None if cpu_ns is None else cpu_ns / 1e9 * high
+        for end, joules_per_second in (("low", low), ("high", high)):
+            value = None if cpu_ns is None else cpu_ns / 1e9 * joules_per_second
+            costs[column(f"energy_estimate_{end}_j", process)] = value
     return costs
 
 
@@ -180,5 +192,5 @@ def attributed_energy(
         value = None
         if used is not None and rate is not None and above_all > 0:
             value = dynamic_j * (used - rate * seconds) / above_all
-        costs[f"energy_j.{process.replace('-', '.', 1)}"] = value
+        costs[column("energy_j", process)] = value
     return costs

@@ -8,12 +8,12 @@ from typing import Any
 from wattwire.model.study import Guards
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import host
-from wattwire.run.costs import CPU_TIME, SECOND_NS, Readings
+from wattwire.run.costs import CPU_TIME, Readings
 from wattwire.run.one_run import RunRecord
+from wattwire.run.specs import SECOND_NS
 
 GUARD_LOOK_S = 0.1
 SUSPEND_NS = 10_000_000
-CLOCK_STEP_NS = 50_000_000
 
 
 def guard_before(guards: Guards, wait_s: float) -> dict[str, Any]:

@@ -320,9 +320,3 @@ class OneRun:
 def _sleep_until(monotonic_ns: int) -> None:
     while (left_ns := monotonic_ns - time.monotonic_ns()) > 0:
         time.sleep(left_ns / SECOND_NS)
-
-
-def expected_rate_hz(treatment: Treatment) -> float | None:
-    """Offered rate of one sender in hertz, None in closed loop."""
-    period = period_ns(treatment)
-    return SECOND_NS / period if period else None

@@ -10,10 +10,3 @@ class Progress(Protocol):
     note, finished; the fields depend on it and are all JSON values."""
 
     def event(self, kind: str, **fields: Any) -> None: ...
-
-
-class Silent:
-    """Tells nobody."""
-
-    def event(self, kind: str, **fields: Any) -> None:
-        del kind, fields
