@@ -53,6 +53,7 @@ _COLUMNS: dict[str, tuple[str, str, str]] = {
     "energy_estimate_low_j": ("J", "estimate", "low end of a model of CPU time"),
     "energy_estimate_high_j": ("J", "estimate", "high end of a model of CPU time"),
     "steal_share": ("cores", "measured", "share of all cores that the hypervisor took"),
+    "temperature_celsius": ("°C", "measured", "mean temperature in the window, where it is shown"),
     "harness_cpu_share": ("cores", "measured", "CPU of the agent while sampling"),
     "other_load_share": ("cores", "measured", "share of all cores used by other processes"),
 }

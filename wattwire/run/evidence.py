@@ -88,6 +88,7 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
         "steal_share": None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
         "other_load_share": None,
+        "temperature_celsius": readings.mean("temperature", "machine", "machine", *window),
     }
     if busy is not None and harness is not None:
         own = harness + sum(n for n in nodes if n is not None)
@@ -106,6 +107,10 @@ def _judge_machine(figures: dict[str, float | None], guards: Guards) -> list[Rea
         if value is not None and value > limit:
             text = f"{words.format(value)}; allowed: {limit:.1%}"
             reasons.append(Reason(Verdict.UNKNOWN, name.removesuffix("_share"), text))
+    celsius = figures.get("temperature_celsius")
+    if celsius is not None and celsius > guards.temperature_max_celsius:
+        text = f"{celsius:.0f} °C; allowed: {guards.temperature_max_celsius:.0f} °C"
+        reasons.append(Reason(Verdict.UNKNOWN, "temperature", text))
     return reasons
 
 
