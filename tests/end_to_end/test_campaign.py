@@ -80,19 +80,14 @@ def test_a_killed_controller_loses_at_most_the_run_in_flight(
     assert not list((tmp_path / "c" / "runs").glob(".*"))
 
 
-@pytest.mark.parametrize("point", ["ready", "window", "drain", "convert", "commit"])
-def test_a_killed_agent_costs_one_attempt(cli, mini, tmp_path, point, nothing_left):
+@pytest.mark.parametrize(
+    "crash",
+    [*(f"agent@{point}" for point in ("ready", "window", "drain", "convert", "commit")),
+     *(f"guard@{point}" for point in ("ready", "window", "drain"))],
+)  # fmt: skip
+def test_a_killed_agent_or_guard_costs_one_attempt(cli, mini, tmp_path, crash, nothing_left):
     result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
-                 WATTWIRE_CRASH=f"agent@{point}")  # fmt: skip
-    assert result.code == 0, result.err
-    assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
-    assert_all_done_once(tmp_path / "c")
-
-
-@pytest.mark.parametrize("point", ["ready", "window", "drain"])
-def test_a_killed_guard_costs_one_attempt(cli, mini, tmp_path, point, nothing_left):
-    result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
-                 WATTWIRE_CRASH=f"guard@{point}")  # fmt: skip
+                 WATTWIRE_CRASH=crash)  # fmt: skip
     assert result.code == 0, result.err
     assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
     assert_all_done_once(tmp_path / "c")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
+from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
 from wattwire.cli.screen import duration_words, make_progress
 from wattwire.design import make_plan
@@ -44,7 +45,7 @@ def plan(options: argparse.Namespace) -> int:
     if options.table:
         for run in runs:
             print(f"{run.run}  {run.treatment.label()}")
-    presets = document_presets(catalog, options.study)
+    presets = _presets(catalog, options.study)
     if presets and not options.preset:
         print(f"Presets: {', '.join(presets)}.")
     print(f"Next: {_run_command(options)}")
@@ -60,10 +61,8 @@ def _run_command(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def document_presets(catalog: Catalog, study: str) -> list[str]:
+def _presets(catalog: Catalog, study: str) -> list[str]:
     """The names of a study's presets."""
-    from wattwire.catalog.manifest import read_toml  # noqa: PLC0415
-
     return sorted(read_toml(catalog.study(study)[1]).get("presets", {}))
 
 
