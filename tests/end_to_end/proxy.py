@@ -3,7 +3,8 @@
 It stands outside the kits: `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
 datagram that arrives on 127.0.0.1:LISTEN to 127.0.0.1:TARGET, DELAY_MS later, dropping each with
 probability LOSS. At the end of its input it writes LOG: JSON with the payloads' sequence numbers it
-dropped and forwarded, and how long each forwarded one really stayed (ns).
+dropped and forwarded, and how long each forwarded one really stayed (ns): from the kernel's stamp of
+its arrival, so that the proxy's own waking counts as delay, to the call that sends it on.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import json
 import random
 import select
 import socket
+import struct
 import sys
 import time
 from pathlib import Path
 
+SO_TIMESTAMPNS = 35  # asm-generic/socket.h; the socket module has no name for it
 SPIN_NS = 200_000
 """The last stretch before a due time is spun, so that what is planted is what was asked for."""
 
@@ -26,6 +29,7 @@ def main() -> None:
     source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     source.bind(("127.0.0.1", int(listen)))
     source.setblocking(False)
+    source.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     address = ("127.0.0.1", int(target))
     done = forward(source, address, float(delay_ms), float(loss), random.Random(int(seed)))
     Path(log).write_text(json.dumps(done))
@@ -47,12 +51,11 @@ def forward(
         timeout_s = None if due_ns is None else max(0, due_ns - SPIN_NS - time.monotonic_ns()) / 1e9
         readable, _, _ = select.select([source, sys.stdin], [], [], timeout_s)
         if source in readable:
-            data = source.recv(65536)
-            now_ns = time.monotonic_ns()
+            data, arrived_ns = receive(source)
             if rng.random() < loss:
                 done["dropped"].append(int.from_bytes(data[:8], "little"))
             else:
-                waiting.append((now_ns + delay_ns, now_ns, data))
+                waiting.append((arrived_ns + delay_ns, arrived_ns, data))
         while waiting and waiting[0][0] - time.monotonic_ns() <= SPIN_NS:
             due_ns, arrived_ns, data = waiting.popleft()
             while time.monotonic_ns() < due_ns:
@@ -63,6 +66,15 @@ def forward(
             done["stayed_ns"].append(sent_ns - arrived_ns)
         if sys.stdin in readable and not waiting:
             return done
+
+
+def receive(source: socket.socket) -> tuple[bytes, int]:
+    """The next datagram and when it reached this socket, on the monotonic clock, ns."""
+    data, ancillary, _, _ = source.recvmsg(65536, socket.CMSG_SPACE(16))
+    ((_, _, stamp),) = ancillary
+    seconds, nanoseconds = struct.unpack("qq", stamp)
+    waited_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)  # the stamp is wall time
+    return data, time.monotonic_ns() - waited_ns
 
 
 if __name__ == "__main__":
