@@ -50,6 +50,10 @@ impl Builder {
         if let Ok(text) = fs::read_to_string(directory.join(MARKER)) {
             return reply(true, text.trim().parse().unwrap_or(0.0));
         }
+        if request.cached_only {
+            let text = format!("build {}: not built yet", request.key);
+            return Err(Problem::new(crate::protocol::Kind::Absent, text));
+        }
         // What a failed or killed builder left is not trusted.
         match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -161,6 +161,9 @@ pub struct Build {
     pub env: BTreeMap<String, String>,
     #[serde(default = "default_build_timeout_s")]
     pub timeout_s: f64,
+    /// Only look: a build that is not there yet is an error `absent`, and nothing is made.
+    #[serde(default)]
+    pub cached_only: bool,
 }
 
 fn default_build_timeout_s() -> f64 {

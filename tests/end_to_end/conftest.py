@@ -39,7 +39,7 @@ class Cli:
         return [python, "-m", "wattwire", *map(str, arguments)]
 
     def environment(self, **extra: str) -> dict[str, str]:
-        return {**os.environ, **extra}
+        return {"WATTWIRE_HEAVY": "skip", **os.environ, **extra}
 
     def __call__(
         self, *arguments: str, user: int | None = None, python: str = sys.executable,

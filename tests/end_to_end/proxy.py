@@ -3,8 +3,8 @@
 It stands outside the kits: `python proxy.py LISTEN TARGET DELAY_MS LOSS SEED LOG` forwards every
 datagram that arrives on 127.0.0.1:LISTEN to 127.0.0.1:TARGET, DELAY_MS later, dropping each with
 probability LOSS. At the end of its input it writes LOG: JSON with the payloads' sequence numbers it
-dropped and forwarded, and how long each forwarded one really stayed (ns): from the kernel's stamp of
-its arrival, so that the proxy's own waking counts as delay, to the call that sends it on.
+dropped and forwarded, and how long each forwarded one really stayed (ns): from the kernel's stamp
+of its arrival, so that the proxy's own waking counts as delay, to the call that sends it on.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 The truth is the proxy's own log: how long datagrams stayed in it, from the kernel's stamp of their
 arrival. For each seed three blocks are run, each with a planted, two clean and a direct run (no
-proxy) as neighbours. What wattwire sees is the delay and the way around it: into the proxy's socket,
-and from its send to a receiver that wakes. A clean passage is more than that, as it also wakes the
-proxy; it may be less when its second hop finds the machine awake, which a direct message, added to
-it, more than makes up. So the delay lies between the planted latency less clean and direct, and the
-planted latency itself: a bound, added linearly. A control is two clean legs: the t interval of their
-three paired differences must hold 0. WATTWIRE_PLANTED_SEEDS=20 is the full count.
+proxy) as neighbours. What wattwire sees is the delay and the way around it: into the proxy's
+socket, and from its send to a receiver that wakes. A clean passage is more than that, as it also
+wakes the proxy; it may be less when its second hop finds the machine awake, which a direct message,
+added to it, more than makes up. So the delay lies between the planted latency less clean and
+direct, and the planted latency itself: a bound, added linearly. A control is two clean legs: the t
+interval of their three paired differences must hold 0. WATTWIRE_PLANTED_SEEDS=20 is the full count.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BUILD_KEYS = {"commands": None, "timeout_s": None, "lists": {"*": None}}
+BUILD_KEYS = {"commands": None, "timeout_s": None, "heavy": None, "lists": {"*": None}}
 RUN_KEYS = {"argv": None, "env": {"*": None}}
 CELL_KEYS: dict[str, Any] = {
     "inputs": None, "requires": None, "patterns": None, "capabilities": None, "because": None,

@@ -188,6 +188,15 @@ class AgentClient:
         finally:
             self._on_build = None
 
+    def built(self, key: str) -> dict[str, Any] | None:
+        """The finished build of this key, in the shape of `build`'s reply; None if there is none."""
+        try:
+            return self.request("build", key=key, cached_only=True)
+        except AgentError as error:
+            if error.kind != "absent":
+                raise
+            return None
+
     def close(self, patience_s: float = 10.0) -> None:
         """End the agent: it ends all it started when its input ends."""
         with contextlib.suppress(OSError):

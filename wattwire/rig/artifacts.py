@@ -145,8 +145,17 @@ class Builder:
         table: Mapping[str, Any],
         env: dict[str, str],
     ) -> dict[str, Any]:
-        self._progress(f"building {name}")
         try:
+            done = self._agent.built(key)
+            if done is not None:
+                return done
+            heavy = table.get("heavy")
+            if heavy and os.environ.get("WATTWIRE_HEAVY") == "skip":
+                raise MissingError(
+                    f"{name} is not built yet, which takes {heavy}; WATTWIRE_HEAVY=skip leaves it "
+                    f"out. `wattwire build {name}` builds it."
+                )
+            self._progress(f"building {name}" + (f" ({heavy})" if heavy else ""))
             return self._agent.build(
                 key, files, commands, env, int(table.get("timeout_s", 1800)), self._progress
             )
