@@ -189,7 +189,7 @@ class AgentClient:
             self._on_build = None
 
     def built(self, key: str) -> dict[str, Any] | None:
-        """The finished build of this key, in the shape of `build`'s reply; None if there is none."""
+        """The finished build of this key, as `build` replies; None where there is none."""
         try:
             return self.request("build", key=key, cached_only=True)
         except AgentError as error:
