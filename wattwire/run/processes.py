@@ -45,6 +45,7 @@ class ProcessState:
     pid: int | None = None
     guard_pid: int | None = None
     argv: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
 
 
 class RunProcesses:
@@ -61,7 +62,7 @@ class RunProcesses:
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
         """Start a process through its guard; standard output as lines, or to a log."""
-        state = ProcessState(argv=argv)
+        state = ProcessState(argv=argv, env=env)
         self.states[process] = state
         self._agent.subscribe(process, self._events)
         logs = self._folder / "logs"

@@ -80,6 +80,7 @@ class Collected:
             "verdict": self.verdict.value,
             "outcome": record.outcome.value,
             "treatment": planned.treatment.key,
+            "control": planned.control,
             **{f"factor.{k}": v for k, v in planned.treatment.varied},
             "cell": record.nodes[0].cell.name,
         }
@@ -221,6 +222,7 @@ class Collected:
             "block": planned.block,
             "position": planned.position,
             "predecessor": planned.predecessor,
+            "control": planned.control,
             "treatment": dict(planned.treatment.varied),
             "levels": dict(planned.treatment.levels),
             "cells": {n.role: n.cell.name for n in record.nodes},
@@ -239,6 +241,7 @@ class Collected:
             "clocks": record.clocks,
             "sampling": {k: v for k, v in record.sampling.items() if k not in {"id", "ok"}},
             "commands": {name: state.argv for name, state in states.items()},
+            "environments": {name: state.env for name, state in states.items()},
         }
 
 
