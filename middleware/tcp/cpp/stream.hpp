@@ -1,0 +1,189 @@
+// A connection that carries frames: README.md has the bytes and says who waits for whom.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wattwire/kit.hpp"
+
+using wattwire::Bytes;
+using wattwire::Kit;
+using wattwire::MiddlewareFailed;
+using wattwire::now_ns;
+using wattwire::SendFailed;
+
+enum FrameKind : uint8_t { kMessage, kRequest, kReply };
+constexpr size_t kHeadBytes = 13;
+constexpr size_t kPayloadBytesMax = 67108864;
+constexpr size_t kReadBytes = 65536;
+
+struct Frame {
+  uint8_t kind;
+  uint64_t number;
+  Bytes payload;  // valid until the next read
+};
+
+inline bool wait_for(int socket, short what, int64_t timeout_ns) {
+  pollfd waited = {socket, what, 0};
+  timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+  return ppoll(&waited, 1, &timeout, nullptr) > 0;
+}
+
+// Settings of a socket that will connect or listen; buffers count before the handshake.
+inline int open_socket(const Kit& kit) {
+  int opened = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (opened < 0) throw MiddlewareFailed(std::string("socket: ") + std::strerror(errno));
+  for (auto [key, option] : {std::pair("settings.receive_buffer_bytes", SO_RCVBUF),
+                             std::pair("settings.send_buffer_bytes", SO_SNDBUF)}) {
+    int bytes = static_cast<int>(kit.integer(key));
+    if (bytes != 0) setsockopt(opened, SOL_SOCKET, option, &bytes, sizeof bytes);
+  }
+  int nodelay = kit.boolean("settings.tcp_nodelay") ? 1 : 0;
+  setsockopt(opened, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
+  return opened;
+}
+
+// One connection. Reads whatever is there, so that a small frame is one call.
+class Stream {
+ public:
+  Stream(const Kit& kit, int opened)
+      : socket_(opened),
+        two_writes_(kit.integer("settings.writes") == 2),
+        quickack_(kit.boolean("settings.tcp_quickack")),
+        timeout_ns_(kit.integer("timeout_ns")),
+        buffer_(kHeadBytes + kReadBytes) {
+    acknowledge();
+  }
+  ~Stream() { close(); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  int descriptor() const { return socket_; }
+  bool open() const { return socket_ >= 0; }
+  void close() {
+    if (open()) ::close(std::exchange(socket_, -1));
+  }
+
+  // Hands a frame to the kernel; false where that takes longer than timeout_ns or the peer has
+  // left, and what was partly sent has then broken the stream. `idle(timeout_ns)` is called while
+  // the kernel's buffer is full: two sides that wait for each other's buffer would stand still.
+  template <class Idle>
+  bool send(FrameKind kind, uint64_t number, Bytes payload, Idle idle) {
+    const int64_t deadline = now_ns() + timeout_ns_;
+    uint8_t head[kHeadBytes];
+    const auto length = static_cast<uint32_t>(payload.size);
+    std::memcpy(head, &length, 4);
+    head[4] = kind;
+    std::memcpy(head + 5, &number, 8);
+    iovec parts[] = {{head, kHeadBytes}, {const_cast<uint8_t*>(payload.data), payload.size}};
+    bool sent = two_writes_ ? write(parts, 1, deadline, idle) &&
+                                  (length == 0 || write(parts + 1, 1, deadline, idle))
+                            : write(parts, 2, deadline, idle);
+    if (!sent) close();
+    return sent;
+  }
+  bool send(FrameKind kind, uint64_t number, Bytes payload) {
+    return send(kind, number, payload,
+                [this](int64_t left_ns) { wait_for(socket_, POLLOUT, left_ns); });
+  }
+
+  // The next whole frame that was read, if there is one.
+  std::optional<Frame> take() {
+    const size_t have = end_ - begin_;
+    if (have < kHeadBytes) return std::nullopt;
+    const uint8_t* head = &buffer_[begin_];
+    uint32_t length;
+    std::memcpy(&length, head, 4);
+    if (head[4] > kReply || length > kPayloadBytesMax) {
+      close();
+      return std::nullopt;
+    }
+    if (have < kHeadBytes + length) {
+      make_room(kHeadBytes + length);
+      return std::nullopt;
+    }
+    Frame frame = {head[4], 0, {head + kHeadBytes, length}};
+    std::memcpy(&frame.number, head + 5, 8);
+    begin_ += kHeadBytes + length;
+    return frame;
+  }
+
+  // Reads once what has arrived; an end of the stream or an error closes it.
+  void read() {
+    if (begin_ == end_) begin_ = end_ = 0;
+    if (end_ == buffer_.size()) make_room(end_ - begin_ + kReadBytes);
+    ssize_t count = recv(socket_, &buffer_[end_], buffer_.size() - end_, MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) return close();
+    end_ += static_cast<size_t>(count);
+    acknowledge();
+  }
+
+  // The next frame; nothing where it is not whole at the timeout or the stream ended.
+  std::optional<Frame> receive(int64_t timeout_ns) {
+    const int64_t deadline = now_ns() + timeout_ns;
+    while (open()) {
+      if (auto frame = take()) return frame;
+      const int64_t left = deadline - now_ns();
+      if (!open() || left <= 0 || !wait_for(socket_, POLLIN, left)) break;
+      read();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  template <class Idle>
+  bool write(iovec* parts, size_t count, int64_t deadline, Idle idle) {
+    while (open() && count > 0) {
+      msghdr message = {};
+      message.msg_iov = parts;
+      message.msg_iovlen = count;
+      ssize_t taken = sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (taken < 0) {
+        const int64_t left = deadline - now_ns();
+        if (errno != EAGAIN || left <= 0) return false;
+        idle(left);
+        continue;
+      }
+      auto rest = static_cast<size_t>(taken);
+      while (count > 0 && rest >= parts->iov_len) {
+        rest -= parts->iov_len;
+        ++parts;
+        --count;
+      }
+      if (count > 0) {
+        parts->iov_base = static_cast<uint8_t*>(parts->iov_base) + rest;
+        parts->iov_len -= rest;
+      }
+    }
+    return count == 0;
+  }
+
+  // Moves what is unread to the beginning, in a buffer that holds that many bytes.
+  void make_room(size_t bytes_needed) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+    if (bytes_needed > buffer_.size()) buffer_.resize(bytes_needed + kReadBytes);
+  }
+
+  void acknowledge() {
+    // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+    int on = 1;
+    if (quickack_) setsockopt(socket_, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+  }
+
+  int socket_;
+  const bool two_writes_, quickack_;
+  const int64_t timeout_ns_;
+  std::vector<uint8_t> buffer_;
+  size_t begin_ = 0, end_ = 0;
+};

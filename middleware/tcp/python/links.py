@@ -1,0 +1,83 @@
+"""Who is connected: a sender's streams, a listener's streams, and READY of both."""
+
+from __future__ import annotations
+
+import platform
+import select
+import socket
+from collections.abc import Callable
+
+from stream import Frame, Stream, connect, prepare
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed
+
+BACKLOG = 128
+
+
+def connect_all(kit: Kit) -> list[Stream]:
+    """A stream to each of peers.endpoints, in their order."""
+    endpoints = kit.spec["peers.endpoints"]
+    if len(endpoints) < max(1, kit.spec["peers.count"]):
+        wanted = f"at least {max(1, kit.spec['peers.count'])} HOST:PORT"
+        raise BadSpec("peers.endpoints", endpoints, wanted)
+    return [connect(kit, endpoint) for endpoint in endpoints]
+
+
+class Listener:
+    """A listening socket and the streams that it accepted."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.socket = prepare(kit, socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        self.accepted = 0
+        self._kit = kit
+        self._streams: list[Stream] = []
+        host = kit.setting("bind_address")
+        try:
+            self.socket.bind((host, 0))
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            raise MiddlewareFailed(f"listen on {host}: {error}") from error
+        self.socket.setblocking(False)
+        kit.listening([f"{host}:{self.socket.getsockname()[1]}"])
+
+    def poll(self, timeout_s: float, handle: Callable[[Stream, Frame], object]) -> None:
+        """Waits for arrivals, accepts who connects, and hands every whole frame to `handle`."""
+        readable = select.select((self.socket, *self._streams), (), (), timeout_s)[0]
+        for ready in readable:
+            if not isinstance(ready, Stream):
+                self._accept()
+                continue
+            ready.read()
+            while ready.open and (frame := ready.take()) is not None:
+                handle(ready, frame)
+            if not ready.open:
+                self._streams.remove(ready)
+
+    def _accept(self) -> None:
+        try:
+            opened, _ = self.socket.accept()
+        except OSError:
+            return  # it has left already
+        self._streams.append(Stream(self._kit, opened))
+        self.accepted += 1
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        self.socket.close()
+
+
+def ready(kit: Kit, asked: socket.socket, matched: int, discovery_ns: int | None) -> None:
+    """READY; `asked` is the socket that is asked what is in force."""
+    tcp, own = socket.IPPROTO_TCP, socket.SOL_SOCKET
+    effective = {
+        "tcp_nodelay": bool(asked.getsockopt(tcp, socket.TCP_NODELAY)),
+        "tcp_quickack": kit.setting("tcp_quickack"),
+        "writes": kit.setting("writes"),
+        "receive_buffer_bytes": asked.getsockopt(own, socket.SO_RCVBUF),
+        "send_buffer_bytes": asked.getsockopt(own, socket.SO_SNDBUF),
+        "bind_address": kit.setting("bind_address"),
+        "segment_bytes": asked.getsockopt(tcp, socket.TCP_MAXSEG),
+        "transport": "tcp/ipv4",
+    }
+    library = ("socket", platform.release(), f"CPython {platform.python_version()}")
+    kit.ready(matched, library, effective, ("reliable", "per_sender", "block"), discovery_ns)

@@ -1,0 +1,26 @@
+"""TCP node: length-prefixed frames, one connection for each pair of nodes."""
+
+from wattwire_kit import run
+
+run(
+    roles={
+        "publisher": "topic:publish",
+        "subscriber": "topic:subscribe",
+        "client": "service:client",
+        "server": "service:server",
+        "ping": "service:client",
+        "pong": "service:server",
+    },
+    settings={
+        "tcp_nodelay": bool,
+        "tcp_quickack": bool,
+        "writes": range(1, 3),
+        "receive_buffer_bytes": range(0, 2**30),
+        "send_buffer_bytes": range(0, 2**30),
+        "bind_address": str,
+    },
+    capabilities=(
+        *("encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed"),
+        *("reply.echo", "reply.ack", "reply.literal", "literal"),
+    ),
+)

@@ -1,0 +1,69 @@
+"""Client and server, ping and pong: the frame's number pairs a reply with its call."""
+
+from time import sleep
+
+from links import Listener, connect_all, ready
+from stream import REPLY, REQUEST, Frame, Stream
+from wattwire_kit import Kit, SendFailed, Slot
+
+
+def client(kit: Kit) -> None:
+    stream = connect_all(kit)[0]
+    calls = 0
+
+    def call(buffer: bytearray, timeout_s: float) -> bytes | None:
+        nonlocal calls
+        number, calls = calls, calls + 1
+        deadline_ns = kit.now() + int(timeout_s * 1e9)
+        stream.send(REQUEST, number, buffer)
+        while stream.open and (left_ns := deadline_ns - kit.now()) > 0:
+            reply = stream.receive(left_ns / 1e9)
+            if reply is not None and reply[:2] == (REPLY, number):
+                return reply[2]
+        if not stream.open:
+            raise SendFailed("the server closed the connection")
+        return None
+
+    waiting: dict[int, Slot] = {}
+
+    def begin(slot: Slot, buffer: bytearray) -> None:
+        nonlocal calls
+        number, calls = calls, calls + 1
+        waiting[number] = slot
+        stream.send(REQUEST, number, buffer, poll)
+
+    def poll(timeout_s: float) -> None:
+        reply = stream.receive(timeout_s)
+        if not stream.open:
+            sleep(timeout_s)  # nothing to wait for, and the loop around must not spin
+        if reply is not None and (slot := waiting.pop(reply[1], None)) is not None:
+            kit.complete(slot, reply[2])
+
+    ready(kit, stream.socket, 1, kit.probe(call))
+    if kit.spec["outstanding_max"] > 1 and kit.spec["loop"] == "open":
+        kit.drive(begin, poll)
+    else:
+        kit.call_all(call)
+    stream.close()
+
+
+def server(kit: Kit) -> None:
+    listener = Listener(kit)
+
+    def answer(stream: Stream, frame: Frame) -> None:
+        reply = kit.serve(frame[2])
+        if reply is None:
+            return
+        try:
+            stream.send(REPLY, frame[1], reply)
+            kit.served()
+        except SendFailed:
+            pass  # the client has left; its call is its own record
+
+    def poll(timeout_s: float) -> None:
+        listener.poll(timeout_s, answer)
+
+    discovery_ns = kit.await_peers(lambda: listener.accepted, poll)
+    ready(kit, listener.socket, listener.accepted, discovery_ns)
+    kit.poll(poll)
+    listener.close()
