@@ -44,9 +44,7 @@ class Client {
     assign(request_.message.request, buffer);
     int64_t number = 0;
     if (rcl_send_request(&client_, &request_.message, &number) != RCL_RET_OK) {
-      const std::string reason = rcl_get_error_string().str;
-      rcl_reset_error();
-      throw wattwire::SendFailed(reason);
+      throw wattwire::SendFailed(take_error());
     }
     return number;
   }
@@ -101,11 +99,7 @@ void call_as(wattwire::Kit& kit) {
   }
   std::map<int64_t, wattwire::Slot*> open;
   auto act = [&](wattwire::Slot* slot, wattwire::Bytes buffer) {
-    try {
-      open[client.send(buffer)] = slot;
-    } catch (const wattwire::SendFailed&) {
-      kit.fail(slot);
-    }
+    open[client.send(buffer)] = slot;
   };
   auto take = [&](const rcl_wait_set_t* set) {
     const std::optional<int64_t> number = client.take(set);

@@ -1,5 +1,7 @@
 // The ROS 2 cell on the rcl C API: what rclcpp and rclpy stand on, without either of them.
 
+#include "action_client.hpp"
+#include "action_server.hpp"
 #include "client.hpp"
 #include "server.hpp"
 #include "topic.hpp"
@@ -7,8 +9,14 @@
 
 int main(int argc, char** argv) {
   wattwire::Cell cell;
-  cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"server", serve},
-                {"client", call},       {"pong", serve},           {"ping", call}};
+  cell.roles = {{"publisher", publish},
+                {"subscriber", subscribe},
+                {"server", serve},
+                {"client", call},
+                {"pong", serve},
+                {"ping", call},
+                {"action_server", serve_goals},
+                {"action_client", perform}};
   cell.settings = {{"reliability", wattwire::one_of({"reliable", "best_effort"})},
                    {"history", wattwire::one_of({"keep_last", "keep_all"})},
                    {"depth", wattwire::integer(1, INT32_MAX)},

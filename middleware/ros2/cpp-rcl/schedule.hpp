@@ -60,7 +60,8 @@ class StopWatch {
   std::thread thread_;
 };
 
-// `act(slot, buffer)` sends; `add(set)` and `take(set)` are the endpoint's part of the executor.
+// `act(slot, buffer)` sends, or throws SendFailed; `add(set)` and `take(set)` are the endpoint's
+// part of the executor.
 template <typename Act, typename Add, typename Take>
 void drive_native(Session& session, Act act, Add add, Take take) {
   wattwire::Kit& kit = session.kit();
@@ -76,7 +77,12 @@ void drive_native(Session& session, Act act, Add add, Take take) {
     take(set);
     if (!timer.take()) continue;
     wattwire::Slot* slot = kit.tick();
-    if (slot != nullptr) act(slot, kit.begin(slot));
+    if (slot == nullptr) continue;
+    try {
+      act(slot, kit.begin(slot));
+    } catch (const wattwire::SendFailed&) {
+      kit.fail(slot);
+    }
   }
   kit.end_schedule([&](int64_t timeout_ns) { take(session.wait(timeout_ns, add)); });
   stop.join();

@@ -41,11 +41,7 @@ void serve_as(wattwire::Kit& kit) {
   int64_t matched = -1;
   int64_t discovery_ns = -1;
 #ifndef WATTWIRE_ROS_HUMBLE
-  auto clients = [&]() -> int64_t {
-    size_t count = 0;
-    check(rcl_count_clients(session.node(), name.c_str(), &count), "rcl_count_clients");
-    return static_cast<int64_t>(count);
-  };
+  auto clients = [&] { return session.count_clients(name); };
   kit.await_peers(clients, spin);
   matched = clients();
   discovery_ns = wattwire::now_ns() - created_ns;

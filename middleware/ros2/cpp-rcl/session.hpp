@@ -13,12 +13,16 @@
 #include "process.hpp"
 #include "wattwire/kit.hpp"
 
+// rcl's own words about the last error, which are then gone.
+inline std::string take_error() {
+  const std::string reason = rcl_get_error_string().str;
+  rcl_reset_error();
+  return reason;
+}
+
 // Throws with rcl's own words where a call failed.
 inline void check(rcl_ret_t code, const char* what) {
-  if (code == RCL_RET_OK) return;
-  std::string reason = std::string(what) + ": " + rcl_get_error_string().str;
-  rcl_reset_error();
-  throw wattwire::MiddlewareFailed(reason);
+  if (code != RCL_RET_OK) throw wattwire::MiddlewareFailed(what + (": " + take_error()));
 }
 
 // For what is given back on the way out: an error there is no error of the run.
@@ -40,7 +44,12 @@ class Session {
     check(rcl_clock_init(RCL_ROS_TIME, &clock_, &allocator_), "rcl_clock_init");
     check(rcl_guard_condition_init(&waker_, &context_, rcl_guard_condition_get_default_options()),
           "rcl_guard_condition_init");
-    check(rcl_wait_set_init(&wait_set_, 1, 2, 1, 1, 1, 0, &context_, allocator_),
+    // An action has two topics (feedback, status), three services (goal, cancel, result) and, at
+    // the server, a timer of its own.
+    const bool action = kit.string("pattern") == "action";
+    const size_t services = action ? 3 : 1;
+    check(rcl_wait_set_init(&wait_set_, action ? 2 : 1, 2, 1, services, services, 0, &context_,
+                            allocator_),
           "rcl_wait_set_init");
   }
 
@@ -82,6 +91,14 @@ class Session {
                              : RMW_QOS_POLICY_DURABILITY_VOLATILE;
     return profile;
   }
+
+#ifndef WATTWIRE_ROS_HUMBLE
+  int64_t count_clients(const std::string& service) const {
+    size_t count = 0;
+    check(rcl_count_clients(&node_, service.c_str(), &count), "rcl_count_clients");
+    return static_cast<int64_t>(count);
+  }
+#endif
 
   // Ends a wait; from any thread.
   void wake() { ignore(rcl_trigger_guard_condition(&waker_)); }

@@ -285,7 +285,7 @@ def compile_lists(
     names = [
         "wattwire_interfaces__rosidl_typesupport_c", "wattwire_interfaces__rosidl_generator_c",
         "std_msgs__rosidl_typesupport_c", "std_msgs__rosidl_generator_c",
-        "rosidl_runtime_c", "rcl", "rcutils",
+        "action_msgs__rosidl_generator_c", "rosidl_runtime_c", "rcl_action", "rcl", "rcutils",
     ]  # fmt: skip
     rpath_link = f"-Wl,-rpath-link,{joined(str(Path(p) / 'lib') for p in prefixes)}"
     ldflags = [*libraries, rpath_link, *(f"-l{name}" for name in names), rmw_library(prefixes)]
