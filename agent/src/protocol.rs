@@ -222,6 +222,9 @@ pub struct SampleStart {
     pub meters: Vec<String>,
     #[serde(default)]
     pub subjects: BTreeMap<String, Value>,
+    /// Read at the start, at marks and at the stop only: what sampling itself costs, left out.
+    #[serde(default)]
+    pub marks_only: bool,
 }
 
 #[derive(Deserialize)]
@@ -260,6 +263,9 @@ fn default_fetch_bytes() -> u64 {
 pub struct Clean {
     #[serde(default)]
     pub run: String,
+    /// Only look: the same lists, and nothing is killed or removed.
+    #[serde(default)]
+    pub look: bool,
 }
 
 #[derive(Deserialize)]

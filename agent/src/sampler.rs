@@ -83,8 +83,10 @@ impl Sampling {
             }
             state.read(|_| true, true);
         }
-        let ticking = sampling.clone();
-        thread::spawn(move || ticking.tick());
+        if !request.marks_only {
+            let ticking = sampling.clone();
+            thread::spawn(move || ticking.tick());
+        }
         Ok(sampling)
     }
 
@@ -110,6 +112,11 @@ impl Sampling {
                 running.meter.follow(subject, samples);
             }
         }
+    }
+
+    /// Whether it has been stopped: nothing more is read or followed.
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Reads all meters once, whatever their tier; gives the time at which that began.

@@ -70,6 +70,7 @@ language = "python"
 rate_hz = 50
 [plan]
 blocks = 1
+controls = false
 duration_s = 0.4
 baseline_s = 0.1
 linger_ms = 100

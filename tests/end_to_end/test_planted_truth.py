@@ -43,6 +43,7 @@ payload_bytes = 64
 settings.bind_port = {port}
 [plan]
 blocks = {blocks}
+controls = false
 seed = {seed}
 primary = "settings.endpoint_override"
 duration_s = 0.5

@@ -42,7 +42,9 @@ def test_a_study_parses_and_has_runs_in_every_preset(name: str, preset: str | No
     study = load(name, preset)
     treatments = [t for t, because in expand(study) if because is None]
     assert treatments
-    assert len(make_plan(treatments, study.plan)) == len(treatments) * study.plan.blocks
+    controls = 3 if study.plan.controls else 0
+    runs = make_plan(treatments, study.plan)
+    assert len(runs) == (len(treatments) + controls) * study.plan.blocks
 
 
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in STUDIES.glob("*/study.toml")))
@@ -60,7 +62,7 @@ def test_the_paper_design_has_its_ninety_treatments_and_eighteen_hundred_runs() 
     study = load("ros2-energy", "paper")
     treatments = [t for t, because in expand(study) if because is None]
     assert len(treatments) == 90
-    assert len(make_plan(treatments, study.plan)) == 1800
+    assert sum(not run.control for run in make_plan(treatments, study.plan)) == 1800
 
 
 def test_the_demonstration_leaves_out_what_takes_too_long() -> None:

@@ -30,6 +30,7 @@ pattern = "pingpong"
 rate_hz = 50
 [plan]
 blocks = 1
+controls = false
 duration_s = 0.3
 baseline_s = 0.05
 quiet_ms = 20

@@ -1,4 +1,4 @@
-"""plan, run, status, report."""
+"""run, status, report."""
 
 from __future__ import annotations
 
@@ -6,70 +6,20 @@ import argparse
 import datetime
 import shlex
 import sys
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.catalog.manifest import read_toml
-from wattwire.cli import studies
-from wattwire.cli.screen import duration_words, make_progress
-from wattwire.design import make_plan
+from wattwire.cli import plan, studies
+from wattwire.cli.screen import make_progress
+from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.study import Study, parse_study
+from wattwire.model.treatment import Treatment
 from wattwire.run import CampaignRunner, Options, prepare
+from wattwire.run.forecast import forecast
 from wattwire.store import Campaign
-
-START_ESTIMATE_S = 1.5
-"""Starting, matching and ending nodes: an estimate for the forecast, nothing else."""
-
-
-def plan(options: argparse.Namespace) -> int:
-    """Say what a study would run here, without building or running anything."""
-    catalog = Catalog()
-    name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
-    study = parse_study(name, document, str(path))
-    prepared = prepare(study, catalog, None)
-    choose = studies.chooser(study, options.only)
-    kept = [t for t in prepared.treatments if choose is None or choose(t)]
-    runs = make_plan(kept, study.plan)
-    seconds = len(runs) * _run_estimate_s(study)
-    print(
-        f"{study.title}: {len(kept)} treatments × {study.plan.blocks} blocks = {len(runs)} runs, "
-        f"about {duration_words(seconds)} (estimate: {_run_estimate_s(study):.1f} s a run)."
-    )
-    for factor, levels in study.factors.items():
-        print(f"  {factor}: {', '.join(map(str, levels))}")
-    for reason, count in Counter(reason for _, reason in prepared.skipped).items():
-        print(f"  skipped, {count} treatments: {reason}")
-    if options.table:
-        for run in runs:
-            print(f"{run.run}  {run.treatment.label()}")
-    presets = _presets(catalog, options.study)
-    if presets and not options.preset:
-        print(f"Presets: {', '.join(presets)}.")
-    print(f"Next: {_run_command(options)}")
-    return EXIT_OK
-
-
-def _run_command(options: argparse.Namespace) -> str:
-    """The command that runs what was planned, ready to be pasted into a shell."""
-    words = ["wattwire", "run", options.study]
-    words += ["--preset", options.preset] if options.preset else []
-    words += [word for change in options.changes for word in ("--set", change)]
-    words += ["--only", options.only] if options.only else []
-    return shlex.join(words)
-
-
-def _presets(catalog: Catalog, study: str) -> list[str]:
-    """The names of a study's presets."""
-    return sorted(read_toml(catalog.study(study)[1]).get("presets", {}))
-
-
-def _run_estimate_s(study: Study) -> float:
-    plan_ = study.plan
-    fixed = 2 * plan_.baseline_s + plan_.duration_s + plan_.quiet_ms / 1000 + plan_.cooldown_s
-    return fixed + START_ESTIMATE_S
 
 
 def run(options: argparse.Namespace) -> int:
@@ -100,6 +50,7 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
     name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
     study = parse_study(name, document, str(path))
     choose = studies.chooser(study, options.only)
+    _ask_first(options, catalog, study, choose)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{name}-{stamp}")
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
@@ -109,6 +60,26 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
         runner.close()
         raise
     return runner
+
+
+def _ask_first(
+    options: argparse.Namespace,
+    catalog: Catalog,
+    study: Study,
+    choose: Callable[[Treatment], bool] | None,
+) -> None:
+    """A plan that takes long begins only with a yes; nothing has been built or written yet."""
+
+    def planned(one: Study) -> list[PlannedRun]:
+        kept = [t for t in prepare(one, catalog, None).treatments if choose is None or choose(t)]
+        return make_plan(kept, one.plan)
+
+    presets = {}
+    for name in [] if options.preset else plan.presets_of(catalog, options.study):
+        _, path, document = studies.load(catalog, options.study, name, options.changes)
+        preset = parse_study(name, document, str(path))
+        presets[name] = forecast(preset, planned(preset)).seconds
+    plan.confirm_long(study, planned(study), presets, options.yes)
 
 
 def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:

@@ -1,6 +1,6 @@
 """From a study to an ordered plan: treatments, blocks, the seeded order."""
 
-from wattwire.design.plan import PlannedRun, make_plan
+from wattwire.design.plan import UNSAMPLED, PlannedRun, make_plan
 from wattwire.design.treatments import expand
 
-__all__ = ["PlannedRun", "expand", "make_plan"]
+__all__ = ["UNSAMPLED", "PlannedRun", "expand", "make_plan"]

@@ -4,6 +4,10 @@ Neighbours in a block give a two- to fivefold smaller standard deviation of thei
 random places in a long block, because drift is slow; so a block is a random sequence of groups,
 each group holding all levels of the primary factor for one combination of the other factors, in
 random order within the group.
+
+Each block also holds three control runs of one treatment, as neighbours: two identical labels,
+whose difference is noise whatever it looks like, and one whose sampler is silent between marks,
+which says what sampling costs.
 """
 
 from __future__ import annotations
@@ -15,16 +19,28 @@ from dataclasses import dataclass
 from wattwire.model.study import Plan
 from wattwire.model.treatment import Level, Treatment
 
+SAME, SAME_AGAIN, UNSAMPLED = "a", "b", "unsampled"
+CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
+
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run before it is executed. `predecessor` is the run id just before it, or ""."""
+    """One run before it is executed. `predecessor` is the run id just before it, or "".
+
+    `control` is "" for the study's own runs, else one of CONTROLS.
+    """
 
     run: str
     block: int
     position: int
     treatment: Treatment
     predecessor: str
+    control: str = ""
+
+    def label(self) -> str:
+        """The treatment's label; a control run says which of the three it is."""
+        words = self.treatment.label()
+        return f"{words} (control {self.control})" if self.control else words
 
 
 def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
@@ -32,15 +48,23 @@ def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
     runs: list[PlannedRun] = []
     for block in range(1, plan.blocks + 1):
         # One generator a block, so that adding blocks later never reorders the earlier ones.
-        order = _block(treatments, plan.primary, random.Random(f"{plan.seed}:{block}"))
-        for position, treatment in enumerate(order, 1):
+        rng = random.Random(f"{plan.seed}:{block}")
+        groups = _groups(treatments, plan.primary, rng)
+        if plan.controls and treatments:
+            group = [(treatments[0], control) for control in CONTROLS]
+            rng.shuffle(group)
+            groups.insert(rng.randint(0, len(groups)), group)
+        order = [pair for group in groups for pair in group]
+        for position, (treatment, control) in enumerate(order, 1):
             predecessor = runs[-1].run if runs else ""
             name = f"b{block:02d}-p{position:03d}"
-            runs.append(PlannedRun(name, block, position, treatment, predecessor))
+            runs.append(PlannedRun(name, block, position, treatment, predecessor, control))
     return runs
 
 
-def _block(treatments: Sequence[Treatment], primary: str, rng: random.Random) -> list[Treatment]:
+def _groups(
+    treatments: Sequence[Treatment], primary: str, rng: random.Random
+) -> list[list[tuple[Treatment, str]]]:
     groups: dict[tuple[tuple[str, Level], ...], list[Treatment]] = {}
     for treatment in treatments:
         key = tuple(pair for pair in treatment.varied if pair[0] != primary)
@@ -49,4 +73,4 @@ def _block(treatments: Sequence[Treatment], primary: str, rng: random.Random) ->
     rng.shuffle(shuffled)
     for group in shuffled:
         rng.shuffle(group)
-    return [treatment for group in shuffled for treatment in group]
+    return [[(treatment, "") for treatment in group] for group in shuffled]

@@ -67,6 +67,9 @@ class Plan:
     retries: int = 1
     ready_timeout_s: float = 20.0
     guard_wait_s: float = 10.0
+    controls: bool = True
+    """Whether every block holds its control runs: the first treatment as A, as A again, and
+    with the sampler silent in the window."""
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers
     for answer in mine:
         words_of_it = sentence(evidence, answer, answers.family)
         if isinstance(answer.result, stats.Ratio):
-            outcome = stats.verdict(answer.result.interval, answers.margin)
-            words_of_it = words_of_it[:-1] + f": {outcome}."
+            words_of_it = words_of_it[:-1] + f": {answers.outcome(answer)}."
         told.append(words_of_it)
     # Answers that cannot be given for one and the same reason need one sentence, not twenty.
     kept = [t for t, a in zip(told, mine, strict=True) if isinstance(a.result, stats.Ratio)]
@@ -147,7 +146,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         }
         if isinstance(result, stats.Ratio):
             row |= {
-                "outcome": stats.verdict(result.interval, answers.margin),
+                "outcome": answers.outcome(answer),
                 "level_exact": words.confidence(result.interval.level),
                 "model": result.kind,
                 "degrees": int(result.interval.degrees or 0),
@@ -191,7 +190,8 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         f"{words.confidence(CONFIDENCE)}, Bonferroni). Registered in the study. Estimand: ratio of "
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
         "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
-        "anything else is undecided.",
+        "anything else is undecided; “within noise” excludes 1 too, but two identical labels "
+        "differed by as much (see the control runs).",
     )
 
 

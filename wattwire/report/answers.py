@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from wattwire import stats
 from wattwire.report import words
+from wattwire.report.controls import noise
 from wattwire.report.evidence import Evidence, FloatArray, column, levels_of, same_level
 from wattwire.report.responses import Response, measured, resolve
 
@@ -49,6 +50,19 @@ class Answers:
     margin: float | None
     block_count: int
     family_of_all: int = 1
+    noise: dict[str, float] = field(default_factory=dict)
+    """|log ratio| of two identical labels, by the response's column, where there are controls."""
+
+    def outcome(self, answer: Answer) -> str:
+        """ "different", "equivalent", "undecided", or "within noise": claimed by no one.
+
+        A difference is not claimed where two identical labels differed by as much.
+        """
+        found = stats.verdict(answer.interval, self.margin)
+        effect = abs(math.log(answer.interval.estimate))
+        if found == "different" and effect <= self.noise.get(answer.response.column, 0.0):
+            return "within noise"
+        return found
 
     def computed(self) -> list[Answer]:
         """Answers that carry a number."""
@@ -88,7 +102,7 @@ def answer_all(evidence: Evidence) -> Answers:
         )
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     margin = evidence.study.get("answers", {}).get("margin")
-    return Answers(tuple(items), family, level, margin, blocks, family_of_all)
+    return Answers(tuple(items), family, level, margin, blocks, family_of_all, noise(evidence))
 
 
 def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -> int:
@@ -261,6 +275,8 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     if not candidates:
         return prefix + _without_contrast(evidence, answers)
     words_of_it = sentence(evidence, candidates[0], answers.family)
+    if answers.outcome(candidates[0]) == "within noise":
+        words_of_it += " Two identical labels differed by as much: no difference is claimed."
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
     return prefix + words_of_it

@@ -55,10 +55,12 @@ def section(evidence: Evidence) -> Section:
 
 def second_line(evidence: Evidence) -> str:
     """The line under the first sentence: how much stands behind it, and on which machine."""
-    planned = words.plural(len(evidence.planned), "run")
-    told = [f"{planned} planned, {evidence.usable.height} usable"]
+    own = [entry for entry in evidence.planned if not entry.get("control")]
+    told = [f"{words.plural(len(own), 'run')} planned, {evidence.usable.height} usable"]
     if evidence.set_aside.height:
         told.append(f"{evidence.set_aside.height} set aside")
+    if evidence.controls.height:
+        told.append(f"{words.plural(evidence.controls.height, 'control run')} beside them")
     if evidence.skipped:
         told.append(f"{words.plural(len(evidence.skipped), 'treatment')} left out")
     return ", ".join(told) + ". " + machine_line(evidence.reader.machine) + "."
@@ -66,6 +68,7 @@ def second_line(evidence: Evidence) -> str:
 
 def _run_table(evidence: Evidence) -> Table:
     planned = evidence.planned
+    controls = sum(bool(entry.get("control")) for entry in planned)
     treatments = {json.dumps(all_levels(e), sort_keys=True) for e in planned}
     blocks = {e.get("block") for e in planned}
     tried = set(evidence.attempts["run"].to_list()) if evidence.attempts.height else set()
@@ -83,7 +86,8 @@ def _run_table(evidence: Evidence) -> Table:
     facts += [
         ("treatments", words.count(len(treatments))),
         ("blocks", words.count(len(blocks))),
-        ("runs planned", words.count(len(planned))),
+        ("runs planned", words.count(len(planned) - controls)),
+        *([("control runs besides", words.count(controls))] if controls else []),
         ("runs usable", words.count(evidence.usable.height)),
         ("runs set aside", words.count(evidence.set_aside.height)),
         ("runs not tried yet", words.count(len({e["run"] for e in planned} - tried))),

@@ -46,7 +46,8 @@ def _order(evidence: Evidence) -> Figure | None:
     first_of: dict[Any, int] = {}
     for run, at in place.items():
         first_of.setdefault(block_of[run], at)
-    usable = set(evidence.usable["run"].to_list()) if evidence.usable.height else set()
+    both = [frame for frame in (evidence.usable, evidence.controls) if frame.height]
+    usable = {run for frame in both for run in frame["run"].to_list()}
     points = []
     values = column(evidence.attempts, response.column)
     for run, value in zip(evidence.attempts["run"].to_list(), values, strict=True):

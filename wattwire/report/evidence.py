@@ -39,7 +39,8 @@ class Evidence:
     """A campaign's material for a page.
 
     `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
-    `set_aside` the counting ones without. `factors` maps each factor to the levels planned.
+    `set_aside` the counting ones without, `controls` the control runs with it, which are in
+    neither of the two. `factors` maps each factor to the levels planned.
     `levels_seen` and `fits` remember what was worked out once.
     """
 
@@ -49,6 +50,7 @@ class Evidence:
     attempts: pl.DataFrame
     usable: pl.DataFrame
     set_aside: pl.DataFrame
+    controls: pl.DataFrame
     factors: dict[str, tuple[Any, ...]]
     primary: str
     titles: Mapping[str, Mapping[str, str]]
@@ -85,7 +87,10 @@ def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = reader.study, list(reader.plan)
     attempts = with_derived(_with_levels(reader.summary(), plan))
-    counting = _counting(attempts)
+    tried = _counting(attempts)
+    is_control = pl.col("control").fill_null("") != ""
+    controls = tried.filter(is_control & (pl.col("verdict") == "ok"))
+    counting = tried.filter(~is_control)
     usable = counting.filter(pl.col("verdict") == "ok")
     set_aside = counting.filter(pl.col("verdict") != "ok")
     factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
@@ -94,9 +99,10 @@ def gather(reader: CampaignReader) -> Evidence:
     ranked = [name for name in (primary, *varied) if len(_levels_seen(counting, name)) > 1]
     primary = next(iter([*ranked, *varied, *factors]), "")
     evidence = Evidence(
-        reader, study, plan, attempts, usable, set_aside, factors, primary, _titles(reader)
-    )
-    for run in counting["run"].to_list():
+        reader, study, plan, attempts, usable, set_aside, controls, factors, primary,
+        _titles(reader),
+    )  # fmt: skip
+    for run in tried["run"].to_list():
         evidence.runs[run] = reader.run(run)
     return evidence
 
@@ -141,6 +147,7 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
     if summary.height == 0:
         return pl.DataFrame(
             schema={
+                "control": pl.String,
                 "run": pl.String,
                 "attempt": pl.Int64,
                 "used": pl.Boolean,
@@ -149,6 +156,8 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
                 "block": pl.Int64,
             }
         )
+    if "control" not in summary.columns:  # written before there were control runs
+        summary = summary.with_columns(control=pl.lit(""))
     by_run = {entry["run"]: all_levels(entry) for entry in plan}
     names = dict.fromkeys(name for treatment in by_run.values() for name in treatment)
     missing = [name for name in names if f"factor.{name}" not in summary.columns]

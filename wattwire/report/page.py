@@ -14,7 +14,17 @@ import vl_convert
 from markupsafe import Markup
 
 from wattwire.model.errors import UsageError
-from wattwire.report import answered, asked, audit, conditions, costs, counts, latency, published
+from wattwire.report import (
+    answered,
+    asked,
+    audit,
+    conditions,
+    controls,
+    costs,
+    counts,
+    latency,
+    published,
+)
 from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.parts import Figure, Section, Table, figures_of, tables_of, write_csv
@@ -55,6 +65,7 @@ def _sections(evidence: Evidence, answers: Answers) -> list[Section]:
         costs.section(evidence),
         published.section(evidence),
         counts.section(evidence),
+        controls.section(evidence),
         conditions.harness(evidence),
         conditions.settings(evidence),
         audit.trail(evidence),

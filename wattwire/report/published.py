@@ -206,7 +206,8 @@ def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
     matches = [
         entry
         for entry in evidence.plan
-        if all(same_level(all_levels(entry).get(k), v) for k, v in wanted.items())
+        if not entry.get("control")
+        and all(same_level(all_levels(entry).get(k), v) for k, v in wanted.items())
     ]
     if not matches:
         return "not in this campaign's plan"

@@ -6,7 +6,7 @@ import datetime
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,9 @@ class CampaignRunner:
         """The plan as it was written; `--only` may have left treatments out."""
         kept = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept]
-        plan = make_plan(treatments, study.plan)
+        # Campaigns from before there were control runs go on without them.
+        controls = any(row.get("control") for row in self.campaign.plan)
+        plan = make_plan(treatments, replace(study.plan, controls=controls))
         if [r.run for r in plan] != self.campaign.journal.runs():
             raise UsageError(
                 f"{self.campaign.path}: the plan cannot be made again as it was: cells that were "
@@ -218,7 +220,7 @@ class CampaignRunner:
         self._progress.event(
             "run",
             run=planned.run,
-            label=planned.treatment.label(),
+            label=planned.label(),
             block=planned.block,
             position=planned.position,
         )
@@ -252,7 +254,7 @@ class CampaignRunner:
         return OneRun(
             agent,
             self._study,
-            planned.treatment,
+            planned,
             cell.middleware,
             nodes,
             self._prepared.builds,
@@ -346,6 +348,7 @@ class CampaignRunner:
                 run=r.run,
                 block=r.block,
                 position=r.position,
+                control=r.control,
                 cells={
                     role: cell.name
                     for role, cell in role_cells(

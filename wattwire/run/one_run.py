@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Middleware
+from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.study import Study
-from wattwire.model.treatment import Treatment
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
@@ -55,7 +55,7 @@ class OneRun:
         self,
         agent: AgentClient,
         study: Study,
-        treatment: Treatment,
+        planned: PlannedRun,
         middleware: Middleware,
         nodes: list[NodePlan],
         builds: dict[str, CellBuild],
@@ -66,7 +66,8 @@ class OneRun:
         self._agent = agent
         self._study = study
         self._plan = study.plan
-        self._treatment = treatment
+        self._treatment = planned.treatment
+        self._marks_only = planned.control == UNSAMPLED
         self._middleware = middleware
         self._builds = builds
         self._folder = folder
@@ -124,6 +125,7 @@ class OneRun:
             tick_hz=self._study.meters.tick_hz,
             meters=list(use),
             subjects={},
+            marks_only=self._marks_only,
         )
 
     def _mark(self, name: str) -> int:

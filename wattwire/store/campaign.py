@@ -185,6 +185,7 @@ class Campaign:
                 path = self.path / "runs" / attempt["folder"] / "summary.json"
                 row = json.loads(path.read_text(encoding="utf-8"))
                 usable = row["verdict"] == "ok" and attempt["attempt"] == counts
+                usable = usable and not row.get("control")
                 rows.append({**row, "used": usable})
         return rows
 

@@ -19,15 +19,19 @@ def treatments(**changes):
     return [t for t, reason in expand(study) if reason is None]
 
 
+def own(runs):
+    return [run for run in runs if not run.control]
+
+
 def test_each_block_holds_every_treatment_once():
-    runs = make_plan(treatments(), Plan(blocks=4, seed=7, primary="language"))
+    runs = own(make_plan(treatments(), Plan(blocks=4, seed=7, primary="language")))
     for block in range(1, 5):
         keys = [r.treatment.key for r in runs if r.block == block]
         assert len(keys) == len(set(keys)) == 12
 
 
 def test_levels_of_the_primary_factor_are_neighbours():
-    runs = make_plan(treatments(), Plan(blocks=3, seed=1, primary="language"))
+    runs = own(make_plan(treatments(), Plan(blocks=3, seed=1, primary="language")))
     for first, second in zip(runs[0::2], runs[1::2], strict=True):
         assert {first.treatment["language"], second.treatment["language"]} == {"a", "b"}
         assert first.treatment["clients"] == second.treatment["clients"]
@@ -44,9 +48,29 @@ def test_the_seed_decides_the_order_and_more_blocks_change_nothing_before():
 
 
 def test_both_orders_of_a_pair_occur():
-    runs = make_plan(treatments(), Plan(blocks=20, seed=1, primary="language"))
+    runs = own(make_plan(treatments(), Plan(blocks=20, seed=1, primary="language")))
     first = [r.treatment["language"] for r in runs[0::2]]
     assert 0.3 < first.count("a") / len(first) < 0.7
+
+
+def test_each_block_holds_its_control_runs_as_neighbours_of_one_treatment():
+    kept = treatments()
+    runs = make_plan(kept, Plan(blocks=12, seed=3, primary="language"))
+    for block in range(1, 13):
+        controls = [r for r in runs if r.block == block and r.control]
+        assert sorted(r.control for r in controls) == ["a", "b", "unsampled"]
+        assert {r.treatment for r in controls} == {kept[0]}
+        assert controls[-1].position - controls[0].position == 2
+    assert len({r.position for r in runs if r.control == "a"}) > 3
+    assert (
+        len({tuple(r.control for r in runs if r.block == b and r.control) for b in range(13)}) > 3
+    )
+
+
+def test_without_controls_the_order_of_the_others_is_the_same():
+    with_them = own(make_plan(treatments(), Plan(blocks=1, seed=3, primary="language")))
+    without = make_plan(treatments(), Plan(blocks=1, seed=3, primary="language", controls=False))
+    assert [r.treatment for r in with_them] == [r.treatment for r in without]
 
 
 def test_each_run_knows_its_predecessor():

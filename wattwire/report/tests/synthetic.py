@@ -42,6 +42,8 @@ class Shape:
     drop_runs: tuple[int, ...] = ()
     skip: dict[str, Any] | None = None
     died_runs: tuple[int, ...] = ()
+    b_over_a: float | None = None
+    """With it every block has control runs, in which B costs so many times the CPU time of A."""
     study: dict[str, Any] = field(default_factory=dict)
 
 
@@ -175,6 +177,13 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
                 if index in shape.died_runs:
                     _let_die(folder / "runs" / f"{run}-1")
             index += 1
+        if shape.b_over_a is not None:
+            first = next(row for row in plan if row["run"])
+            for position, control in enumerate(("a", "b", "unsampled"), start=len(cells) + 1):
+                run = f"b{block:02d}-p{position:03d}"
+                row = {**first, "run": run, "block": block, "position": position}
+                plan.append({**row, "control": control})
+                _write_run(folder, plan[-1], shape, rng, unknown=False)
     (folder / "plan.json").write_text(json.dumps(plan))
     return folder
 
@@ -189,6 +198,11 @@ def _write_run(
     messages, counts = _messages(entry["run"], treatment, nodes, shape, rng)
     messages.write_parquet(at / "messages.parquet")
     summary = _summary(entry, nodes, messages, counts, shape, rng, unknown)
+    summary["control"] = entry.get("control", "")
+    if summary["control"]:
+        summary["used"] = False
+    if summary["control"] == "b":
+        summary["cpu_us_per_message"] *= shape.b_over_a
     pl.DataFrame([summary]).write_parquet(at / "summary.parquet")
     (at / "columns.json").write_text(
         json.dumps(

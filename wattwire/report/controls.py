@@ -1,0 +1,118 @@
+"""The control runs: what two identical labels differ by, and what sampling costs.
+
+Each block measures one treatment twice under two labels (A/A), and once more with the sampler
+silent between the window's edges. No effect smaller than the A/A difference is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, FloatArray, column
+from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.responses import Response, measured, resolve
+
+PAIRS_MIN = 3
+"""From so many pairs on there is an interval; below, the geometric mean alone is printed."""
+
+
+def asked_responses(evidence: Evidence) -> list[Response]:
+    """Every response of the study's questions that a ratio can be taken of, once each."""
+    questions: Iterable[Mapping[str, Any]] = evidence.study.get("question", [])
+    names = [name for question in questions for name in question.get("responses", [])]
+    found = dict.fromkeys(resolve(name) for name in names)
+    return [response for response in found if not response.share]
+
+
+def pairs(evidence: Evidence, response: Response, one: str, other: str) -> FloatArray:
+    """Ratio one/other of each block that holds both control runs, shape (pairs,)."""
+    frame = evidence.controls
+    values = pl.Series("value", column(frame, response.column))
+    known = frame.select("block", "control").with_columns(values)
+    known = known.filter(pl.col("value").is_finite() & (pl.col("value") > 0))
+    sides = [known.filter(pl.col("control") == name) for name in (one, other)]
+    joined = sides[0].join(sides[1], on="block").sort("block")
+    return (joined["value"] / joined["value_right"]).to_numpy()
+
+
+def noise(evidence: Evidence) -> dict[str, float]:
+    """|log ratio| of the two identical labels, by the column of each response asked for."""
+    found = {}
+    for response in asked_responses(evidence):
+        ratios = pairs(evidence, response, "b", "a")
+        if ratios.size:
+            found[response.column] = abs(_mean_log(ratios))
+    return found
+
+
+def _mean_log(ratios: FloatArray) -> float:
+    return math.fsum(math.log(ratio) for ratio in ratios) / len(ratios)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The page's part on control runs; None where the campaign has none."""
+    planned = [entry for entry in evidence.planned if entry.get("control")]
+    if not planned:
+        return None
+    part = Section("controls", "Control runs")
+    treatment = evidence.treatment_title(planned[0]["treatment"])
+    part.parts.append(
+        Text(
+            f"Each block also measured one treatment{f' ({treatment})' if treatment else ''} "
+            "twice under two labels, A and B, and once with the sampler silent within the "
+            "window. Whatever A and B differ by is noise: no smaller effect is claimed above. "
+            "These runs are in no other table of responses."
+        )
+    )
+    rows = [
+        _row(evidence, response)
+        for response in asked_responses(evidence)
+        if measured(evidence.controls, response)
+    ]
+    if rows:
+        part.parts.append(_table(rows))
+    else:
+        part.parts.append(Text("No control run can be used.", "warning"))
+    return part
+
+
+def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
+    same = pairs(evidence, response, "b", "a")
+    sampled = pairs(evidence, response, "a", "unsampled")
+    return {
+        "response": response.title,
+        "same": _ratio(same),
+        "same_pairs": len(same),
+        "sampled": _ratio(sampled),
+        "sampled_pairs": len(sampled),
+    }
+
+
+def _ratio(ratios: FloatArray) -> Any:
+    if len(ratios) >= PAIRS_MIN:
+        return stats.geometric_mean(ratios)
+    return math.exp(_mean_log(ratios)) if len(ratios) else None
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    return Table(
+        "controls",
+        "What two identical labels differ by, and what sampling costs",
+        [
+            Column("response", "response"),
+            Column("same", "B / A [interval]", "measured"),
+            Column("same_pairs", "pairs", "measured"),
+            Column("sampled", "A with sampler / without [interval]", "measured"),
+            Column("sampled_pairs", "pairs of it", "measured"),
+        ],
+        rows,
+        f"Geometric mean over blocks; t interval at {words.confidence(0.95)} from {PAIRS_MIN} "
+        "pairs on, below that the mean alone. CPU time without the sampler is read at the "
+        "window's edges.",
+    )
