@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from wattwire import __version__
-from wattwire.cli import campaigns, things
+from wattwire.cli import campaigns, plan, show, studies, things
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
 
 DISK_ERRORS = {
@@ -68,13 +68,8 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--no-pairs", action="store_true", help="leave out the language pairs")
     verb.set_defaults(call=things.check)
 
-    verb = verbs.add_parser("plan", help="what a study would run, and for how long")
-    _study_options(verb)
-    verb.add_argument("--table", action="store_true", help="print every run in its order")
-    verb.set_defaults(call=campaigns.plan)
-
     verb = verbs.add_parser("run", help="run a study, or go on with a campaign")
-    _study_options(verb)
+    studies.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
     verb.add_argument("--resume", metavar="DIR", help="go on with this campaign")
     verb.add_argument(
@@ -84,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="KEY",
         help="on resume: accept that this fact of the machine changed",
     )
+    verb.add_argument("--yes", action="store_true", help="do not ask before a long plan")
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
     verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
@@ -96,23 +92,10 @@ def parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("report", help="write a campaign's page")
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
+
+    for module in (plan, show):
+        module.add_to(verbs)
     return top
-
-
-def _study_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study's name, folder or file")
-    verb.add_argument("--preset", metavar="P", help="a preset of the study")
-    verb.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="changes",
-        help="change the study, e.g. plan.blocks=2 or factors.clients=[1,2]",
-    )
-    verb.add_argument(
-        "--only", metavar="EXPR", help="only some treatments, e.g. language=python,clients=1|2"
-    )
 
 
 if __name__ == "__main__":

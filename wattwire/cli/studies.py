@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,23 @@ from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.study import Study, apply_preset, merge
 from wattwire.model.treatment import Treatment
+
+
+def add_options(verb: argparse.ArgumentParser) -> None:
+    """STUDY and what changes it."""
+    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study's name, folder or file")
+    verb.add_argument("--preset", metavar="P", help="a preset of the study")
+    verb.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="changes",
+        help="change the study, e.g. plan.blocks=2 or factors.clients=[1,2]",
+    )
+    verb.add_argument(
+        "--only", metavar="EXPR", help="only some treatments, e.g. language=python,clients=1|2"
+    )
 
 
 def load(

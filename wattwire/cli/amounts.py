@@ -1,0 +1,50 @@
+"""Sizes and durations as people type them: 64, 64k, 1Mi; 10s, 500ms, 2m."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from wattwire.model.errors import UsageError
+
+SIZE_UNITS = {
+    "": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "ki": 1024, "mi": 1024**2, "gi": 1024**3,
+}  # fmt: skip
+"""As in SI and IEC: 1k is 1000 bytes, 1Ki is 1024."""
+DURATION_UNITS = {"us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
+
+
+def size_bytes(text: str, option: str) -> int:
+    """Bytes from `64`, `64k`, `1.5Mi`, with or without a trailing B. Raises UsageError."""
+    allowed = "bytes, as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
+    match = _NUMBER.fullmatch(text.strip())
+    unit = match["unit"].lower().removesuffix("b") if match else "?"
+    if match is None or unit not in SIZE_UNITS:
+        raise UsageError(f"{option}: found {text!r}; allowed: {allowed}")
+    value = float(match["number"]) * SIZE_UNITS[unit]
+    if value != int(value):
+        raise UsageError(f"{option}: found {text!r}, which is no whole number of bytes")
+    return int(value)
+
+
+def duration_s(text: str, option: str) -> float:
+    """Seconds, above 0, from `10s`, `500ms`, `2m`, `1h` or a bare number. Raises UsageError."""
+    match = _NUMBER.fullmatch(text.strip())
+    unit = match["unit"].replace("µ", "u").lower() if match else "?"
+    if match is None or unit not in DURATION_UNITS:
+        raise UsageError(
+            f"{option}: found {text!r}; allowed: a time, as 10s, 500ms, 2m (minutes) or 1h"
+        )
+    seconds = float(match["number"]) * DURATION_UNITS[unit]
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"{option}: found {text!r}; allowed: above 0")
+    return seconds
+
+
+def size_words(size: float) -> str:
+    """Bytes as people read them, in powers of 1000; small ones exactly."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} B"

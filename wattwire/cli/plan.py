@@ -1,0 +1,146 @@
+"""plan: what a study would run here, how long it takes, and what its meters could tell."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog
+from wattwire.catalog.manifest import read_toml
+from wattwire.cli import studies
+from wattwire.cli.amounts import size_words
+from wattwire.cli.screen import duration_words
+from wattwire.design import PlannedRun, make_plan
+from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.model.study import Study, parse_study
+from wattwire.rig import host
+from wattwire.run import prepare
+from wattwire.run.forecast import Forecast, MeterWindow, forecast, meter_window
+
+WIDTH = 80
+LONG_S = 3600.0
+"""A plan that takes longer is run only when somebody said yes to it."""
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb."""
+    verb = verbs.add_parser("plan", help="what a study would run, for how long, on how much disk")
+    studies.add_options(verb)
+    verb.add_argument("--table", action="store_true", help="print every run in its order")
+    verb.set_defaults(call=plan)
+
+
+def plan(options: argparse.Namespace) -> int:
+    """Say what a study would run here, without building or running anything."""
+    catalog = Catalog()
+    name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
+    study = parse_study(name, document, str(path))
+    prepared = prepare(study, catalog, None)
+    choose = studies.chooser(study, options.only)
+    kept = [t for t in prepared.treatments if choose is None or choose(t)]
+    runs = make_plan(kept, study.plan)
+    ahead = forecast(study, runs)
+    for line in _first(study, len(kept), runs, ahead):
+        print(line)
+    for factor, levels in study.factors.items():
+        _say(f"{factor}: {', '.join(map(str, levels))}")
+    for reason, count in Counter(reason for _, reason in prepared.skipped).items():
+        _say(f"skipped, {count} treatments: {reason}")
+    _forecast_lines(study, ahead, meter_windows(catalog, study))
+    if options.table:
+        for run in runs:
+            print(f"{run.run}  {run.label()}")
+    presets = presets_of(catalog, options.study)
+    if presets and not options.preset:
+        print(f"Presets: {', '.join(presets)}.")
+    print(f"Next: {run_command(options)}")
+    return EXIT_OK
+
+
+def _first(study: Study, treatments: int, runs: Sequence[PlannedRun], ahead: Forecast) -> list[str]:
+    control = sum(bool(run.control) for run in runs) // study.plan.blocks
+    controls = f" and {control} control runs" if control else ""
+    return textwrap.wrap(
+        f"{study.title}: {treatments} treatments{controls} × {study.plan.blocks} blocks = "
+        f"{len(runs)} runs, about {duration_words(ahead.seconds)} "
+        f"(estimate: {ahead.run_seconds:.1f} s a run).",
+        WIDTH,
+        break_on_hyphens=False,
+    )
+
+
+def _say(text: str) -> None:
+    for line in textwrap.wrap(
+        text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    ):
+        print(line)
+
+
+def _forecast_lines(study: Study, ahead: Forecast, windows: Sequence[MeterWindow]) -> None:
+    free = host.free_disk_bytes(Path.cwd())
+    _say(f"time: a run is {ahead.basis}; a machine that is never quiet adds up to "
+         f"{study.plan.guard_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
+    tight = ahead.disk_bytes + study.guards.free_disk_bytes_min > free
+    little = "; that is too little: choose another place with --campaign DIR" if tight else ""
+    _say(f"disk: about {size_words(ahead.disk_bytes)} (estimate); {size_words(free)} are free here"
+         + little)  # fmt: skip
+    if windows:
+        _say(f"shortest window that a meter needs (here windows of {study.plan.duration_s:g} s):")
+    for window in windows:
+        short = " (longer)" if window.window_s > study.plan.duration_s else ""
+        print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
+
+
+def meter_windows(catalog: Catalog, study: Study) -> list[MeterWindow]:
+    """The window that each meter of the study needs, whether or not it can read here."""
+    found = []
+    for name, folder in sorted(catalog.meters.items()):
+        manifest = read_toml(folder / "meter.toml")
+        if name in study.meters.use or (not study.meters.use and manifest.get("default")):
+            window = meter_window(name, manifest, study.meters.tick_hz)
+            found += [window] if window else []
+    return found
+
+
+def run_command(options: argparse.Namespace) -> str:
+    """The command that runs what was planned, ready to be pasted into a shell."""
+    words = ["wattwire", "run", options.study]
+    words += ["--preset", options.preset] if options.preset else []
+    words += [word for change in options.changes for word in ("--set", change)]
+    words += ["--only", options.only] if options.only else []
+    return shlex.join(words)
+
+
+def presets_of(catalog: Catalog, study: str) -> list[str]:
+    """The names of a study's presets."""
+    return sorted(read_toml(catalog.study(study)[1]).get("presets", {}))
+
+
+def confirm_long(
+    study: Study, runs: Sequence[PlannedRun], presets: Mapping[str, float], yes: bool
+) -> None:
+    """Ask before a long plan begins. Raises UsageError where nobody can, or where the answer is no.
+
+    `presets` maps each preset of the study to the seconds that it would take.
+    """
+    ahead = forecast(study, runs)
+    if yes or ahead.seconds <= LONG_S:
+        return
+    told = f"{study.title}: {len(runs)} runs take about {duration_words(ahead.seconds)}."
+    shorter = sorted((s, p) for p, s in presets.items() if s < ahead.seconds)
+    if shorter:
+        listed = ", ".join(f"{preset} {duration_words(seconds)}" for seconds, preset in shorter)
+        told += f" Shorter, with --preset: {listed}."
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            f"{told} Nobody is here to be asked (no terminal): say --yes to run it all the same."
+        )
+    print("\n".join(textwrap.wrap(told, WIDTH, break_on_hyphens=False)))
+    if input("Run it? [y/N] ").strip().lower() not in {"y", "yes"}:
+        raise UsageError("nothing was run, as you said")

@@ -1,0 +1,288 @@
+"""show: one run as it was, and the commands that would do it again by hand."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from wattwire.cli.screen import duration_words
+from wattwire.model.errors import EXIT_OK, UsageError, nearest
+from wattwire.report.words import count, number, percent
+from wattwire.store import Campaign
+
+WIDTH = 80
+FIGURES: tuple[tuple[str, str, str], ...] = (
+    ("sent", "messages sent", ""),
+    ("lost", "lost", ""),
+    ("late", "late", ""),
+    ("duplicates", "duplicates", ""),
+    ("latency_p50_us", "latency, median", "µs"),
+    ("latency_p90_us", "latency, 90th percentile", "µs"),
+    ("latency_p99_us", "latency, 99th percentile", "µs"),
+    ("schedule_late_p99_us", "sender's lateness, 99th percentile", "µs"),
+    ("rate_hz_achieved", "rate achieved", "Hz"),
+    ("cpu_us_per_message", "CPU time per message", "µs"),
+    ("memory_kib_total", "memory of all nodes", "KiB"),
+    ("power_window_w", "power in the window", "W"),
+    ("startup_s_max", "slowest node's start", "s"),
+)
+"""Columns of the summary that a person looks at first: name, words, unit."""
+EVIDENCE: tuple[tuple[str, str], ...] = (
+    ("other_load_share", "other load, of all cores"),
+    ("steal_share", "stolen by the host, of all cores"),
+    ("harness_cpu_share", "wattwire's own load, of one core"),
+)
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb."""
+    verb = verbs.add_parser(
+        "show",
+        help="one run: treatment, verdict, evidence, settings, figures",
+        description="Show one run of a campaign. RUN is the run's name (b01-p003), its number in "
+        "the plan's order (3), one attempt of it (b01-p003-2), or the run's folder alone.",
+    )
+    verb.add_argument("campaign", metavar="DIR", help="a campaign, or a run's folder in it")
+    verb.add_argument("run", nargs="?", metavar="RUN", help="name or number; see `status`")
+    verb.add_argument(
+        "--commands",
+        action="store_true",
+        help="environment, command and spec of every process, to do it again by hand",
+    )
+    verb.set_defaults(call=show)
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print one run, or with --commands what its processes were started with."""
+    directory, run = _place(Path(options.campaign), options.run)
+    campaign = Campaign(directory)
+    try:
+        if run is None:
+            raise UsageError(f"{directory}: no RUN given. {_known(campaign)}")
+        folder = _folder(campaign, run)
+    finally:
+        campaign.close()
+    document = campaign.read_json(f"runs/{folder.name}/run.json")
+    row = campaign.read_json(f"runs/{folder.name}/summary.json")
+    lines = _commands(folder, document) if options.commands else _story(folder, document, row)
+    print("\n".join(lines))
+    if not options.commands:
+        again = shlex.join(["wattwire", "show", str(directory), folder.name, "--commands"])
+        print(f"\nBy hand: {again}")
+    return EXIT_OK
+
+
+def _place(path: Path, run: str | None) -> tuple[Path, str | None]:
+    """Campaign and run from what was typed; a run's folder says both."""
+    if run is None and path.parent.name == "runs" and (path / "run.json").is_file():
+        return path.parent.parent, path.name
+    return path, run
+
+
+def _folder(campaign: Campaign, run: str) -> Path:
+    """The folder of a run given by number, name or attempt. Raises UsageError."""
+    planned = campaign.journal.runs()
+    if run.isdigit():
+        if not 1 <= int(run) <= len(planned):
+            raise UsageError(
+                f"{campaign.path}: run {run}: the campaign has {len(planned)}; allowed: 1 to "
+                f"{len(planned)}, in the order of `wattwire plan --table`"
+            )
+        run = planned[int(run) - 1]
+    attempts = campaign.journal.attempts()
+    folders = {a.folder for a in attempts if a.state == "done" and a.folder}
+    if run in planned and run not in {a.run for a in attempts if a.state == "done"}:
+        raise UsageError(f"{campaign.path}: run {run} is planned and not done yet")
+    if run not in planned and run not in folders:
+        hint = nearest(run, [*planned, *folders])
+        raise UsageError(f'{campaign.path}: no run "{run}".{hint} {_known(campaign)}')
+    return campaign.folder(run)
+
+
+def _known(campaign: Campaign) -> str:
+    planned = campaign.journal.runs()
+    if not planned:
+        return "This campaign has no plan yet."
+    return f"Its {len(planned)} runs are {planned[0]} to {planned[-1]}, or 1 to {len(planned)}."
+
+
+# -- the story ---------------------------------------------------------------------------------
+
+
+def _story(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    lines = [*_wrapped(_first(document)), ""]
+    lines += _pairs("Treatment", _treatment(document))
+    lines += _pairs("Figures", _figures(row))
+    lines += _pairs("Evidence", _evidence(document, row))
+    lines += ["Processes", *_processes(document, row), ""]
+    for node in document["nodes"]:
+        lines += _settings(node)
+    lines += [f"Files: {folder}"]
+    return lines
+
+
+def _first(document: Mapping[str, Any]) -> str:
+    """The first line: what the run was and whether it may be used."""
+    cells = " and ".join(dict.fromkeys(document["cells"].values()))
+    told = f"Run {document['run']}, attempt {document['attempt']}: {cells}, "
+    told += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
+    if document["outcome_detail"]:
+        told += f" ({document['outcome_detail']})"
+    usable = {"ok": "it may be used", "unknown": "it is set aside", "failed": "it is no run"}
+    told += f"; verdict {document['verdict']}: {usable[document['verdict']]}"
+    reasons = "; ".join(reason["detail"] for reason in document["reasons"])
+    return told + (f" ({reasons})." if reasons else ".")
+
+
+def _treatment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    varied = set(document["treatment"])
+    for name, level in document["levels"].items():
+        if level != "":
+            yield name, f"{level}{'   (varied)' if name in varied else ''}"
+    yield (
+        "place",
+        f"block {document['block']}, position {document['position']}"
+        + (f", after {document['predecessor']}" if document["predecessor"] else ", the first"),
+    )
+
+
+def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, title, unit in FIGURES:
+        value = row.get(key)
+        if value is not None:
+            yield title, f"{count(value) if isinstance(value, int) else number(value)} {unit}"
+
+
+def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    guards = document["guards"]
+    yield (
+        "before it began",
+        f"other load {percent(guards['other_load_share'])}, stolen "
+        f"{percent(guards['steal_share'])}, waited {guards['waited_s']:g} s"
+        + ("" if guards["quiet"] else "; it never became quiet"),
+    )
+    for key, title in EVIDENCE:
+        if row.get(key) is not None:
+            yield title, percent(row[key])
+    sampling = document["sampling"]
+    if sampling.get("ticks"):
+        yield (
+            "sampler",
+            f"{sampling.get('missed', 0)} of {sampling['ticks']} ticks missed, "
+            f"{sampling.get('dropped', 0)} readings dropped",
+        )
+    for absent in sampling.get("absent", []):
+        yield f"no {absent['name']}", absent["reason"]
+    phases = ", ".join(f"{k} {duration_words_short(s)}" for k, s in document["seconds"].items())
+    yield "phases", phases
+
+
+def duration_words_short(seconds: float) -> str:
+    """Phases are short: their seconds, to a hundredth, below a minute."""
+    return f"{seconds:.2f} s" if seconds < 60 else duration_words(seconds)
+
+
+def _processes(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
+    for node in document["nodes"]:
+        place = f"{node['role']}.{node['index']}"
+        told = [f"{node['cell']}", _exit_words(node["exit"])]
+        for line, key in (("sent", "sent"), ("done", "received")):
+            if node.get(line) and node[line].get(key) is not None:
+                told.append(f"{key} {count(node[line][key])}")
+        if row.get(f"cpu_share.{place}") is not None:
+            told.append(f"CPU {percent(row[f'cpu_share.{place}'])} of a core")
+        if row.get(f"memory_kib.{place}") is not None:
+            told.append(f"{count(row[f'memory_kib.{place}'])} KiB")
+        yield from _wrapped(f"{node['process']}: {', '.join(told)}", "  ")
+    for service in document["services"]:
+        yield f"  {service['process']}: service process, {_exit_words(service['exit'])}"
+
+
+def _exit_words(end: Mapping[str, Any] | None) -> str:
+    if end is None:
+        return "never ended by itself"
+    if end.get("guard_lost"):
+        return "its guard was lost"
+    return f"killed by signal {end['signal']}" if end.get("signal") else f"exit {end.get('code')}"
+
+
+def _settings(node: Mapping[str, Any]) -> list[str]:
+    ready = node.get("ready")
+    if not ready:
+        return [f"{node['process']} was never ready", ""]
+    library = ready.get("library", {})
+    named = " ".join(str(library[k]) for k in ("name", "version") if library.get(k))
+    title = f"In force in {node['process']}, as {named or 'the library'} says"
+    values = {**ready.get("effective", {}), **ready.get("guarantee", {})}
+    return _pairs(title, ((k, _plain(v)) for k, v in values.items() if v not in ("", None)))
+
+
+def _plain(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _pairs(title: str, pairs: Any) -> list[str]:
+    """A titled block of two columns that stays within the terminal's width."""
+    known = [(str(name), str(value).strip()) for name, value in pairs]
+    if not known:
+        return []
+    wide = min(36, max(len(name) for name, _ in known)) + 2
+    lines = [title]
+    for name, value in known:
+        lines += textwrap.wrap(
+            value,
+            WIDTH,
+            initial_indent=f"  {name:<{wide}}",
+            subsequent_indent=" " * (wide + 2),
+            break_on_hyphens=False,
+        ) or [f"  {name}"]
+    return [*lines, ""]
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
+    )
+
+
+# -- by hand -----------------------------------------------------------------------------------
+
+
+def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
+    """A shell script: every process in the order in which it was started."""
+    folder = folder.resolve()
+    order = document["commands"]
+    yield f"# Run {document['run']}-{document['attempt']}: {len(order)} processes, in the order"
+    yield "# in which they were started. Give each a terminal of its own, then type to each node:"
+    yield '#   GO $(python3 -c "import time; print(time.monotonic_ns() + 3 * 10**9)")'
+    yield "# with the same number for all of them, and STOP after the window (senders first)."
+    yield "# Endpoints of listeners change from run to run: where peers.endpoints is not empty, put"
+    yield "# in what the listener prints now. wattwire left the rest of your environment as it was;"
+    yield f"# it added WATTWIRE_RUN={document['token']}."
+    stored = document.get("environments")
+    if stored is None:
+        yield "# This campaign is older than the keeping of environments: only commands are known."
+    listeners = {s["process"] for s in document["services"]}
+    for process, argv in order.items():
+        kind = "service process" if process in listeners else "node"
+        out = folder / "out" / process
+        yield ""
+        yield f"# {process} ({kind})"
+        yield shlex.join(["cd", str(out)])
+        words = [_moved(word, folder) for word in argv]
+        for name, value in sorted((stored or {}).get(process, {}).items()):
+            yield f"export {name}={shlex.quote(_moved(value, folder))}"
+        yield shlex.join(words)
+        spec = out / "spec.json"
+        yield f"# spec: {spec}" if spec.is_file() else f"# configuration: {out}"
+
+
+def _moved(word: str, folder: Path) -> str:
+    """A path of the attempt in flight, as it is since its folder was renamed into place."""
+    partial = f"/runs/.{folder.name}.partial"
+    at = word.find(partial)
+    return word if at < 0 else f"{folder}{word[at + len(partial) :]}"
