@@ -122,6 +122,11 @@ impl Cgroup {
         text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()
     }
 
+    /// The processes in it and in the cgroups below it.
+    pub fn pids_below(&self) -> Vec<i32> {
+        pids_below(&self.path)
+    }
+
     /// CPU time in ns of everything that ever ran in it.
     pub fn usage_ns(&self) -> Option<i64> {
         parse_usage_ns(&fs::read(&self.usage).ok()?)
@@ -130,6 +135,18 @@ impl Cgroup {
     pub fn remove(&self) {
         remove_tree(&self.path);
     }
+}
+
+fn pids_below(folder: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let mut pids: Vec<i32> =
+        text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            pids.extend(pids_below(&entry.path()));
+        }
+    }
+    pids
 }
 
 /// CPU time in ns from the bytes of `cpu.stat` (usage_usec) or `cpuacct.usage` (ns).

@@ -1,8 +1,10 @@
 //! wattwire-agent: one process per host. It starts what is measured, samples it and leaves
 //! nothing behind. `PROTOCOL.md` is its whole border.
 
+mod attach;
 mod builder;
 mod cache;
+mod census;
 mod cgroup;
 mod clean;
 mod clock;

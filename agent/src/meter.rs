@@ -88,13 +88,40 @@ pub trait Meter: Send {
     fn read(&mut self, samples: &mut Samples);
 }
 
-/// A process that is measured, with all its descendants.
+/// What is measured under one name: as a rule a process with all its descendants.
 pub struct Subject {
     pub name: String,
     pub pid: i32,
+    /// Whose descendants count; 0 where no guard of ours is above it.
     pub guard_pid: i32,
+    pub reach: Reach,
     pub cgroup: Option<Cgroup>,
     pub ended: OnceLock<Final>,
+}
+
+/// Which processes count as one subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Started here: all that is in its cgroup, or without one all descendants of its guard.
+    Guarded,
+    /// Attached: a running process with its descendants.
+    Below,
+    /// One process alone.
+    Alone,
+    /// Attached: whatever is in a cgroup that is not ours.
+    Cgroup,
+}
+
+impl Subject {
+    /// The processes that count now.
+    pub fn pids(&self, tree: &Tree) -> Vec<i32> {
+        match self.reach {
+            Reach::Guarded => tree.descendants(self.guard_pid),
+            Reach::Below => [vec![self.pid], tree.descendants(self.pid)].concat(),
+            Reach::Alone => vec![self.pid],
+            Reach::Cgroup => self.cgroup.iter().flat_map(Cgroup::pids_below).collect(),
+        }
+    }
 }
 
 /// What was known when a process had ended and everything of it was reaped.

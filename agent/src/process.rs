@@ -17,7 +17,7 @@ use crate::clean;
 use crate::guard::{Ended, Order};
 use crate::launch::{self, Launched};
 use crate::members;
-use crate::meter::{Final, Subject};
+use crate::meter::{Final, Reach, Subject};
 use crate::output::Output;
 use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
 use crate::pump::{self, CappedFile, Sink, Stream};
@@ -59,6 +59,10 @@ impl Processes {
         self.table().values().map(|process| process.subject.clone()).collect()
     }
 
+    pub fn find(&self, process: &str) -> Option<Arc<Subject>> {
+        self.table().get(process).map(|process| process.subject.clone())
+    }
+
     /// Starts a process; `started` is told before its first line can arrive.
     pub fn spawn(
         self: &Arc<Self>,
@@ -94,6 +98,7 @@ impl Processes {
             name: request.process.clone(),
             pid: launched.pid,
             guard_pid: launched.guard.id() as i32,
+            reach: Reach::Guarded,
             cgroup,
             ended: OnceLock::new(),
         });
@@ -244,20 +249,22 @@ impl Watch {
 }
 
 fn check(request: &Spawn) -> Result<(), Problem> {
-    let named = |text: &str| {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./@:".contains(c);
-        (1..=128).contains(&text.len()) && text.chars().all(allowed)
-    };
-    for (key, found) in [("process", &request.process), ("run", &request.run)] {
-        if !named(found) {
-            return Err(Problem::usage(format!(
-                "spawn: {key}: found {found:?}; allowed: 1 to 128 of letters, digits, -_./@:"
-            )));
-        }
-    }
+    check_name("spawn", "process", &request.process)?;
+    check_name("spawn", "run", &request.run)?;
     match request.argv.is_empty() {
         true => Err(Problem::usage("spawn: argv: found an empty list; needed: a program")),
         false => Ok(()),
+    }
+}
+
+/// Names become parts of file and cgroup names.
+pub fn check_name(op: &str, key: &str, found: &str) -> Result<(), Problem> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./@:".contains(c);
+    match (1..=128).contains(&found.len()) && found.chars().all(allowed) {
+        true => Ok(()),
+        false => Err(Problem::usage(format!(
+            "{op}: {key}: found {found:?}; allowed: 1 to 128 of letters, digits, -_./@:"
+        ))),
     }
 }
 

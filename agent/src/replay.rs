@@ -132,6 +132,7 @@ fn subject(planned: &FixtureSubject) -> Arc<Subject> {
         name: planned.name.clone(),
         pid: planned.pid,
         guard_pid: planned.guard_pid,
+        reach: meter::Reach::Guarded,
         cgroup,
         ended: OnceLock::new(),
     })

@@ -1,5 +1,6 @@
 //! `serve`: reads requests until the controller's end of the pipe closes.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +10,10 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use serde_json::{json, Value};
 
+use crate::attach::{Attach, Attached};
 use crate::builder::{locked, Builder, Controls};
 use crate::cache::{self, Cache};
+use crate::census::{Census, Members};
 use crate::cgroup::Cgroups;
 use crate::meter::{self, Tree};
 use crate::output::Output;
@@ -44,6 +47,8 @@ pub fn run() -> i32 {
         builds: Controls::default(),
         ports: Ports::default(),
         sampling: None,
+        attached: Attached::default(),
+        censuses: BTreeMap::new(),
         output,
     };
     for line in std::io::stdin().lock().split(b'\n') {
@@ -72,6 +77,9 @@ struct Agent {
     builds: Controls,
     ports: Ports,
     sampling: Option<Arc<Sampling>>,
+    attached: Attached,
+    /// Of the sampling that goes on, by the name of the subject.
+    censuses: BTreeMap<String, Arc<Census>>,
     output: Output,
 }
 
@@ -108,18 +116,23 @@ impl Agent {
             }
             "write" => self.processes.write(&request.arguments()?),
             "signal" => self.processes.signal(&request.arguments()?),
+            "attach" => self.attach(&request.arguments()?),
+            "detach" => self.attached.detach(&request.arguments()?),
+            "members" => self.members(&request.arguments()?),
             "sample_start" => self.sample_start(request.arguments()?),
             "mark" => self.mark(&request.arguments()?),
             "sample_stop" => self.sample_stop(request.arguments()?),
             "clock" => clock_answer(&request.arguments()?),
             "fetch" => fetch(&request.arguments()?),
             "clean" => {
-                let run = request.arguments::<protocol::Clean>()?.run;
-                Ok(clean::clean(&run, &self.shared_memory, &self.cache.shared_memory()))
+                let protocol::Clean { run, look } = request.arguments()?;
+                let clean = if look { clean::look } else { clean::clean };
+                Ok(clean(&run, &self.shared_memory, &self.cache.shared_memory()))
             }
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
-                 spawn, write, signal, sample_start, mark, sample_stop, clock, fetch, clean"
+                 spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
+                 clock, fetch, clean"
             ))),
         }
     }
@@ -175,10 +188,38 @@ impl Agent {
             let message = "sample_start: a sampling goes on; sample_stop ends it";
             return Err(Problem::new(Kind::Busy, message));
         }
-        let sampling = Sampling::start(request, &self.processes.subjects())?;
+        let subjects = [self.processes.subjects(), self.attached.subjects()].concat();
+        let sampling = Sampling::start(request, &subjects)?;
         let answer = json!({"series": sampling.series(), "absent": sampling.absent});
         self.sampling = Some(sampling);
         Ok(answer)
+    }
+
+    fn attach(&mut self, request: &Attach) -> Answer {
+        let sampling = self.sampling.clone();
+        self.attached.attach(request, |subject| {
+            sampling.iter().for_each(|sampling| sampling.follow(subject));
+        })
+    }
+
+    /// The processes of a subject, from the first such request on each followed on its own.
+    fn members(&mut self, request: &Members) -> Answer {
+        if let Some(census) = self.censuses.get(&request.process) {
+            return census.answer();
+        }
+        let sampling = self
+            .sampling
+            .clone()
+            .ok_or_else(|| Problem::usage("members: no sampling; sample_start first"))?;
+        let name = &request.process;
+        let subject = self.processes.find(name).or_else(|| self.attached.find(name));
+        let subject = subject.ok_or_else(|| {
+            Problem::failed(format!("members: nothing called {name:?} is running or attached"))
+        })?;
+        let census = Census::start(request, subject, sampling)?;
+        let answer = census.answer();
+        self.censuses.insert(name.clone(), census);
+        answer
     }
 
     fn mark(&self, request: &protocol::Mark) -> Answer {
@@ -190,6 +231,7 @@ impl Agent {
 
     fn sample_stop(&mut self, _: protocol::Nothing) -> Answer {
         let none = || Problem::usage("sample_stop: no sampling goes on");
+        self.censuses.clear();
         self.sampling.take().ok_or_else(none)?.finish()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cgroup;
 use crate::members::Stat;
 use crate::meter::{
-    Absent, Final, Meter, Opened, Place, Samples, SeriesId, Subject, Tree, TreeFile,
+    Absent, Final, Meter, Opened, Place, Reach, Samples, SeriesId, Subject, Tree, TreeFile,
 };
 
 /// Without a cgroup: how often the tree is searched for processes that were not there before.
@@ -143,8 +143,12 @@ impl Clocks {
 
     fn search(&mut self, tree: &Tree, subject: &Subject, now_ns: i64) {
         self.searched_ns = now_ns;
-        self.pids = tree.descendants(subject.guard_pid);
-        let waiting = self.pids.iter().chain([&subject.guard_pid]);
+        self.pids = subject.pids(tree);
+        if subject.reach == Reach::Alone {
+            return;
+        }
+        let guard = (subject.reach == Reach::Guarded).then_some(&subject.guard_pid);
+        let waiting = self.pids.iter().chain(guard);
         let stats = waiting.filter_map(|pid| tree.text(&format!("proc/{pid}/stat")).ok());
         let ticks: u64 = stats
             .filter_map(|text| Stat::parse(&text))

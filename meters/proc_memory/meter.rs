@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::members::Stat;
-use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Subject, Tree};
+use crate::meter::{
+    parse_number, Absent, Meter, Opened, Place, Reach, Samples, SeriesId, Subject, Tree,
+};
 
 /// Holds the longest file read here (`cgroup.procs` of some hundred processes).
 const BUFFER_BYTES: usize = 8192;
@@ -75,13 +77,13 @@ impl Followed {
     fn find_members(&mut self, tree: &Tree, buffer: &mut [u8]) {
         self.pids.clear();
         match &self.subject.cgroup {
-            Some(cgroup) => {
+            Some(cgroup) if self.subject.reach == Reach::Guarded => {
                 let folder = cgroup.path.to_str().unwrap_or_default().trim_start_matches('/');
                 let text = tree.read_once(format_args!("{folder}/cgroup.procs"), buffer);
                 let lines = text.unwrap_or_default().split(|byte| *byte == b'\n');
                 self.pids.extend(lines.filter_map(|line| Some(parse_number(line)? as i32)));
             }
-            None => self.pids.extend(tree.descendants(self.subject.guard_pid)),
+            _ => self.pids.extend(self.subject.pids(tree)),
         }
     }
 

@@ -1,0 +1,96 @@
+//! What was running before this agent: processes and cgroups that are measured and otherwise left
+//! alone. Nothing in here signals, moves or ends anything.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+use crate::cgroup::Cgroup;
+use crate::members::Stat;
+use crate::meter::{Reach, Subject, Tree};
+use crate::process::check_name;
+use crate::protocol::{Answer, Kind, Problem};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attach {
+    process: String,
+    pid: Option<i32>,
+    cgroup: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detach {
+    process: String,
+}
+
+/// The subjects that were attached, by name.
+#[derive(Default)]
+pub struct Attached {
+    table: BTreeMap<String, Arc<Subject>>,
+}
+
+impl Attached {
+    pub fn subjects(&self) -> Vec<Arc<Subject>> {
+        self.table.values().cloned().collect()
+    }
+
+    pub fn find(&self, process: &str) -> Option<Arc<Subject>> {
+        self.table.get(process).cloned()
+    }
+
+    /// Makes a subject of something that runs already; `started` is told of it.
+    pub fn attach(&mut self, request: &Attach, started: impl Fn(&Arc<Subject>)) -> Answer {
+        check_name("attach", "process", &request.process)?;
+        if self.table.contains_key(&request.process) {
+            let message = format!("attach: {:?} is attached already", request.process);
+            return Err(Problem::new(Kind::Busy, message));
+        }
+        let (pid, cgroup, reach) = match (request.pid, &request.cgroup) {
+            (Some(pid), None) => (running(pid)?, None, Reach::Below),
+            (None, Some(folder)) => (0, Some(readable(folder)?), Reach::Cgroup),
+            _ => return Err(Problem::usage("attach: needed: either pid or cgroup")),
+        };
+        let usage = cgroup.as_ref().filter(|cgroup| cgroup.usage_ns().is_some());
+        let answer_usage = usage.map(|cgroup| cgroup.usage.clone());
+        let subject = Arc::new(Subject {
+            name: request.process.clone(),
+            pid,
+            guard_pid: 0,
+            reach,
+            cgroup,
+            ended: OnceLock::new(),
+        });
+        started(&subject);
+        let pids = subject.pids(&Tree::Live);
+        self.table.insert(subject.name.clone(), subject);
+        Ok(json!({"pids": pids, "usage": answer_usage}))
+    }
+
+    pub fn detach(&mut self, request: &Detach) -> Answer {
+        match self.table.remove(&request.process) {
+            Some(_) => Ok(Value::Null),
+            None => Err(Problem::failed(format!("detach: {:?} is not attached", request.process))),
+        }
+    }
+}
+
+fn running(pid: i32) -> Result<i32, Problem> {
+    match Stat::read(pid).filter(|stat| stat.state != 'Z') {
+        Some(_) if pid > 0 => Ok(pid),
+        _ => Err(Problem::new(Kind::Absent, format!("attach: no process {pid} is running here"))),
+    }
+}
+
+fn readable(folder: &Path) -> Result<Cgroup, Problem> {
+    let members = folder.join("cgroup.procs");
+    std::fs::read(&members)
+        .map_err(|error| Problem::io("attach: no cgroup to read:", &members, &error))?;
+    let v1 = folder.join("cpuacct.usage");
+    let usage = if v1.exists() { v1 } else { folder.join("cpu.stat") };
+    Ok(Cgroup { path: folder.to_path_buf(), usage })
+}
