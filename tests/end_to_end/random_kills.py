@@ -1,0 +1,305 @@
+"""Kills one process of a short campaign at a random moment, resumes, and looks for what is wrong.
+
+`python -m tests.end_to_end.random_kills --kills 59 [--rung v2|none] [--user UID] [--kind KIND …]
+[--seed N]` does that so many times for each kind and prints what it saw; 59 kills without a failure
+mean that fewer than 5 % fail (95 % confidence). Only processes of its own campaigns are killed,
+by id.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import wattwire
+from tests.end_to_end.conftest import (
+    marked_processes,
+    orphaned_cgroups,
+    shared_memory_of,
+    sockets_of,
+    tokens_below,
+)
+
+KINDS = ("controller", "agent", "guard", "node", "mosquitto")
+STUDY = """
+title = "Two short runs through a broker"
+[factors]
+payload_bytes = [8, 64]
+[fixed]
+middleware = "mqtt"
+language = "python"
+pattern = "topic"
+rate_hz = 50
+[plan]
+blocks = 1
+controls = false
+duration_s = 0.2
+baseline_s = 0.05
+linger_ms = 100
+quiet_ms = 30
+retries = 2
+guard_wait_s = 0.0
+[guards]
+other_load_max = 1.0
+steal_max = 1.0
+missed_ticks_max = 1.0
+"""
+HANG_S = 120.0
+CAMPAIGN_S = 4.0
+"""A kill falls within so many seconds from the campaign's first breath, or at its next chance."""
+
+
+@dataclass
+class Setting:
+    """Where and as whom the campaigns run."""
+
+    rung: str = ""
+    user: int | None = None
+    python: str = sys.executable
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **self.environment}
+        if self.rung:
+            environment["WATTWIRE_CGROUP"] = self.rung
+        with (folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [self.python, "-m", "wattwire", *arguments, "--plain", "--no-report"],
+                cwd=folder, env=environment, stdout=log, stderr=log,
+                user=self.user, group=self.user,
+                extra_groups=[] if self.user is not None else None,
+            )  # fmt: skip
+
+
+def ordinary_user(user: int, home: Path) -> Setting:
+    """A setting in which `user` owns its home and cache and may start the interpreter."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
+    environment = {
+        "HOME": str(home), "WATTWIRE_CACHE": str(home / "cache"),
+        "PYTHONPATH": f"{repository}:{packages}",
+    }  # fmt: skip
+    return Setting("none", user, f"/usr/bin/python{version}", environment)
+
+
+# -- who is who ----------------------------------------------------------------------------------
+
+
+def children(pid: int) -> Iterator[int]:
+    """All descendants of a process, parents first."""
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield int(child)
+                yield from children(int(child))
+
+
+def words_of(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return []
+
+
+def victim(kind: str, controller: int) -> int | None:
+    """A process of this kind below `controller`, which is one itself; None where there is none."""
+    if kind == "controller":
+        return controller
+    for pid in children(controller):
+        words = words_of(pid)
+        name = Path(words[0]).name if words else ""
+        ours = name == "wattwire-agent"
+        if kind == "agent" and ours and "serve" in words:
+            return pid
+        if kind == "guard" and ours and "guard" in words and any(children(pid)):
+            return pid
+        if kind == "node" and "--spec" in words and not ours:
+            return pid
+        if kind == name:
+            return pid
+    return None
+
+
+def born(pid: int) -> str | None:
+    """What tells this process from a later one of the same id."""
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    return None
+
+
+# -- one kill ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Seen:
+    """One kill: where it fell, how many runs were done before, and what was wrong afterwards."""
+
+    kind: str
+    after_s: float
+    phase: str
+    problems: list[str]
+
+
+def kill_once(kind: str, setting: Setting, folder: Path, rng: random.Random) -> Seen | None:
+    """One campaign with one kill, resumed; None where it ended before there was a victim."""
+    study, campaign = folder / "study.toml", folder / "c"
+    study.write_text(STUDY)
+    process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
+    wait_s = rng.uniform(0.0, CAMPAIGN_S)
+    began = time.monotonic()
+    # The agent's descendants leave its tree once their parent is gone: remember them all.
+    family: dict[int, str | None] = {}
+    target = None
+    while process.poll() is None and target is None:
+        family |= {pid: born(pid) for pid in children(process.pid)}
+        if time.monotonic() - began >= wait_s:
+            target = victim(kind, process.pid)
+        time.sleep(0.002)
+    if target is None:
+        return None
+    phase = _phase(folder)
+    after_s = time.monotonic() - began
+    family |= {pid: born(pid) for pid in children(process.pid)}
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(target, signal.SIGKILL)
+    problems = []
+    try:
+        process.wait(HANG_S)
+    except subprocess.TimeoutExpired:
+        problems.append("the controller hangs after the kill")
+        process.kill()
+        process.wait()
+    problems += _resume(setting, folder, campaign)
+    problems += _ledger(campaign)
+    problems += _left(folder, family)
+    return Seen(kind, after_s, phase, problems)
+
+
+def _phase(folder: Path) -> str:
+    lines = (folder / "log").read_text().splitlines()
+    return lines[-1][:70] if lines else "before the first word"
+
+
+def _resume(setting: Setting, folder: Path, campaign: Path) -> list[str]:
+    """Go on; a campaign that was killed before its plan was written is begun anew."""
+    planned = False
+    if (campaign / "journal.sqlite").exists():
+        with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
+            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+            rows = "SELECT 1 FROM meta WHERE key = 'identity'"
+            planned = "meta" in tables and db.execute(rows).fetchone() is not None
+    arguments = ("run", "--resume", str(campaign))
+    if not planned:
+        subprocess.run(["rm", "-rf", str(campaign)], check=True)
+        arguments = ("run", str(folder / "study.toml"), "--campaign", str(campaign))
+    process = setting.start(folder, *arguments)
+    try:
+        code = process.wait(HANG_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return ["the resumed controller hangs"]
+    return [] if code == 0 else [f"the resumed controller ended with {code}"]
+
+
+def _ledger(campaign: Path) -> list[str]:
+    """Every planned run has one attempt that counts, nothing ran after it, its files are there."""
+    problems = []
+    with contextlib.closing(sqlite3.connect(campaign / "journal.sqlite")) as db:
+        runs = [row[0] for row in db.execute("SELECT run FROM run")]
+        for run in runs:
+            rows = db.execute(
+                "SELECT state, verdict, folder FROM attempt WHERE run = ? ORDER BY attempt", (run,)
+            ).fetchall()
+            done = [row for row in rows if row[0] == "done"]
+            if any(row[0] == "begun" for row in rows):
+                problems.append(f"{run}: an attempt is still open")
+            if [row[1] for row in done].count("ok") != 1 or done[-1][1] != "ok":
+                problems.append(f"{run}: attempts are {rows}")
+            for _, _, name in done:
+                if not (campaign / "runs" / name / "messages.parquet").exists():
+                    problems.append(f"{run}: the files of {name} are not there")
+    if len(runs) != 2:
+        problems.append(f"{len(runs)} runs are planned, not 2")
+    partial = [path.name for path in (campaign / "runs").glob(".*")]
+    return problems + ([f"half-written: {partial}"] if partial else [])
+
+
+def _left(folder: Path, family: dict[int, str | None]) -> list[str]:
+    """What of these campaigns is still on the machine, after a second for what just ended."""
+    tokens = tokens_below(folder)
+    deadline = time.monotonic() + 5.0
+    while True:
+        found = {
+            "process": marked_processes(tokens),
+            "family": [str(words_of(p)) for p, b in family.items() if b and born(p) == b],
+            "cgroup": orphaned_cgroups(),
+            "shared memory": shared_memory_of(tokens),
+            "socket": sockets_of(tokens),
+        }
+        problems = [f"left behind, {kind}: {names}" for kind, names in found.items() if names]
+        if not problems or time.monotonic() > deadline:
+            return problems
+        time.sleep(0.05)
+
+
+def kill_many(kind: str, kills: int, setting: Setting, folder: Path, seed: int) -> Iterator[Seen]:
+    """`kills` kills of one kind, each in a folder of its own; where it fails, that one stays."""
+    rng = random.Random(f"{seed}:{kind}")
+    done = 0
+    while done < kills:
+        with tempfile.TemporaryDirectory(prefix=f"kill-{kind}-", dir=folder) as name:
+            place = Path(name)
+            if setting.user is not None:
+                os.chown(place, setting.user, setting.user)
+            seen = kill_once(kind, setting, place, rng)
+            if seen is not None and seen.problems:
+                place.rename(folder / f"failed-{kind}-{done}")
+                place.mkdir()  # for the context to remove
+        if seen is not None:
+            done += 1
+            yield seen
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=59)
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--rung", choices=["v2", "v1", "none"], default="")
+    parser.add_argument("--user", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="wattwire-kills-"))
+    folder.chmod(0o755)
+    setting = Setting(options.rung)
+    if options.user is not None:
+        (folder / "home").mkdir()
+        os.chown(folder / "home", options.user, options.user)
+        setting = ordinary_user(options.user, folder / "home")
+    failed = 0
+    for kind in options.kind or KINDS:
+        bad = 0
+        for seen in kill_many(kind, options.kills, setting, folder, options.seed):
+            bad += bool(seen.problems)
+            if seen.problems:
+                print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {seen.problems}",
+                      flush=True)  # fmt: skip
+        failed += bad
+        print(f"{kind}: {options.kills} kills, {bad} failed", flush=True)
+    print(f"{'kept: ' + str(folder) if failed else 'nothing lost, nothing twice, nothing left'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,20 @@
+"""A kill at a random moment costs at most the run in flight: a few here, more by the module."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.end_to_end.random_kills import KINDS, Setting, kill_many
+
+KILLS = 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_lost_or_done_twice_or_left_behind(kind, tmp_path):
+    if shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin") is None:
+        pytest.skip("mosquitto is not installed: the campaigns here run through a broker")
+    for seen in kill_many(kind, KILLS, Setting(), tmp_path, seed=7):
+        assert seen.problems == [], (seen.phase, seen.after_s)
