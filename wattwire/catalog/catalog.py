@@ -10,6 +10,7 @@ from typing import Any
 
 from wattwire.catalog import manifest
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.setting_roles import SETTING_ROLES
 from wattwire.model.study import merge
 from wattwire.model.treatment import Level
 
@@ -85,9 +86,23 @@ class Cell:
         if lacking:
             return f"{self.name} lacks the capability {', '.join(lacking)}"
         limit = self.document.get("payload_bytes_max")
+        if "encoding.record" in needs:
+            limit = self.document.get("record_bytes_max", limit)
         if limit is not None and payload_bytes > limit:
             return f"{self.name} carries at most {limit} bytes, not {payload_bytes}"
         return None
+
+
+def _check_role(where: str, table: dict[str, Any]) -> None:
+    if "role" not in table:
+        return
+    if table["role"] not in SETTING_ROLES:
+        raise unknown(where, "role", str(table["role"]), SETTING_ROLES)
+    wanted = SETTING_ROLES[table["role"]]
+    if table["type"] != wanted:
+        raise UsageError(
+            f"{where}: type: found {table['type']!r}; allowed with role {table['role']}: {wanted}"
+        )
 
 
 class Catalog:
@@ -120,6 +135,7 @@ class Catalog:
                     f"{path}: settings.{name}: needs a default and a type; allowed types: "
                     + ", ".join(SETTING_TYPES)
                 )
+            _check_role(f"{path}: settings.{name}", table)
         return Middleware(path.parent.name, path.parent, document)
 
     @property
@@ -132,6 +148,13 @@ class Catalog:
         return {
             "language": {n: str(d.get("title", n)) for n, d in languages.items()},
             "middleware": {n: str(m.document.get("title", n)) for n, m in self.middleware.items()},
+        }
+
+    def setting_roles(self) -> dict[str, dict[str, str]]:
+        """What settings are for: middleware → setting → role, where a manifest tells it."""
+        return {
+            name: {key: str(table["role"]) for key, table in mw.settings.items() if "role" in table}
+            for name, mw in self.middleware.items()
         }
 
     def cell(self, name: str) -> Cell:
@@ -152,7 +175,7 @@ class Catalog:
         language_document = manifest.read_toml(language_path)
         manifest.check_keys(language_document, manifest.LANGUAGE_KEYS, str(language_path))
         document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
-        inherited = ("build", "run", "payload_bytes_max")
+        inherited = ("build", "run", "payload_bytes_max", "record_bytes_max")
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
         for layer in (language_document, shared, own):
             document = merge(document, layer)

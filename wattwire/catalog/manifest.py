@@ -19,22 +19,23 @@ RUN_KEYS = {"argv": None, "env": {"*": None}}
 CELL_KEYS: dict[str, Any] = {
     "inputs": None, "requires": None, "patterns": None, "capabilities": None, "because": None,
     "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": None,
+    "record_bytes_max": None,
 }  # fmt: skip
 LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": None, "kit": None}
 SETTING_KEYS = {
     "type": None, "default": None, "allowed": None, "summary": None, "minimum": None,
-    "maximum": None,
+    "maximum": None, "role": None,
 }  # fmt: skip
 SERVICE_KEYS = {
     "argv": None, "requires": None, "ports": None, "files": {"*": None}, "env": {"*": None},
-    "ready": {"tcp": None, "line": None, "exec": None}, "endpoints": None, "stop": None,
+    "ready": {"port": None, "line": None, "exec": None}, "endpoints": None, "stop": None,
 }  # fmt: skip
 ENVIRONMENT_KEYS = {
     "requires": None, "inputs": None, "commands": None, "exports": None, "timeout_s": None,
     "host_env": None,
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
-    "title": None, "summary": None, "payload_bytes_max": None,
+    "title": None, "summary": None, "payload_bytes_max": None, "record_bytes_max": None,
     "build": BUILD_KEYS, "run": RUN_KEYS,
     "patterns": {"*": {"listens": None}}, "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,

@@ -325,6 +325,7 @@ class CampaignRunner:
                 }
             },
             "titles": self.catalog.titles(),
+            "setting_roles": self.catalog.setting_roles(),
             "versions": {
                 "wattwire": __version__,
                 "agent": hello["version"],

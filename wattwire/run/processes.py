@@ -246,8 +246,8 @@ def _wait_service(
 
 
 def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: Path) -> bool:
-    if "tcp" in ready:
-        port = int(substitute([str(ready["tcp"])], words, {})[0])
+    if "port" in ready:
+        port = int(substitute([str(ready["port"])], words, {})[0])
         with socket.socket() as probe:
             probe.settimeout(0.5)
             return probe.connect_ex(("127.0.0.1", port)) == 0

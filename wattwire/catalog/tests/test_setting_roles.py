@@ -1,0 +1,45 @@
+"""Roles of settings: found by middleware, checked against what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.model.errors import UsageError
+
+MANIFEST = """
+title = "Made up"
+[patterns.topic]
+listens = "none"
+[settings.plain]
+type = "integer"
+default = 0
+[settings.at_once]
+type = "{type}"
+default = {default}
+role = "{role}"
+"""
+
+
+def catalog(root: Path, role: str, type_: str = "boolean", default: str = "false") -> Catalog:
+    folder = root / "middleware" / "made_up"
+    folder.mkdir(parents=True)
+    text = MANIFEST.format(role=role, type=type_, default=default)
+    (folder / "middleware.toml").write_text(text)
+    return Catalog([root])
+
+
+def test_a_role_is_told_with_its_setting(tmp_path: Path) -> None:
+    assert catalog(tmp_path, "nagle_off").setting_roles() == {"made_up": {"at_once": "nagle_off"}}
+
+
+def test_an_unknown_role_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r'settings\.at_once.*"nagle_of".*nagle_off'):
+        catalog(tmp_path, "nagle_of")
+
+
+def test_a_role_asks_for_its_type(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"settings\.at_once: type: found 'integer'.*boolean"):
+        catalog(tmp_path, "nagle_off", "integer", "0")

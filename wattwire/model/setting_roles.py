@@ -1,0 +1,20 @@
+"""What a middleware's setting is for, so that findings can name it and test it."""
+
+from __future__ import annotations
+
+NAGLE_OFF = "nagle_off"
+QUICK_ACK = "quick_ack"
+WRITES_PER_MESSAGE = "writes_per_message"
+SEND_BUFFER_BYTES = "send_buffer_bytes"
+RECEIVE_BUFFER_BYTES = "receive_buffer_bytes"
+FRAGMENT_BYTES = "fragment_bytes"
+
+SETTING_ROLES: dict[str, str] = {
+    NAGLE_OFF: "boolean",
+    QUICK_ACK: "boolean",
+    WRITES_PER_MESSAGE: "integer",
+    SEND_BUFFER_BYTES: "integer",
+    RECEIVE_BUFFER_BYTES: "integer",
+    FRAGMENT_BYTES: "integer",
+}
+"""Role → the type that a setting of this role has. docs/manifests.md says what each means."""
