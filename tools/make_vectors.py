@@ -46,10 +46,12 @@ def payload(seed: int, seq: int, begin_ns: int, length: int, encoding: str) -> b
     return text.encode("ascii")
 
 
+GIVEN = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**63 - 1, (65534 << 48) | 99, -1))
+
+
 def payload_vectors() -> list[dict[str, Any]]:
     cases = []
-    given = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**63 - 1, (65534 << 48) | 99, -1))
-    for seed, seq, begin_ns in given:
+    for seed, seq, begin_ns in GIVEN:
         for encoding in ("bytes", "text"):
             for length in (0, 1, 7, 8, 15, 16, 17, 23, 24, 31, 32, 47, 48, 64, 65536):
                 data = payload(seed, seq, begin_ns, length, encoding)
@@ -128,6 +130,75 @@ def short_vectors() -> list[dict[str, Any]]:
     return cases
 
 
+def record(seed: int, seq: int, begin_ns: int, length: int) -> dict[str, Any]:
+    """C-32: the record of a nominal size of `length` bytes at most."""
+    words = [mix((seed + (j + 1) * 0x9E3779B97F4A7C15) % WORD) for j in range(9 + length // 16)]
+
+    def value(j: int) -> float:
+        upper = words[j] >> 32
+        return (upper - 2**32 if upper >= 2**31 else upper) / 1024
+
+    samples = [
+        {"id": i, "state": words[9 + i] % 256, "value": value(9 + i)}
+        for i in range((length - 96) // 16)
+    ]
+    return {
+        "header": {"seq": seq, "send_ns": begin_ns},
+        "name": "".join(ALPHABET[byte % 64] for byte in stream(seed, 16)),
+        "pose": {
+            "position": dict(zip("xyz", map(value, (2, 3, 4)), strict=True)),
+            "orientation": dict(zip("xyzw", map(value, (5, 6, 7, 8)), strict=True)),
+        },
+        "samples": samples,
+        "trailer": {"seq": seq},
+    }
+
+
+def answer(given: dict[str, Any], reply: str) -> dict[str, Any]:
+    """C-32: what a server makes of the request `given`; `reply.literal` is "granted"."""
+    if reply == "echo":
+        return given
+    nothing = {"header": {"seq": 0, "send_ns": 0}, "trailer": {"seq": 0}}
+    kept = {name: given[name] for name in nothing} if reply == "ack" else nothing
+    pose = {"position": dict.fromkeys("xyz", 0.0), "orientation": dict.fromkeys("xyzw", 0.0)}
+    name = "granted" if reply == "literal" else ""
+    return {**kept, "name": name, "pose": pose, "samples": []}
+
+
+def record_vectors() -> dict[str, Any]:
+    """`check` is what a receiver whose peers.nodes is [2] makes of arrivals; seed 7."""
+    made = []
+    for seed, seq, begin_ns in GIVEN:
+        for length in (96, 111, 112, 128, 1024):
+            case: dict[str, Any] = {"seed": seed, "seq": seq, "begin_ns": begin_ns}
+            made.append({**case, "bytes": length, "record": record(seed, seq, begin_ns, length)})
+    seq, begin_ns = (2 << 48) | 5, 1_234_567_890_123
+    good = record(7, seq, begin_ns, 128)
+    replies = [{"reply": kind, "record": answer(good, kind)} for kind in ("echo", "ack", "literal")]
+    pose, (first, second) = good["pose"], good["samples"]
+    other_pose = {**pose, "orientation": {**pose["orientation"], "w": 0.5}}
+    other_value, other_state = {**second, "value": 1.0}, {**first, "state": 256}
+    arrivals: tuple[tuple[str, dict[str, Any], str, str], ...] = (
+        ("intact", {}, "ok", "ok"),
+        ("pose changed", {"pose": other_pose}, "ok", "corrupt"),
+        ("a sample's value changed", {"samples": [first, other_value]}, "ok", "corrupt"),
+        ("a sample's state changed", {"samples": [other_state, second]}, "ok", "corrupt"),
+        ("samples exchanged", {"samples": [second, first]}, "ok", "corrupt"),
+        ("trailer changed", {"trailer": {"seq": seq + 1}}, "corrupt", "corrupt"),
+        ("a sample too few", {"samples": [first]}, "corrupt", "corrupt"),
+        ("a sample too many", {"samples": [first, second, first]}, "corrupt", "corrupt"),
+        ("another node", record(7, (9 << 48) | 5, begin_ns, 128), "foreign", "foreign"),
+        ("another seed", record(8, seq, begin_ns, 128), "foreign", "foreign"),
+        ("no name", {"name": ""}, "foreign", "foreign"),
+    )  # fmt: skip
+    check = []
+    for name, changes, header, full in arrivals:
+        found = {**good, **changes}
+        check.append({"name": name, "bytes": 128, "seed": 7, "nodes": [2], "record": found})
+        check[-1].update(header=header, full=full, seq=found["header"]["seq"])
+    return {"made": made, "replies": replies, "check": check}
+
+
 def sample_vectors() -> list[dict[str, Any]]:
     records = [
         [(2 << 48) | 0, 1000, 1010, 1500, 64, 1, 0, 1],
@@ -178,6 +249,8 @@ def spec_vectors() -> dict[str, Any]:
                 {"name": f"{pattern} {role}", "spec": base_spec(pattern, role, node, peers)}
             )
     publisher = base_spec("topic", "publisher", 2, [1])
+    record = {**publisher, "payload.encoding": "record", "payload.bytes": 96}
+    valid.append({"name": "a record of the least size", "spec": record})
     invalid = []
     wrong: tuple[tuple[str, Any], ...] = (
         ("contract", 2), ("contract", True), ("run", "ABCD"), ("run", "abc"), ("run", "a" * 33),
@@ -199,6 +272,9 @@ def spec_vectors() -> dict[str, Any]:
         invalid.append({"name": f"{key} missing", "spec": missing, "code": 2, "key": key})
     closed = {**base_spec("service", "client", 2, [1]), "loop": "closed"}
     invalid.append({"name": "closed without count", "spec": closed, "code": 2, "key": "count"})
+    for key, value in (("payload.bytes", 95), ("payload.literal", "Hello")):
+        invalid.append({"name": f"record: {key} = {value!r}", "spec": {**record, key: value}})
+        invalid[-1].update(code=2, key=key)
     short = {**base_spec("topic", "subscriber", 1, [2, 3]), "payload.bytes": 7}
     name = "short payload of two senders"
     invalid.append({"name": name, "spec": short, "code": 2, "key": "peers.nodes"})
@@ -240,6 +316,7 @@ def main() -> None:
         "payload.json": payload_vectors(),
         "check.json": check_vectors(),
         "short.json": short_vectors(),
+        "record.json": record_vectors(),
         "samples.json": sample_vectors(),
         "spec.json": spec_vectors(),
         "dialogue.json": dialogue_vectors(),

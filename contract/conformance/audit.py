@@ -9,6 +9,7 @@ from typing import Any
 
 from .cell import SENDING_ROLES, Problem
 from .group import Group
+from .payload import nominal_size
 from .process import NodeProcess
 from .samples import (
     ACCEPT,
@@ -81,7 +82,10 @@ class NodeRun:
     @property
     def length(self) -> int:
         literal: str = self.spec["payload.literal"]
-        return len(literal.encode()) if literal else int(self.spec["payload.bytes"])
+        size: int = self.spec["payload.bytes"]
+        if self.spec["payload.encoding"] == "record":
+            return nominal_size(size)
+        return len(literal.encode()) if literal else size
 
     @property
     def carries_seq(self) -> bool:

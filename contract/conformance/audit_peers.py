@@ -16,6 +16,7 @@ from .audit import (
 )  # fmt: skip
 from .cell import SENDING_ROLES, Problem
 from .group import Group
+from .payload import SIZE_CLAUSES
 from .samples import (
     ACCEPT,
     CALL,
@@ -69,7 +70,7 @@ def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
 
 
 def size_clause(run: NodeRun) -> str:
-    return "C-20" if run.spec["payload.encoding"] == "text" else "C-19"
+    return SIZE_CLAUSES[run.spec["payload.encoding"]]
 
 
 def sent_by_seq(senders: list[NodeRun]) -> dict[int, Record]:

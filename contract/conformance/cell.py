@@ -49,6 +49,8 @@ CLAUSES = {
     "C-28": "pingpong is a service of one client with echo",
     "C-29": "every subscriber receives every message once",
     "C-30": "an action answers with its feedback and its result",
+    "C-32": "records of every size arrive as they were sent, and are checked",
+    "C-33": "calls overlap where the client may, and each reply goes to its own call",
 }
 
 
@@ -74,6 +76,7 @@ class CellUnderTest:
     listens: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     payload_bytes_max: int | None = None
+    record_bytes_max: int | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service
 
     @property
@@ -84,6 +87,12 @@ class CellUnderTest:
     def variant(self) -> str:
         """The part of the name that tells the cells of one middleware apart."""
         return self.name.partition("/")[2]
+
+    def bytes_max(self, encoding: str) -> int | None:
+        """The longest payload that the cell carries in an encoding; None: any."""
+        if encoding == "record" and self.record_bytes_max is not None:
+            return self.record_bytes_max
+        return self.payload_bytes_max
 
     def listening_role(self, pattern: str) -> str:
         return self.listens.get(pattern, "none")

@@ -14,7 +14,7 @@ from typing import Any
 from .cell import PATTERN_ROLES, SENDING_ROLES, Broken, CellUnderTest
 from .process import NodeProcess
 from .samples import Samples, read_samples
-from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_token
+from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_token, overlap
 
 HANG_S = 20.0
 """Protection against hangs only: whoever takes longer than a bound of the contract and this
@@ -71,6 +71,8 @@ class Group:
             ]
             spec.update({"peers.nodes": other, "peers.count": len(other)})
             spec.update(member.changes)
+            if "outstanding_max" not in member.changes:
+                spec["outstanding_max"] = overlap(spec)
 
     @staticmethod
     def _sends(member: Member) -> bool:

@@ -1,8 +1,10 @@
-"""The payload by C-19 and C-20, written from the contract alone: the suite's own reference."""
+"""The payload by C-19, C-20 and C-32, from the contract alone: the suite's own reference."""
 
 from __future__ import annotations
 
+import json
 import struct
+from typing import Any
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _MASK = (1 << 64) - 1
@@ -39,3 +41,59 @@ def payload(seq: int, send_ns: int, size: int, seed: int, text: bool) -> bytes:
         trailer = trailer.hex().encode() if text else trailer
         whole = whole[: size - len(trailer)] + trailer
     return whole
+
+
+SIZE_CLAUSES = {"bytes": "C-19", "text": "C-20", "record": "C-32"}
+"""The clause of each encoding."""
+
+
+def nominal_size(size: int) -> int:
+    """What a record of payload.bytes = `size` comes to by C-32's table."""
+    return 96 + (size - 96) // 16 * 16
+
+
+def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
+    """The record of payload.bytes = `size`, named and nested as in JSON."""
+    words = struct.unpack(f"<{9 + size // 16}Q", fill(seed, 8 * (9 + size // 16)))
+    values = [struct.unpack("<i", struct.pack("<Q", word)[4:])[0] / 1024 for word in words]
+    return {
+        "header": {"seq": seq, "send_ns": send_ns},
+        "name": "".join(ALPHABET[byte % 64] for byte in fill(seed, 16)),
+        "pose": {
+            "position": dict(zip("xyz", values[2:5], strict=True)),
+            "orientation": dict(zip("xyzw", values[5:9], strict=True)),
+        },
+        "samples": [
+            {"id": i, "state": words[9 + i] % 256, "value": values[9 + i]}
+            for i in range((size - 96) // 16)
+        ],
+        "trailer": {"seq": seq},
+    }
+
+
+def answer(request: dict[str, Any], kind: str, literal: str) -> dict[str, Any]:
+    """The record that answers `request`."""
+    if kind == "echo":
+        return request
+    made = record(0, 0, 96, 0)
+    pose = {name: dict.fromkeys(axes, 0.0) for name, axes in made["pose"].items()}
+    if kind == "literal":
+        return {**made, "name": literal, "pose": pose}
+    return {**request, "name": "", "pose": pose, "samples": []}
+
+
+def encoded(seq: int, send_ns: int, size: int, seed: int, encoding: str) -> bytes:
+    """The payload as loopback has it on the wire."""
+    if encoding == "record":
+        return json.dumps(record(seq, send_ns, size, seed)).encode()
+    return payload(seq, send_ns, size, seed, encoding == "text")
+
+
+def same(found: bytes, due: bytes, encoding: str) -> bool:
+    """Whether two payloads on loopback's wire say the same."""
+    if encoding != "record":
+        return found == due
+    try:
+        return bool(json.loads(found) == json.loads(due))
+    except ValueError:
+        return False

@@ -8,12 +8,15 @@ from .audit import Expect, some
 from .audit_peers import audit, closing_problems, node_runs
 from .cell import PATTERN_ROLES, CellUnderTest, Problem, Skipped
 from .group import Member, pair
+from .payload import SIZE_CLAUSES
 from .samples import CORRUPT
 from .scenario import ALWAYS, Bench, Scenario
-from .spec import RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, gentle, open_loop
+from .spec import ENCODINGS, RECEIVER_NODE, SEED, SENDER_NODE, closed_loop, gentle, open_loop
 
 GOLDEN_SIZES = (0, 1, 7, 8, 15, 16, 64, 65_536)
+RECORD_SIZES = (96, 111, 128, 1024, 16_384)
 PAIR_SIZES = (8, 64, 1000)
+RECORD_PAIR_SIZES = (96, 1000)
 
 
 def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
@@ -21,7 +24,7 @@ def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
         bench.need(f"encoding.{encoding}")
         problems: list[Problem] = []
         for size in wanted:
-            if size > (bench.cell.payload_bytes_max or size):
+            if size > (bench.cell.bytes_max(encoding) or size):
                 continue
             changes: dict[str, Any] = {"payload.bytes": size, "payload.encoding": encoding}
             if pattern == "topic" or "loop.closed" not in bench.cell.capabilities:
@@ -32,8 +35,8 @@ def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
             problems += [Problem(p.clause, f"{size} {encoding}: {p.text}") for p in found]
         return problems
 
-    clause = "C-20" if encoding == "text" else "C-19"
-    return Scenario(f"sizes[{pattern} {encoding}]", (clause, "C-21", *ALWAYS), check)
+    clauses = (SIZE_CLAUSES[encoding], "C-21", *ALWAYS)
+    return Scenario(f"sizes[{pattern} {encoding}]", clauses, check)
 
 
 def literal(pattern: str) -> Scenario:
@@ -44,17 +47,21 @@ def literal(pattern: str) -> Scenario:
     return Scenario(f"literal[{pattern}]", ("C-22", *ALWAYS), check)
 
 
-def reply(pattern: str, kind: str) -> Scenario:
+def reply(pattern: str, kind: str, record: bool = False) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
-        bench.need(f"reply.{kind}")
+        bench.need(f"reply.{kind}", *(["encoding.record"] if record else []))
         problems = []
-        for size in (3, 64):
-            changes = {"reply": kind, "payload.bytes": size}
+        for size in (128,) if record else (3, 64):
+            changes: dict[str, Any] = {"reply": kind, "payload.bytes": size}
+            if record:
+                changes["payload.encoding"] = "record"
             changes["reply.literal"] = "granted" if kind == "literal" else ""
             problems += bench.whole_run(pattern, changes)
         return problems
 
-    return Scenario(f"reply-{kind}[{pattern}]", ("C-23", *ALWAYS), check)
+    name = f"reply-{kind}[{pattern}{' record' if record else ''}]"
+    clauses = ("C-23", "C-32") if record else ("C-23",)
+    return Scenario(name, (*clauses, *ALWAYS), check)
 
 
 def two_runs(pattern: str) -> Scenario:
@@ -122,10 +129,10 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
     def check(bench: Bench) -> list[Problem]:
         problems: list[Problem] = []
         runs = 0
-        for encoding in ("bytes", "text"):
+        for encoding in ENCODINGS:
             if any(f"encoding.{encoding}" not in cell.capabilities for cell in (sender, receiver)):
                 continue
-            for size in PAIR_SIZES:
+            for size in RECORD_PAIR_SIZES if encoding == "record" else PAIR_SIZES:
                 runs += 1
                 shared = {"payload.bytes": size, "payload.encoding": encoding}
                 shared |= gentle(pattern, 12, 10)
@@ -139,7 +146,7 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
         return problems
 
     names = f"{sender.middleware}: {sender.variant} -> {receiver.variant}"
-    clauses = ("C-19", "C-20", "C-21", *ALWAYS)
+    clauses = (*SIZE_CLAUSES.values(), "C-21", *ALWAYS)
     return Scenario(f"pair[{names}] {pattern}", clauses, check, pair=f"pair[{names}]")
 
 
@@ -157,14 +164,18 @@ def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Sce
 def scenarios(patterns: list[str]) -> list[Scenario]:
     calling = [pattern for pattern in patterns if pattern != "topic"]
     found = []
-    for encoding in ("bytes", "text"):
+    for encoding in ENCODINGS:
         for pattern in patterns:
             # Pingpong is the service's code (C-28), and actions are slow.
             wanted = {"pingpong": (64,), "action": (0, 7, 64)}.get(pattern, GOLDEN_SIZES)
+            if encoding == "record":
+                wanted = {"pingpong": (128,), "action": (96, 128)}.get(pattern, RECORD_SIZES)
             found.append(sizes(pattern, encoding, wanted))
     found += [literal(pattern) for pattern in patterns]
     for kind in ("echo", "ack", "literal"):
-        found += [reply(pattern, kind) for pattern in calling if pattern != "pingpong"]
+        for pattern in calling:
+            if pattern != "pingpong":
+                found += [reply(pattern, kind), reply(pattern, kind, record=True)]
     found += [two_runs(pattern) for pattern in patterns if pattern != "pingpong"]
     if "topic" in patterns:
         found.append(Scenario("strangers", ("C-18", "C-21"), strangers))

@@ -84,4 +84,5 @@ def loopback_cell(
         listens={name: table["listens"] for name, table in middleware["patterns"].items()},
         settings={name: table["default"] for name, table in middleware["settings"].items()},
         payload_bytes_max=middleware.get("payload_bytes_max"),
+        record_bytes_max=middleware.get("record_bytes_max"),
     )

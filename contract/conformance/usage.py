@@ -10,7 +10,7 @@ from .group import AT_ONCE_S, HANG_S, pair
 from .process import NodeProcess
 from .scenario import Bench, Scenario
 from .schema import breaches
-from .spec import READY_TIMEOUT_MS, bad_specs, base_spec
+from .spec import ENCODINGS, READY_TIMEOUT_MS, bad_specs, base_spec, open_loop
 
 SHARDS = 4
 REPLIES = ("echo", "ack", "literal")
@@ -75,18 +75,25 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
             found += [(f"role {role}", base_spec(cell, pattern, role)) for role in roles]
     for pattern in cell.patterns:
         sender = PATTERN_ROLES[pattern][0]
-        wanted = {f"encoding.{kind}": {"payload__encoding": kind} for kind in ("bytes", "text")}
+        wanted: dict[str, dict[str, Any]] = {
+            f"encoding.{kind}": {"payload__encoding": kind, "payload__bytes": 128}
+            for kind in ENCODINGS
+        }
         wanted["pacing.native"] = {"pacing": "native"}
         wanted["literal"] = {"payload__literal": "Hello World"}
+        if pattern in ("service", "pingpong"):
+            wanted["async_client"] = {"outstanding_max": 2, **open_loop(40, 5)}
         if pattern != "topic":
             wanted.update({f"reply.{kind}": {"reply": kind} for kind in REPLIES})
         for name, changes in wanted.items():
             if name not in cell.capabilities:
                 found.append((name, base_spec(cell, pattern, sender, **changes)))
-    most = cell.payload_bytes_max
-    if most is not None and most < 67_108_864:
-        spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
-        found.append((f"payload.bytes above {most}", {**spec, "payload.bytes": most + 1}))
+    for encoding in ENCODINGS:
+        most = cell.bytes_max(encoding)
+        if f"encoding.{encoding}" in cell.capabilities and most is not None and most < 67_108_864:
+            spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
+            spec.update({"payload.encoding": encoding, "payload.bytes": most + 1})
+            found.append((f"payload.bytes above {most} with {encoding}", spec))
     return found
 
 

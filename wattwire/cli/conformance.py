@@ -102,6 +102,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         listens={p: cell.middleware.listens(p) for p in document["patterns"]},
         settings=cell.middleware.effective_settings({}),
         payload_bytes_max=document.get("payload_bytes_max"),
+        record_bytes_max=document.get("record_bytes_max"),
         service=_service(cell, agent, folder),
     )
 

@@ -22,7 +22,7 @@ LEVEL_TYPES: dict[str, type] = {
 
 ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
     "pattern": tuple(PATTERN_ROLES),
-    "payload_encoding": ("bytes", "text"),
+    "payload_encoding": ("bytes", "text", "record"),
     "loop": ("open", "closed"),
     "pacing": ("kit", "native"),
     "verify": ("header", "full"),

@@ -13,6 +13,7 @@ from wattwire.rig import Builder, CellBuild
 from wattwire.run.specs import needs
 
 SEQ_BYTES = 8
+RECORD_BYTES_MIN = 96
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ def _choose(
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
     if pattern == "pingpong" and treatment["clients"] != 1:
         return None, "pingpong has one client"
+    record = treatment["payload_encoding"] == "record"
+    if record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
+        return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
+    if record and treatment["literal"]:
+        return None, "a record carries no literal (C-32)"
     carried = SEQ_BYTES * (2 if treatment["payload_encoding"] == "text" else 1)
     if pattern != "topic" and int(treatment["clients"]) > 1:
         short = int(treatment["payload_bytes"]) < carried and not treatment["literal"]

@@ -50,6 +50,9 @@ def needs(treatment: Treatment) -> list[str]:
         wanted.append(f"reply.{treatment['reply']}")
     if treatment["literal"]:
         wanted.append("literal")
+    overlapping = int(treatment["outstanding_max"]) > 1 and treatment["loop"] == "open"
+    if overlapping and treatment["pattern"] in ("service", "pingpong"):
+        wanted.append("async_client")
     return wanted
 
 

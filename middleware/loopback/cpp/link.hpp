@@ -139,6 +139,8 @@ class Link {
   bool send(uint8_t kind, uint64_t number, Bytes payload, const Address& to, int flags = 0) {
     uint8_t head[kHeadBytes] = {kind};
     std::memcpy(head + 1, &number, 8);
+    std::string json;
+    if (payload.record != nullptr) payload = json = wattwire::to_json(*payload.record);
     iovec parts[] = {{head, kHeadBytes}, {const_cast<uint8_t*>(payload.data), payload.size}};
     msghdr message = {};
     message.msg_name = const_cast<sockaddr*>(to.get());
@@ -171,6 +173,10 @@ class Link {
     frame.kind = frame_[0];
     std::memcpy(&frame.number, &frame_[1], 8);
     frame.payload = {&frame_[kHeadBytes], static_cast<size_t>(count) - kHeadBytes};
+    if (kit_.encoding() == "record") {
+      record_ = wattwire::record_from_json(frame.payload.view());
+      frame.payload = record_ ? Bytes(*record_) : Bytes::unreadable();
+    }
     return frame;
   }
 
@@ -195,6 +201,7 @@ class Link {
   int64_t messages_ = 0;
   std::set<uint64_t> drops_;
   std::vector<uint8_t> frame_;
+  std::optional<wattwire::Record> record_;  // of the last frame
 };
 
 // This middleware's own timer: periodic from its creation, a late tick does not shift it.

@@ -22,9 +22,10 @@ int main(int argc, char** argv) {
                    {"drop_counters", wattwire::string()},
                    {"duplicate_every", number},
                    {"delay_us", number}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "pacing.native",
-                       "loop.open",      "loop.closed",   "reply.echo", "reply.ack",
-                       "reply.literal",  "literal"};
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",      "pacing.native",
+                       "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",
+                       "reply.literal",  "literal",       "encoding.record", "async_client"};
   cell.payload_bytes_max = 196608;
+  cell.record_bytes_max = 57344;
   return wattwire::run(argc, argv, cell);
 }

@@ -1,6 +1,6 @@
 """Action client and server: goal, acceptance, feedback and result, each one datagram."""
 
-from link import ACCEPT, FEEDBACK, GOAL, RESULT, Link, drive_native, send_patiently
+from link import ACCEPT, FEEDBACK, GOAL, RESULT, Link, Payload, drive_native, send_patiently
 from wattwire_kit import Kit, Slot
 
 
@@ -10,7 +10,7 @@ def client(kit: Kit) -> None:
     server_address = link.peers()[0]
     goals: dict[int, Slot] = {}
 
-    def begin(slot: Slot, buffer: bytearray) -> None:
+    def begin(slot: Slot, buffer: Payload) -> None:
         counter = slot.seq & 0xFFFF_FFFF_FFFF
         goals[counter] = slot
         for _ in range(link.copies(counter)):

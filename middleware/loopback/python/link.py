@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from struct import Struct
 
-from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed, Slot
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed, Record, SendFailed, Slot
+
+Payload = bytes | bytearray | Record
 
 # A frame is the kind and the number of the call it belongs to, then the payload.
 HEAD = Struct("<BQ")
@@ -36,6 +38,7 @@ class Link:
         except OSError as error:
             raise MiddlewareFailed(f"bind @{self.name}: {error}") from error
         self._messages = 0
+        self._records = kit.encoding == "record"
         self._drops = _counters(kit)
 
     def peers(self) -> list[str]:
@@ -93,10 +96,11 @@ class Link:
         every = self.kit.setting("duplicate_every")
         return 2 if every and counter % every == every - 1 else 1
 
-    def send(self, kind: int, number: int, payload: bytes | bytearray, address: str) -> None:
-        self.socket.sendmsg((HEAD.pack(kind, number), payload), (), 0, address)
+    def send(self, kind: int, number: int, payload: Payload, address: str) -> None:
+        body = payload.to_json() if isinstance(payload, Record) else payload
+        self.socket.sendmsg((HEAD.pack(kind, number), body), (), 0, address)
 
-    def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
+    def receive(self, timeout_s: float) -> tuple[int, int, Payload, str] | None:
         """(kind, number, payload, sender) or None at the timeout."""
         # select, because its timeout has microseconds where a socket's has milliseconds
         if not select.select((self.socket,), (), (), timeout_s)[0]:
@@ -104,7 +108,8 @@ class Link:
         data, address = self.socket.recvfrom(262_144)
         kind, number = HEAD.unpack_from(data)
         sender = address.decode() if isinstance(address, bytes) else address
-        return kind, number, data[HEAD.size :], sender
+        body = data[HEAD.size :]
+        return kind, number, Record.from_json(body) if self._records else body, sender
 
     def close(self) -> None:
         self.fault("drain")
@@ -121,7 +126,7 @@ def _counters(kit: Kit) -> frozenset[int]:
 
 
 def send_patiently(
-    link: Link, message: tuple[int, int, bytearray, str], poll: Callable[[float], object]
+    link: Link, message: tuple[int, int, Payload, str], poll: Callable[[float], object]
 ) -> None:
     """Sends without blocking: two sides that wait for each other's queue would stand still."""
     deadline_ns = link.kit.now() + link.kit.spec["timeout_ns"]
@@ -138,7 +143,7 @@ def send_patiently(
 
 
 def drive_native(
-    kit: Kit, begin: Callable[[Slot, bytearray], object], poll: Callable[[float], object]
+    kit: Kit, begin: Callable[[Slot, Payload], object], poll: Callable[[float], object]
 ) -> None:
     """This middleware's own timer: periodic from its creation, a late tick does not shift it."""
     kit.wait_timer_birth()

@@ -27,6 +27,8 @@ run(
     capabilities=(
         *("encoding.bytes", "encoding.text", "pacing.kit", "pacing.native", "loop.open"),
         *("loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal"),
+        *("encoding.record", "async_client"),
     ),
     payload_bytes_max=196_608,
+    record_bytes_max=57_344,
 )

@@ -1,6 +1,6 @@
 """Client and server, ping and pong: the frame's number pairs a reply with its call."""
 
-from link import REPLY, REQUEST, Link, drive_native, send_patiently
+from link import REPLY, REQUEST, Link, Payload, drive_native, send_patiently
 from wattwire_kit import Kit, Slot
 
 
@@ -10,7 +10,7 @@ def client(kit: Kit) -> None:
     server_address = link.peers()[0]
     calls = 0
 
-    def call(buffer: bytearray, timeout_s: float) -> bytes | None:
+    def call(buffer: Payload, timeout_s: float) -> Payload | None:
         nonlocal calls
         counter, calls = calls, calls + 1
         deadline_ns = kit.now() + int(timeout_s * 1e9)
@@ -24,7 +24,7 @@ def client(kit: Kit) -> None:
 
     waiting: dict[int, Slot] = {}
 
-    def begin(slot: Slot, buffer: bytearray) -> None:
+    def begin(slot: Slot, buffer: Payload) -> None:
         counter = slot.seq & 0xFFFF_FFFF_FFFF
         waiting[counter] = slot
         for _ in range(link.copies(counter)):

@@ -2,7 +2,7 @@
 
 import time
 
-from link import MESSAGE, Link, drive_native
+from link import MESSAGE, Link, Payload, drive_native
 from wattwire_kit import Kit, Slot
 
 
@@ -14,17 +14,17 @@ def publish(kit: Kit) -> None:
     link.ready(matched=len(peers), discovery_ns=kit.now() - began_ns)
     counter = -1
 
-    def send(buffer: bytearray) -> None:
+    def send(buffer: Payload) -> None:
         nonlocal counter
         counter += 1
         transmit(counter, buffer)
 
-    def transmit(number: int, buffer: bytearray) -> None:
+    def transmit(number: int, buffer: Payload) -> None:
         for _ in range(link.copies(number)):
             for peer in peers:
                 link.send(MESSAGE, number, buffer, peer)
 
-    def begin(slot: Slot, buffer: bytearray) -> None:
+    def begin(slot: Slot, buffer: Payload) -> None:
         transmit(slot.seq & 0xFFFF_FFFF_FFFF, buffer)
         kit.complete(slot)
 

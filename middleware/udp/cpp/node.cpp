@@ -12,9 +12,9 @@ int main(int argc, char** argv) {
                    {"bind_address", wattwire::string()},
                    {"bind_port", wattwire::integer(0, 65535)},
                    {"endpoint_override", wattwire::string()}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",
-                       "loop.open",      "loop.closed",   "reply.echo",
-                       "reply.ack",      "reply.literal", "literal"};
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "loop.open",
+                       "loop.closed",    "reply.echo",    "reply.ack",  "reply.literal",
+                       "literal",        "async_client"};
   cell.payload_bytes_max = 65507;
   return wattwire::run(argc, argv, cell);
 }

@@ -1,6 +1,8 @@
 // Client and server, ping and pong: a request and its reply are one datagram each.
 #pragma once
 
+#include <map>
+
 #include "socket.hpp"
 
 inline void client(Kit& kit) {
@@ -17,8 +19,25 @@ inline void client(Kit& kit) {
     if (!kit.carries_seq() || kit.string("reply") == "literal") socket.reopen();
     return std::nullopt;
   };
+  const bool overlapping = kit.string("loop") == "open" && kit.integer("outstanding_max") > 1;
+  // A datagram has no number of its call but the sequence.
+  if (overlapping && (!kit.carries_seq() || kit.string("reply") == "literal"))
+    throw wattwire::Unsupported("outstanding_max above 1 where a reply carries no sequence");
   socket.ready(kit.probe(call));
-  kit.call_all(call);
+  if (!overlapping) return kit.call_all(call);
+  std::map<std::string, wattwire::Slot*> waiting;
+  const size_t length = kit.text() ? 16 : 8;
+  auto begin = [&](wattwire::Slot* slot, Bytes buffer) {
+    waiting[buffer.part(0, length).str()] = slot;
+    if (!socket.send(buffer, address)) throw wattwire::SendFailed(std::strerror(errno));
+  };
+  kit.drive(begin, [&](int64_t timeout_ns) {
+    auto datagram = socket.receive(timeout_ns);
+    auto found = datagram ? waiting.find(datagram->data.part(0, length).str()) : waiting.end();
+    if (found == waiting.end()) return;
+    kit.complete(found->second, datagram->data);
+    waiting.erase(found);
+  });
 }
 
 inline void server(Kit& kit) {

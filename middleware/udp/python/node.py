@@ -21,6 +21,7 @@ run(
     capabilities=(
         *("encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed"),
         *("reply.echo", "reply.ack", "reply.literal", "literal"),
+        "async_client",
     ),
     payload_bytes_max=65_507,
 )

@@ -1,7 +1,9 @@
 """Client and server, ping and pong: a request and its reply are one datagram each."""
 
-from sockets import listen, open_socket, peer_addresses, ready, receive
-from wattwire_kit import Kit
+import socket
+
+from sockets import Address, listen, open_socket, peer_addresses, ready, receive
+from wattwire_kit import Kit, Slot, Unsupported
 
 
 def client(kit: Kit) -> None:
@@ -22,9 +24,33 @@ def client(kit: Kit) -> None:
             opened = open_socket(kit)
         return None
 
+    overlapping = kit.spec["outstanding_max"] > 1 and kit.spec["loop"] == "open"
+    if overlapping and (not kit.carries_seq or kit.spec["reply"] == "literal"):
+        raise Unsupported("outstanding_max above 1 where a reply carries no sequence")
     ready(kit, opened, kit.probe(call))
-    kit.call_all(call)
+    if overlapping:
+        overlapping_calls(kit, opened, address)
+    else:
+        kit.call_all(call)
     opened.close()
+
+
+def overlapping_calls(kit: Kit, opened: socket.socket, address: Address) -> None:
+    """Several calls open at once: a datagram has no number of its call but the sequence."""
+    waiting: dict[bytes, Slot] = {}
+    length = 16 if kit.text else 8
+
+    def begin(slot: Slot, buffer: bytearray) -> None:
+        waiting[bytes(buffer[:length])] = slot
+        opened.sendto(buffer, address)
+
+    def poll(timeout_s: float) -> None:
+        message = receive(opened, timeout_s)
+        slot = waiting.pop(message[0][:length], None) if message is not None else None
+        if slot is not None and message is not None:
+            kit.complete(slot, message[0])
+
+    kit.drive(begin, poll)
 
 
 def server(kit: Kit) -> None:

@@ -82,6 +82,13 @@ class FlatJson {
     return found;
   }
 
+  // The text as one JSON string.
+  std::string text() {
+    std::string found = string();
+    if (at_ != text_.size()) wrong("the end");
+    return found;
+  }
+
  private:
   [[noreturn]] void wrong(const std::string& wanted) const {
     throw std::invalid_argument("at byte " + std::to_string(at_) + ": expected " + wanted);

@@ -40,6 +40,10 @@ struct Goal {
   uint8_t flags;
   bool counted;  // false: a probe, or a sequence that cannot be read
   std::string data;
+  Record record;
+  bool is_record;
+
+  Bytes payload() const { return is_record ? Bytes(record) : Bytes(data); }
 };
 
 class Kit {
@@ -69,7 +73,8 @@ class Kit {
   Names strings(const std::string& key) const { return spec_.strings(key); }
   std::vector<int64_t> integers(const std::string& key) const { return spec_.integers(key); }
   const Spec& spec() const { return spec_; }
-  bool text() const { return string("payload.encoding") == "text"; }
+  const std::string& encoding() const { return string("payload.encoding"); }
+  bool text() const { return encoding() == "text"; }
   bool carries_seq() const { return payload_.carries_seq; }
   int64_t period_ns() const { return schedule_.period_ns; }
   int64_t feedback_count() const { return integer("action.feedback"); }
@@ -288,13 +293,13 @@ class Kit {
       record(seen->seq, seen->begin_ns, now, data.size, kMessage, seen->flags);
   }
 
-  // The reply to a request in hand; nothing where the request is foreign.
+  // The reply to a request in hand; nothing where the request is foreign or unreadable.
   std::optional<Bytes> serve(Bytes data) {
     int64_t now = now_ns();
     Lock lock(mutex_);
     auto seen = arrive(data, now);
     pending_.reset();
-    if (!seen) return std::nullopt;
+    if (!seen || data.is_unreadable()) return std::nullopt;
     if (seen->counted) pending_ = Pending{seen->seq, now, data.size, seen->flags};
     return reply_to(data);
   }
@@ -309,7 +314,8 @@ class Kit {
 
   // Whether this may be the reply to the open blocking call; true where nobody can tell.
   bool is_reply(Bytes data) const {
-    if (!carries_seq() || reply_ == "literal") return true;
+    if (!carries_seq() || reply_ == "literal" || data.is_unreadable()) return true;
+    if (data.record != nullptr) return data.record->seq == current_seq_;
     return data.part(0, ack_bytes()) == Bytes(payload_.header(current_seq_));
   }
 
@@ -332,11 +338,19 @@ class Kit {
     int64_t now = now_ns();
     Lock lock(mutex_);
     auto seen = arrive(data, now);
-    if (!seen) return std::nullopt;
-    return Goal{seen->seq, now, kUnknownNs, seen->flags, seen->counted, data.str()};
+    if (!seen || data.is_unreadable()) return std::nullopt;
+    const bool record = data.record != nullptr;
+    return Goal{seen->seq,
+                now,
+                kUnknownNs,
+                seen->flags,
+                seen->counted,
+                record ? std::string() : data.str(),
+                record ? *data.record : Record(),
+                record};
   }
   // The acceptance was handed over.
-  void accept(const Goal& goal) { record(goal, goal.begin_ns, goal.data.size(), kAccept); }
+  void accept(const Goal& goal) { record(goal, goal.begin_ns, goal.payload().size, kAccept); }
   // The stamped feedback buffer; the next statement publishes it.
   Bytes feedback_begin(Goal& goal) {
     goal.feedback_ns = now_ns();
@@ -345,9 +359,9 @@ class Kit {
   void feedback_sent(const Goal& goal) {
     record(goal, goal.feedback_ns, payload_.length, kFeedback);
   }
-  Bytes result(const Goal& goal) const { return reply_to(goal.data); }
+  Bytes result(const Goal& goal) const { return reply_to(goal.payload()); }
   // The result was handed over.
-  void finish_goal(const Goal& goal) { record(goal, goal.begin_ns, goal.data.size(), kGoal); }
+  void finish_goal(const Goal& goal) { record(goal, goal.begin_ns, goal.payload().size, kGoal); }
 
   // --- the end ---------------------------------------------------------------------------
 
@@ -404,8 +418,10 @@ class Kit {
   static Payload::Shape shape(const Spec& spec) {
     return {static_cast<size_t>(spec.integer("payload.bytes")),
             spec.string("payload.encoding") == "text",
-            static_cast<uint64_t>(spec.integer("payload.seed")), spec.string("payload.literal"),
-            spec.string("verify") == "full"};
+            static_cast<uint64_t>(spec.integer("payload.seed")),
+            spec.string("payload.literal"),
+            spec.string("verify") == "full",
+            spec.string("payload.encoding") == "record"};
   }
   static void nap(int64_t ns) { sleep_until_ns(now_ns() + ns); }
   static uint8_t flag(Verdict verdict) { return verdict == Verdict::kCorrupt ? kCorruptFlag : 0; }
@@ -522,6 +538,11 @@ class Kit {
 
   Bytes reply_to(Bytes data) const {
     if (reply_ == "echo") return data;
+    if (data.record != nullptr) {
+      thread_local Record made;  // stays until this thread's next reply
+      made = record_answer(data.record->seq, data.record->send_ns, data.record->trailer_seq);
+      return made;
+    }
     return reply_ == "ack" ? data.part(0, ack_bytes()) : Bytes(reply_literal_);
   }
 
@@ -530,6 +551,8 @@ class Kit {
     if (reply_ == "echo" && carries_seq()) {
       Checked seen = payload_.check(reply);
       good = seen.verdict == Verdict::kOk && seen.seq == seq;
+    } else if (encoding() == "record") {
+      good = reply.record != nullptr && !reply.is_unreadable() && is_answer(seq, *reply.record);
     } else if (reply_ == "literal") {
       good = reply == Bytes(reply_literal_);
     } else {
@@ -541,6 +564,25 @@ class Kit {
     }
     corrupt_ += !good;
     return good ? 0 : kCorruptFlag;
+  }
+
+  // The record that answers another by `ack` or `literal`.
+  Record record_answer(uint64_t seq, int64_t send_ns, uint64_t trailer_seq) const {
+    Record out;
+    if (reply_ == "literal") {
+      out.name = reply_literal_;
+      return out;
+    }
+    out.seq = seq;
+    out.send_ns = send_ns;
+    out.trailer_seq = trailer_seq;
+    return out;
+  }
+  bool is_answer(uint64_t seq, const Record& reply) const {
+    // The send time is not compared, as it is not in an echo: the next call restamps it.
+    const Record due = record_answer(seq, reply.send_ns, seq);
+    return reply.seq == due.seq && reply.send_ns == due.send_ns &&
+           reply.trailer_seq == due.trailer_seq && reply.same_body(due);
   }
 
   int64_t left_ns() {
@@ -575,6 +617,7 @@ struct Cell {
   std::map<std::string, Rule> settings;
   Names capabilities;
   std::optional<int64_t> payload_bytes_max;
+  std::optional<int64_t> record_bytes_max;  // the same for records, where their wire form is longer
 };
 
 // Raises Unsupported where the cell lacks what the specification asks for (C-03).
@@ -587,12 +630,18 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
   if (is_sender(role)) wanted.push_back("pacing." + spec.string("pacing"));
   if (spec.string("pattern") != "topic") wanted.push_back("reply." + spec.string("reply"));
   if (!spec.string("payload.literal").empty()) wanted.push_back("literal");
+  if (has({"client", "ping"}, role) && spec.string("loop") == "open" &&
+      spec.integer("outstanding_max") > 1)
+    wanted.push_back("async_client");
   for (const auto& name : wanted)
     if (!has(cell.capabilities, name))
       throw Unsupported(name + "; this cell has " + join(cell.capabilities));
-  if (cell.payload_bytes_max && spec.integer("payload.bytes") > *cell.payload_bytes_max)
+  const bool record = spec.string("payload.encoding") == "record";
+  const auto most =
+      record && cell.record_bytes_max ? cell.record_bytes_max : cell.payload_bytes_max;
+  if (most && spec.integer("payload.bytes") > *most)
     throw Unsupported("payload.bytes " + std::to_string(spec.integer("payload.bytes")) +
-                      "; this cell carries at most " + std::to_string(*cell.payload_bytes_max));
+                      "; this cell carries at most " + std::to_string(*most));
 }
 
 // Runs this node and ends the process.

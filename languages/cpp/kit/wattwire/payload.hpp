@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "record.hpp"
 #include "spec.hpp"
 
 namespace wattwire {
@@ -20,14 +21,20 @@ constexpr uint64_t kProbe = kCounterMask;
 constexpr int64_t kUnknownNs = INT64_MIN;
 constexpr uint16_t kUnknownPeer = 65535;
 
-// A view of bytes that somebody else owns.
+// A view of a payload that somebody else owns: bytes, or a record and its nominal size.
 struct Bytes {
   const uint8_t* data = nullptr;
   size_t size = 0;
+  const Record* record = nullptr;
   Bytes() = default;
+  Bytes(const Record& message) : size(message.nominal_bytes()), record(&message) {}
+  // An arrival that the cell's decoder refused.
+  static Bytes unreadable() { return Bytes(kUnreadableRecord); }
+  bool is_unreadable() const { return record == &kUnreadableRecord; }
   Bytes(const void* begin, size_t count) : data(static_cast<const uint8_t*>(begin)), size(count) {}
   Bytes(const std::string& text) : Bytes(text.data(), text.size()) {}
-  std::string str() const { return {reinterpret_cast<const char*>(data), size}; }
+  std::string str() const { return std::string(view()); }
+  std::string_view view() const { return {reinterpret_cast<const char*>(data), size}; }
   Bytes part(size_t from, size_t count) const {
     from = std::min(from, size);
     return {data + from, std::min(count, size - from)};
@@ -36,6 +43,9 @@ struct Bytes {
     return size == other.size && (size == 0 || std::memcmp(data, other.data, size) == 0);
   }
 };
+
+inline constexpr char kAlphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 // The fill of C-19 from its beginning: splitmix64, words little-endian.
 inline std::vector<uint8_t> fill_stream(uint64_t seed, size_t count) {
@@ -79,26 +89,31 @@ class Payload {
     uint64_t seed;
     std::string literal;
     bool full;
+    bool record = false;
   };
 
   Payload(const Shape& shape, const std::vector<int64_t>& nodes)
       : literal(shape.literal),
-        length(literal.empty() ? shape.bytes : literal.size()),
+        length(shape.record      ? record_of(shape.seed, shape.bytes).nominal_bytes()
+               : literal.empty() ? shape.bytes
+                                 : literal.size()),
         unit_(shape.text ? 2 : 1),
         carries_seq(literal.empty() && length >= 8 * unit_),
         full_(shape.full),
         fill_at_(16 * unit_),
         trailer_(length >= 24 * unit_ ? 8 * unit_ : 0),
         nodes_(nodes.begin(), nodes.end()),
-        buffer_(std::max(length, size_t{1})) {
+        buffer_(shape.record ? size_t{1} : std::max(length, size_t{1})) {
+    if (shape.record) {
+      record_ = record_of(shape.seed, shape.bytes);
+      return;
+    }
     if (!literal.empty()) {
       std::memcpy(buffer_.data(), literal.data(), length);
       return;
     }
     if (length <= fill_at_ + trailer_) return;
     fill_ = fill_stream(shape.seed, length - fill_at_ - trailer_);
-    static const char kAlphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     if (shape.text)
       for (auto& value : fill_) value = static_cast<uint8_t>(kAlphabet[value % 64]);
     std::memcpy(&buffer_[fill_at_], fill_.data(), fill_.size());
@@ -106,6 +121,11 @@ class Payload {
 
   // Writes sequence and send time into the buffer; the fill stays.
   Bytes stamp(uint64_t seq, int64_t begin_ns) {
+    if (record_) {
+      record_->seq = record_->trailer_seq = seq;
+      record_->send_ns = begin_ns;
+      return *record_;
+    }
     if (literal.empty()) {
       uint8_t header[32];
       std::memcpy(header, &seq, 8);
@@ -130,6 +150,7 @@ class Payload {
   // What an arrival is, by C-21.
   Checked check(Bytes data) {
     Checked result;
+    if (record_) return check_record(data);
     if (!literal.empty()) {
       result.verdict = data == Bytes(literal) ? Verdict::kOk : Verdict::kCorrupt;
       result.seq = complete(0, 0);
@@ -166,6 +187,47 @@ class Payload {
   const bool carries_seq;
 
  private:
+  // The record of C-32 of at most `bytes` nominal bytes.
+  static Record record_of(uint64_t seed, size_t bytes) {
+    constexpr size_t kFirstSampleWord = 9;
+    const size_t count = (bytes - Record::kFixedBytes) / Record::kSampleBytes;
+    const std::vector<uint8_t> stream = fill_stream(seed, 8 * (kFirstSampleWord + count));
+    auto word = [&](size_t at) {
+      uint64_t out;
+      std::memcpy(&out, &stream[8 * at], 8);
+      return out;
+    };
+    auto value = [&](size_t at) { return static_cast<int32_t>(word(at) >> 32) / 1024.0; };
+    Record out;
+    for (size_t at = 0; at < 16; ++at) out.name += kAlphabet[stream[at] % 64];
+    for (size_t at = 0; at < 3; ++at) out.position[at] = value(2 + at);
+    for (size_t at = 0; at < 4; ++at) out.orientation[at] = value(5 + at);
+    for (size_t at = 0; at < count; ++at)
+      out.samples.push_back({static_cast<uint32_t>(at),
+                             static_cast<uint32_t>(word(kFirstSampleWord + at) % 256),
+                             value(kFirstSampleWord + at)});
+    return out;
+  }
+
+  Checked check_record(Bytes data) const {
+    Checked result;
+    if (data.record == nullptr || data.is_unreadable()) {
+      result.verdict = Verdict::kCorrupt;
+      return result;
+    }
+    const Record& found = *data.record;
+    result.seq = found.seq;
+    result.begin_ns = found.send_ns;
+    if (nodes_.count(static_cast<int64_t>(found.seq >> 48)) == 0 || found.name != record_->name) {
+      result.verdict = Verdict::kForeign;
+      return result;
+    }
+    bool good = found.samples.size() == record_->samples.size() && found.trailer_seq == found.seq;
+    if (good && full_) good = found.same_body(*record_);
+    result.verdict = good ? Verdict::kOk : Verdict::kCorrupt;
+    return result;
+  }
+
   void read_header(Bytes data, Checked* result) {
     uint8_t head[16];
     Bytes place = data.part(0, std::min(length, fill_at_));
@@ -207,6 +269,7 @@ class Payload {
   const size_t fill_at_, trailer_;
   const std::set<int64_t> nodes_;
   std::vector<uint8_t> buffer_, fill_;
+  std::optional<Record> record_;
   uint64_t expected_ = 0;
 };
 

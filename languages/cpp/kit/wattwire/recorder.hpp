@@ -15,14 +15,14 @@ namespace wattwire {
 enum Kind : uint8_t { kMessage, kCall, kGoal, kAccept, kFeedback, kResult };
 enum Flag : uint8_t { kWarmUp = 1, kFailed = 2, kTimeout = 4, kCorruptFlag = 8 };
 
-struct Record {
+struct Entry {
   uint64_t seq;
   int64_t intended_ns, begin_ns, end_ns;
   uint32_t bytes;
   uint16_t peer;
   uint8_t kind, flags;
 };
-static_assert(sizeof(Record) == 40, "the record of C-25");
+static_assert(sizeof(Entry) == 40, "the record of C-25");
 
 struct FileHeader {
   char magic[8];
@@ -40,7 +40,7 @@ class Recorder {
  public:
   explicit Recorder(size_t capacity) : records_(capacity) {}
 
-  void add(const Record& record) {
+  void add(const Entry& record) {
     uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
     if (index < records_.size()) records_[index] = record;
   }
@@ -52,7 +52,7 @@ class Recorder {
     std::memcpy(header.magic, "WATTWIRE", 8);
     header.version = header.clock = 1;
     header.header_bytes = sizeof header;
-    header.record_bytes = sizeof(Record);
+    header.record_bytes = sizeof(Entry);
     header.role = role;
     header.node = node;
     header.count = recorded();
@@ -61,13 +61,13 @@ class Recorder {
     std::FILE* file = std::fopen(path.c_str(), "wb");
     bool good = file != nullptr && std::fwrite(&header, sizeof header, 1, file) == 1;
     if (good && recorded() > 0)  // an empty vector has no address to write from
-      good = std::fwrite(records_.data(), sizeof(Record), recorded(), file) == recorded();
+      good = std::fwrite(records_.data(), sizeof(Entry), recorded(), file) == recorded();
     if (file != nullptr) good = std::fclose(file) == 0 && good;
     if (!good) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
   }
 
  private:
-  std::vector<Record> records_;
+  std::vector<Entry> records_;
   std::atomic<uint64_t> next_{0};
 };
 

@@ -127,6 +127,7 @@ inline const std::map<std::string, Names> kPatternRoles = {
     {"service", {"client", "server"}},
     {"action", {"action_client", "action_server"}},
     {"pingpong", {"ping", "pong"}}};
+constexpr int64_t kRecordBytesMin = 96;
 inline bool is_sender(const std::string& role) {
   return has({"publisher", "client", "action_client", "ping"}, role);
 }
@@ -159,7 +160,7 @@ inline std::map<std::string, Rule> spec_rules() {
           {"pacing", one_of({"kit", "native"})},
           {"spin_ns", integer(0, kBig)},
           {"payload.bytes", integer(0, 67108864)},
-          {"payload.encoding", one_of({"bytes", "text"})},
+          {"payload.encoding", one_of({"bytes", "text", "record"})},
           {"payload.seed", integer(0, kBig)},
           {"payload.literal", string()},
           {"reply", one_of({"echo", "ack", "literal"})},
@@ -229,6 +230,13 @@ class Spec {
       throw BadSpec("loop", "closed", "open with pattern topic");
     for (const auto& key : closed ? Names{"count"} : Names{"period_ns", "duration_ns"})
       if (integer(key) == 0) throw BadSpec(key, "0", "more than 0 with loop " + string("loop"));
+    if (string("payload.encoding") == "record") {
+      if (integer("payload.bytes") < kRecordBytesMin)
+        throw BadSpec("payload.bytes", at("payload.bytes").source,
+                      "at least " + std::to_string(kRecordBytesMin) + " with record");
+      if (!string("payload.literal").empty())
+        throw BadSpec("payload.literal", at("payload.literal").source, "nothing with record");
+    }
     bool is_short = integer("payload.bytes") < (string("payload.encoding") == "text" ? 16 : 8);
     if (is_short && string("payload.literal").empty() && !is_sender(string("role")) &&
         integers("peers.nodes").size() != 1)

@@ -10,6 +10,7 @@ from typing import Any
 
 from .dialogue import Dialogue
 from .payload import CORRUPT, COUNTER_MASK, FOREIGN, OK, PROBE, UNKNOWN_NS, UNKNOWN_PEER, Payload
+from .record import UNREADABLE, Record, RecordPayload, answer
 from .recorder import Recorder
 from .spec import ROLE_CODES, SENDERS, MiddlewareFailed
 
@@ -22,7 +23,9 @@ _GUARANTEES = (
 )
 _NAP_NS = 100_000_000  # how long a wait may last before it looks for STOP
 Poll = Callable[[float], object]
-Call = Callable[[bytearray, float], "bytes | bytearray | memoryview | str | None"]
+# What goes out is one object that is rewritten for each message; what came in may be any of these.
+Message = Any  # bytearray, or a Record where payload.encoding is record
+Call = Callable[[Message, float], Any]
 
 
 class SendFailed(Exception):
@@ -47,7 +50,7 @@ class Goal:
 
     __slots__ = ("begin_ns", "data", "feedback_ns", "flags", "probe", "seq")
 
-    def __init__(self, seq: int, begin_ns: int, flags: int, data: bytes | bytearray) -> None:
+    def __init__(self, seq: int, begin_ns: int, flags: int, data: Message) -> None:
         self.seq, self.begin_ns, self.flags, self.data = seq, begin_ns, flags, data
         self.feedback_ns = UNKNOWN_NS
         self.probe = seq & COUNTER_MASK == PROBE
@@ -60,7 +63,8 @@ class Kit:
 
     def __init__(self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int) -> None:
         self.spec = spec
-        self.text: bool = spec["payload.encoding"] == "text"
+        self.encoding: str = spec["payload.encoding"]
+        self.text = self.encoding == "text"
         self.period_ns: int = spec["period_ns"]
         self.feedback_count: int = spec["action.feedback"]
         self._dialogue = dialogue
@@ -68,7 +72,8 @@ class Kit:
         self._role: str = spec["role"]
         # A sender's arrivals are replies to itself.
         nodes = [spec["node"]] if self._role in SENDERS else spec["peers.nodes"]
-        self._payload = Payload(spec, nodes)
+        shape: Any = RecordPayload if self.encoding == "record" else Payload
+        self._payload = shape(spec, nodes)
         self.carries_seq = self._payload.carries_seq
         self._recorder = Recorder(spec["record.capacity"])
         self._lock = threading.RLock()
@@ -227,7 +232,7 @@ class Kit:
             self._through = True
         return self._through
 
-    def begin(self, slot: Slot) -> bytearray:
+    def begin(self, slot: Slot) -> Message:
         """Stamps the buffer for this slot; the next statement sends it."""
         with self._lock:
             self._outstanding[slot.seq] = slot
@@ -311,7 +316,7 @@ class Kit:
                 next_ns = next_ns if self._native else min(next_ns, due_ns)
             return max(0, next_ns - now_ns) / 1e9
 
-    def drive(self, begin: Callable[[Slot, bytearray], object], poll: Poll) -> None:
+    def drive(self, begin: Callable[[Slot, Message], object], poll: Poll) -> None:
         self.wait_go(poll)
         while not self.finished():
             slot = self.tick()
@@ -324,8 +329,8 @@ class Kit:
                 self.fail(slot)
         self.end_schedule(poll)
 
-    def send_all(self, send: Callable[[bytearray], object]) -> None:
-        def call(buffer: bytearray, _timeout_s: float) -> None:
+    def send_all(self, send: Callable[[Message], object]) -> None:
+        def call(buffer: Message, _timeout_s: float) -> None:
             send(buffer)
 
         self._pace(call)
@@ -400,12 +405,12 @@ class Kit:
     # --- arrivals --------------------------------------------------------------------------
 
     @staticmethod
-    def _bytes(data: Any) -> bytes | bytearray:
-        if type(data) is bytes or type(data) is bytearray:
+    def _bytes(data: Any) -> Message:
+        if type(data) is bytes or type(data) is bytearray or type(data) is Record:
             return data
         return data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
 
-    def _arrive(self, data: bytes | bytearray, now_ns: int) -> tuple[int | None, int, int] | None:
+    def _arrive(self, data: Message, now_ns: int) -> tuple[int | None, int, int] | None:
         """(sequence or None, send time, flags) of what is recorded; None of what is foreign."""
         if self._start_ns == 2**63:
             self._learn_start()
@@ -451,19 +456,21 @@ class Kit:
             if seen is not None and seen[0] is not None and seen[0] != PROBE:
                 self._record(seen[0], (seen[1], now_ns), len(data), MESSAGE, seen[2])
 
-    def _reply(self, data: bytes | bytearray) -> bytes | bytearray:
+    def _reply(self, data: Message) -> Message:
         if self.spec["reply"] == "echo":
             return data
+        if self.encoding == "record":
+            return answer(self.spec["reply"], data, self.spec["reply.literal"])
         return data[: self._ack_length] if self.spec["reply"] == "ack" else self._reply_literal
 
-    def serve(self, data: Any) -> bytes | bytearray | None:
-        """The reply to a request in hand; None where the request is foreign."""
+    def serve(self, data: Any) -> Message | None:
+        """The reply to a request in hand; None where the request is foreign or unreadable."""
         now_ns = monotonic_ns()
         data = self._bytes(data)
         with self._lock:
             seen = self._arrive(data, now_ns)
         self._pending.call = None
-        if seen is None:
+        if seen is None or data is UNREADABLE:
             return None
         if seen[0] is not None and seen[0] != PROBE:
             self._pending.call = (seen[0], now_ns, len(data), seen[2])
@@ -483,6 +490,11 @@ class Kit:
         if kind == "echo" and self.carries_seq:
             verdict, found, _ = self._payload.check(reply)
             good = verdict == OK and found == seq
+        elif self.encoding == "record":
+            # The send time is not compared, as it is not in an echo: the next call restamps it.
+            due = Record(seq, reply.send_ns, trailer_seq=seq)
+            good = reply == answer(kind, due, self.spec["reply.literal"])
+            good = good and reply is not UNREADABLE
         elif kind == "literal":
             good = reply == self._reply_literal
         else:
@@ -496,6 +508,8 @@ class Kit:
         """Whether this may be the reply to the open blocking call; True where nobody can tell."""
         if not self.carries_seq or self.spec["reply"] == "literal":
             return True
+        if self.encoding == "record":
+            return data is UNREADABLE or data.seq == self._current_seq
         return self._bytes(data)[: self._ack_length] == self._header(self._current_seq)
 
     def _header(self, seq: int) -> bytes:
@@ -521,12 +535,12 @@ class Kit:
     # --- action server ---------------------------------------------------------------------
 
     def goal(self, data: Any) -> Goal | None:
-        """A goal in hand; None where it is foreign."""
+        """A goal in hand; None where it is foreign or unreadable."""
         now_ns = monotonic_ns()
         data = self._bytes(data)
         with self._lock:
             seen = self._arrive(data, now_ns)
-        if seen is None:
+        if seen is None or data is UNREADABLE:
             return None
         return Goal(PROBE if seen[0] is None else seen[0], now_ns, seen[2], data)
 
@@ -534,7 +548,7 @@ class Kit:
         """The acceptance was handed over."""
         self._record_goal(goal, (goal.begin_ns, monotonic_ns()), ACCEPT)
 
-    def feedback_begin(self, goal: Goal) -> bytearray:
+    def feedback_begin(self, goal: Goal) -> Message:
         """The stamped feedback buffer; the next statement publishes it."""
         goal.feedback_ns = monotonic_ns()
         self._payload.stamp(goal.seq, goal.feedback_ns)
@@ -543,7 +557,7 @@ class Kit:
     def feedback_sent(self, goal: Goal) -> None:
         self._record_goal(goal, (goal.feedback_ns, monotonic_ns()), FEEDBACK)
 
-    def result(self, goal: Goal) -> bytes | bytearray:
+    def result(self, goal: Goal) -> Message:
         return self._reply(goal.data)
 
     def finish_goal(self, goal: Goal) -> None:

@@ -38,13 +38,14 @@ def run(
     settings: Mapping[str, Any],
     capabilities: Sequence[str],
     payload_bytes_max: int | None = None,
+    record_bytes_max: int | None = None,
 ) -> None:
     """Runs this node and ends the process; see the API page. Never returns."""
     dialogue = Dialogue()
     try:
         spec_path, out = _arguments(sys.argv[1:])
         spec = read_spec(spec_path, settings)
-        check_capabilities(spec, roles, capabilities, payload_bytes_max)
+        check_capabilities(spec, roles, capabilities, payload_bytes_max, record_bytes_max)
         dialogue.listen()
         kit = Kit(spec, dialogue, PROCESS_START_NS)
         role = roles[spec["role"]]

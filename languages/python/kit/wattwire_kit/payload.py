@@ -35,6 +35,11 @@ def fill_stream(seed: int, count: int) -> bytes:
     return words.tobytes()[:count]
 
 
+def to_text(data: bytes) -> str:
+    """The characters of C-20 for some bytes of the stream."""
+    return data.translate(_TO_TEXT).decode("ascii")
+
+
 class Payload:
     """One payload shape: the sender's buffer and the receiver's checks. Times in ns."""
 

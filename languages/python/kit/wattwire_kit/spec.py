@@ -19,6 +19,7 @@ ROLE_CODES = (
     *("action_server", "action_client", "ping", "pong"),
 )
 SENDERS = ("publisher", "client", "action_client", "ping")
+RECORD_BYTES_MIN = 96
 
 _BIG = range(0, 2**63)
 _MS = range(0, 2**40)
@@ -50,7 +51,7 @@ KEYS: dict[str, Any] = {
     "pacing": ("kit", "native"),
     "spin_ns": _BIG,
     "payload.bytes": range(0, 67_108_865),
-    "payload.encoding": ("bytes", "text"),
+    "payload.encoding": ("bytes", "text", "record"),
     "payload.seed": _BIG,
     "payload.literal": str,
     "reply": ("echo", "ack", "literal"),
@@ -134,6 +135,13 @@ def _check_together(spec: Mapping[str, Any]) -> None:
     for key in ("period_ns", "duration_ns") if spec["loop"] == "open" else ("count",):
         if spec[key] == 0:
             raise BadSpec(key, 0, f"more than 0 with loop {spec['loop']}")
+    if spec["payload.encoding"] == "record":
+        if spec["payload.bytes"] < RECORD_BYTES_MIN:
+            allowed = f"at least {RECORD_BYTES_MIN} with payload.encoding record"
+            raise BadSpec("payload.bytes", spec["payload.bytes"], allowed)
+        if spec["payload.literal"]:
+            allowed = "nothing with payload.encoding record"
+            raise BadSpec("payload.literal", spec["payload.literal"], allowed)
     short = spec["payload.bytes"] < (16 if spec["payload.encoding"] == "text" else 8)
     counted = short and not spec["payload.literal"] and spec["role"] not in SENDERS
     if counted and len(spec["peers.nodes"]) != 1:
@@ -146,6 +154,7 @@ def check_capabilities(
     roles: Mapping[str, object],
     capabilities: Sequence[str],
     payload_bytes_max: int | None,
+    record_bytes_max: int | None = None,
 ) -> None:
     """Raises Unsupported where the cell lacks what the specification asks for (C-03)."""
     if spec["role"] not in roles:
@@ -157,12 +166,16 @@ def check_capabilities(
         wanted.append(f"reply.{spec['reply']}")
     if spec["payload.literal"]:
         wanted.append("literal")
+    if spec["role"] in ("client", "ping") and spec["loop"] == "open":
+        wanted += ["async_client"] if spec["outstanding_max"] > 1 else []
     for name in wanted:
         if name not in capabilities:
             raise Unsupported(f"{name}; this cell has {', '.join(capabilities)}")
-    if payload_bytes_max is not None and spec["payload.bytes"] > payload_bytes_max:
-        found = spec["payload.bytes"]
-        raise Unsupported(f"payload.bytes {found}; this cell carries at most {payload_bytes_max}")
+    found, most = spec["payload.bytes"], payload_bytes_max
+    if spec["payload.encoding"] == "record" and record_bytes_max is not None:
+        most = record_bytes_max
+    if most is not None and found > most:
+        raise Unsupported(f"payload.bytes {found}; this cell carries at most {most}")
 
 
 RoleTable = Mapping[str, "str | Callable[..., None]"]
