@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,72 +16,92 @@ from wattwire.catalog import Catalog
 from wattwire.cli import plan, studies
 from wattwire.cli.screen import make_progress
 from wattwire.design import PlannedRun, make_plan
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import forecast
 from wattwire.store import Campaign
 
+Chooser = Callable[[Treatment], bool]
+
 
 def run(options: argparse.Namespace) -> int:
     """Run a study to its end, or go on with a campaign; then write its page."""
     catalog = Catalog()
+    if not options.resume:
+        _ask_first(options, catalog)
     progress = make_progress(options.json, options.plain)
-    runner = None
     try:
         if options.resume:
             runner = _resumed(options, catalog, progress)
         else:
             runner = _begun(options, catalog, progress)
         path = runner.campaign.path
-        runner.execute()
-    except KeyboardInterrupt:
-        if runner is not None:
-            again = shlex.quote(str(runner.campaign.path))
-            print(f"Go on with: wattwire run --resume {again}", file=sys.stderr)
-        raise
+        execute(runner)
     finally:
-        if runner is not None:
-            runner.close()
         progress.close()
     return _close(path, options, progress)
 
 
+def execute(runner: CampaignRunner) -> None:
+    """Run what is not done yet, and end the agent; who breaks it off is told how to go on."""
+    try:
+        runner.execute()
+    except KeyboardInterrupt:
+        again = shlex.quote(str(runner.campaign.path))
+        print(f"Go on with: wattwire run --resume {again}", file=sys.stderr)
+        raise
+    finally:
+        runner.close()
+
+
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
-    name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
-    study = parse_study(name, document, str(path))
-    choose = studies.chooser(study, options.only)
-    _ask_first(options, catalog, study, choose)
+    study = studies.load(catalog, options.study, options.preset, options.changes)
+    choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    directory = Path(options.campaign or f"campaigns/{name}-{stamp}")
+    directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
+    return begin(directory, catalog, progress, study, choose)
+
+
+def begin(
+    directory: Path,
+    catalog: Catalog,
+    progress: Any,
+    study: tuple[str, Path, dict[str, Any]],
+    choose: Chooser | None,
+) -> CampaignRunner:
+    """A new campaign in `directory`, cells built, plan written; a failure leaves no directory."""
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
     try:
-        runner.begin(name, path, document, Options(choose=choose))
+        runner.begin(*study, Options(choose=choose))
     except BaseException:
         runner.close()
+        if not (directory / "plan.json").exists():
+            # Nothing was measured, and all that is in it was written by us a moment ago.
+            shutil.rmtree(directory, ignore_errors=True)
         raise
     return runner
 
 
-def _ask_first(
-    options: argparse.Namespace,
-    catalog: Catalog,
-    study: Study,
-    choose: Callable[[Treatment], bool] | None,
-) -> None:
+def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
     """A plan that takes long begins only with a yes; nothing has been built or written yet."""
 
-    def planned(one: Study) -> list[PlannedRun]:
-        kept = [t for t in prepare(one, catalog, None).treatments if choose is None or choose(t)]
-        return make_plan(kept, one.plan)
+    def planned(preset: str | None) -> tuple[Study, list[PlannedRun]]:
+        name, path, document = studies.load(catalog, options.study, preset, options.changes)
+        study = parse_study(name, document, str(path))
+        choose = studies.chooser(study, options.only)
+        kept = [t for t in prepare(study, catalog, None).treatments if not choose or choose(t)]
+        return study, make_plan(kept, study.plan)
 
+    study, runs = planned(options.preset)
+    if options.yes or forecast(study, runs).seconds <= plan.LONG_S:
+        return
     presets = {}
-    for name in [] if options.preset else plan.presets_of(catalog, options.study):
-        _, path, document = studies.load(catalog, options.study, name, options.changes)
-        preset = parse_study(name, document, str(path))
-        presets[name] = forecast(preset, planned(preset)).seconds
-    plan.confirm_long(study, planned(study), presets, options.yes)
+    for name in plan.presets_of(catalog, options.study):
+        with contextlib.suppress(WattwireError):  # a preset that nothing here can run
+            presets[name] = forecast(*planned(name)).seconds
+    plan.confirm_long(study, runs, presets)
 
 
 def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
@@ -107,7 +129,7 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     rows = campaign.rows()
     campaign.close()
     usable = sum(row["used"] for row in rows)
-    page = None if options.no_report else _write_report(path)
+    page = None if options.no_report else write_report(path)
     if options.json:
         progress.event("report", page=str(page) if page else None, usable=usable)
     else:
@@ -117,7 +139,8 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     return EXIT_OK if usable else EXIT_BAD_RESULT
 
 
-def _write_report(path: Path) -> Path:
+def write_report(path: Path) -> Path:
+    """Write the page of a campaign; returns its path."""
     from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
 
     return build_report(path)
@@ -126,7 +149,7 @@ def _write_report(path: Path) -> Path:
 def report(options: argparse.Namespace) -> int:
     """Write the page of a campaign, finished or not."""
     Campaign(Path(options.campaign)).close()
-    print(_write_report(Path(options.campaign)).resolve())
+    print(write_report(Path(options.campaign)).resolve())
     return EXIT_OK
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 from wattwire import __version__
-from wattwire.cli import campaigns, plan, show, studies, things
+from wattwire.cli import campaigns, plan, show, studies, things, trial
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
 
 DISK_ERRORS = {
@@ -17,16 +20,44 @@ DISK_ERRORS = {
     errno.EDQUOT: "the disk quota is used up",
 }
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: the run in flight is ended as after Ctrl-C, and nothing is left running."""
+
+
+@contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM unwind like Ctrl-C, so that nodes and agent are ended and the journal closed."""
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals belong to the main thread; whoever calls from another keeps them
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    options = parser().parse_args(arguments)
+    typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
+    options = parser().parse_args(typed)
+    options.typed = typed
     try:
-        return int(options.call(options))
+        with ended_by_sigterm():
+            return int(options.call(options))
     except WattwireError as error:
         print(f"wattwire: {error}", file=sys.stderr)
         return error.exit_code
+    except Terminated:
+        print("wattwire: ended by SIGTERM; what was done is kept", file=sys.stderr)
+        return EXIT_TERMINATED
     except KeyboardInterrupt:
         print("wattwire: interrupted; what was done is kept", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -93,7 +124,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
 
-    for module in (plan, show):
+    for module in (trial, plan, show):
         module.add_to(verbs)
     return top
 

@@ -122,15 +122,13 @@ def presets_of(catalog: Catalog, study: str) -> list[str]:
     return sorted(read_toml(catalog.study(study)[1]).get("presets", {}))
 
 
-def confirm_long(
-    study: Study, runs: Sequence[PlannedRun], presets: Mapping[str, float], yes: bool
-) -> None:
+def confirm_long(study: Study, runs: Sequence[PlannedRun], presets: Mapping[str, float]) -> None:
     """Ask before a long plan begins. Raises UsageError where nobody can, or where the answer is no.
 
     `presets` maps each preset of the study to the seconds that it would take.
     """
     ahead = forecast(study, runs)
-    if yes or ahead.seconds <= LONG_S:
+    if ahead.seconds <= LONG_S:
         return
     told = f"{study.title}: {len(runs)} runs take about {duration_words(ahead.seconds)}."
     shorter = sorted((s, p) for p, s in presets.items() if s < ahead.seconds)

@@ -39,15 +39,16 @@ def load(
         raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
     found, path = catalog.study(name)
     document = apply_preset(read_toml(path), preset, str(path))
-    for change in changes:
-        document = _apply(document, change)
+    for text in changes:
+        document = change(document, text)
     return found, path, document
 
 
-def _apply(document: dict[str, Any], change: str) -> dict[str, Any]:
-    key, equals, text = change.partition("=")
+def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
+    """The document with one KEY=VALUE of --set applied. Raises UsageError for other text."""
+    key, equals, text = wanted.partition("=")
     if not equals or not key:
-        raise UsageError(f"--set {change}: allowed: KEY=VALUE, e.g. plan.blocks=2")
+        raise UsageError(f"--set {wanted}: allowed: KEY=VALUE, e.g. plan.blocks=2")
     parts = (
         key.split(".", 1)
         if not key.startswith("fixed.settings.")

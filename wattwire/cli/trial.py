@@ -1,0 +1,240 @@
+"""try: compare cells without writing a study first; the study that was run is kept."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog, Cell
+from wattwire.cli import campaigns, comparison
+from wattwire.cli.amounts import duration_s, size_bytes
+from wattwire.cli.plan import confirm_long
+from wattwire.cli.screen import duration_words, make_progress
+from wattwire.cli.studies import change
+from wattwire.cli.things import chosen_cells
+from wattwire.design import PlannedRun, make_plan
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, unknown
+from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
+from wattwire.model.treatment import PATTERN_ROLES
+from wattwire.report.words import listed
+from wattwire.run import prepare
+from wattwire.run.forecast import forecast
+from wattwire.store import Campaign
+
+NAME = "try"
+WARMUP_S_MAX = 0.2
+WARMUP_SHARE = 0.1
+HEAD = """\
+# Written by: {command}
+# Change what you like and run it: wattwire run FILE
+# Every key is explained in docs/manifests.md.
+"""
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb."""
+    verb = verbs.add_parser(
+        "try",
+        help="compare cells now, without a study",
+        description="Compare cells: every block measures each of them, in random order. Sizes: "
+        "64, 64k (64 000 bytes), 64Ki (65 536). Times: 10s, 500ms, 2m.",
+    )
+    verb.add_argument("cells", nargs="+", metavar="CELL", help="such as those of `list cells`")
+    verb.add_argument("--pattern", default="pingpong", help=", ".join(PATTERN_ROLES))
+    verb.add_argument("--payload", default="64", metavar="SIZES", help="bytes, as 64,1m")
+    verb.add_argument("--rate", type=float, default=100.0, metavar="HZ", help="messages a second")
+    verb.add_argument("--for", default="2s", dest="length", metavar="TIME", help="of each run")
+    verb.add_argument("--blocks", type=int, default=5, help="how often each cell is measured")
+    verb.add_argument("--clients", type=int, default=1, help="subscribers, or clients")
+    verb.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="changes",
+        help="a setting of the middleware, or a study's key, as reply=ack or plan.seed=2",
+    )
+    verb.add_argument("--campaign", metavar="DIR", help="directory for what is measured")
+    verb.add_argument("--yes", action="store_true", help="do not ask before a long trial")
+    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
+    verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
+    verb.add_argument("--json", action="store_true", help="progress and result as JSON lines")
+    verb.set_defaults(call=try_cells)
+
+
+def try_cells(options: argparse.Namespace) -> int:
+    """Write a study, run it, print the comparison and say where everything is."""
+    catalog = Catalog()
+    cells = chosen_cells(catalog, options.cells)
+    document = document_of(options, cells)
+    study = parse_study(NAME, document, f"wattwire {NAME}")
+    prepared = prepare(study, catalog, None)
+    runs = make_plan(prepared.treatments, study.plan)
+    if not options.yes:
+        confirm_long(study, runs, {})
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    directory = Path(options.campaign or f"campaigns/{NAME}-{stamp}")
+    if not options.json:
+        _announce(study, runs)
+    _measure(options, catalog, document, directory)
+    return _close(options, directory)
+
+
+def _announce(study: Study, runs: Sequence[PlannedRun]) -> None:
+    seconds = forecast(study, runs).seconds
+    comparison.say(
+        f"{study.title}: {len(runs)} runs in {study.plan.blocks} blocks, about "
+        f"{duration_words(seconds)}, and once the time to build what is not built yet."
+    )
+
+
+def _measure(
+    options: argparse.Namespace, catalog: Catalog, document: dict[str, Any], directory: Path
+) -> None:
+    progress = make_progress(options.json, options.plain)
+    try:
+        with tempfile.TemporaryDirectory(prefix="wattwire-try-") as folder:
+            path = Path(folder) / "study.toml"
+            head = HEAD.format(command=shlex.join(["wattwire", *options.typed]))
+            path.write_text(head + to_toml(document), encoding="utf-8")
+            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document), None)
+        campaigns.execute(runner)
+    finally:
+        progress.close()
+
+
+def _close(options: argparse.Namespace, directory: Path) -> int:
+    page = None if options.no_report else campaigns.write_report(directory)
+    campaign = Campaign(directory)
+    try:
+        compared = comparison.compare(campaign)
+    finally:
+        campaign.close()
+    if options.json:
+        told = {"kind": "comparison", **compared.to_json(), "campaign": str(directory)}
+        print(json.dumps({**told, "page": str(page) if page else None}))
+    else:
+        print()
+        print("\n".join(compared.lines()))
+        print()
+        print(f"Study     {directory / 'study.toml'}")
+        print(f"Campaign  {directory}")
+        if page:
+            print(f"Page      {page.resolve()}")
+        print(f"Next: wattwire show {shlex.quote(str(directory))} 1")
+    return EXIT_OK if compared.usable else EXIT_BAD_RESULT
+
+
+# -- the study ---------------------------------------------------------------------------------
+
+
+def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str, Any]:
+    """The study that answers what was typed. Raises UsageError for what cannot be asked."""
+    names = [cell.name for cell in cells]
+    if len(set(names)) != len(names):
+        raise UsageError(f"{NAME}: a cell stands twice in {' '.join(names)}; name each once")
+    if options.pattern not in PATTERN_ROLES:
+        raise unknown("--pattern", "pattern", options.pattern, PATTERN_ROLES)
+    payloads = [size_bytes(word, "--payload") for word in options.payload.split(",")]
+    payloads = sorted(set(payloads))
+    length_s = duration_s(options.length, "--for")
+    document: dict[str, Any] = {
+        "title": f"{listed(names)}, {options.pattern}",
+        "question": [
+            {
+                "id": "T1",
+                "text": "How do these cells differ?",
+                "factors": ["cell"] + (["payload_bytes"] if len(payloads) > 1 else []),
+                "responses": ["latency_p50_us", "cpu_us_per_message", "loss_share"],
+            }
+        ],
+        "factors": {"cell": names, **({"payload_bytes": payloads} if len(payloads) > 1 else {})},
+        "fixed": {
+            **({"payload_bytes": payloads[0]} if len(payloads) == 1 else {}),
+            "pattern": options.pattern,
+            "rate_hz": options.rate,
+            "clients": options.clients,
+        },
+        "plan": {
+            "blocks": options.blocks,
+            "primary": "cell",
+            "duration_s": length_s,
+            "warmup_s": round(min(WARMUP_S_MAX, WARMUP_SHARE * length_s), 4),
+            "baseline_s": 0.2,
+            "quiet_ms": 50,
+            "linger_ms": 500,
+            "guard_wait_s": 2.0,
+            "retries": 0,
+            "controls": False,
+        },
+        "guards": {"other_load_max": 0.5},
+        "answers": {"baseline": {"cell": names[0]}},
+    }
+    for text in options.changes:
+        document = change(document, _study_key(text, cells))
+    return document
+
+
+def _study_key(text: str, cells: Sequence[Cell]) -> str:
+    """A change in a study's words: a bare name is a level, or a setting of the middleware."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--set {text}: allowed: KEY=VALUE, e.g. reply=ack or plan.seed=2")
+    if "." in key:
+        return text
+    settings = {name for cell in cells for name in cell.middleware.settings}
+    if key in LEVEL_TYPES:
+        return f"fixed.{key}={value}"
+    if key not in settings:
+        raise unknown("--set", "key", key, [*settings, *LEVEL_TYPES, *_plan_keys()])
+    lacking = [cell.name for cell in cells if key not in cell.middleware.settings]
+    if lacking:
+        raise UsageError(
+            f"--set {key}: {', '.join(lacking)} has no such setting; compare cells that have it, "
+            "or write a study (wattwire new FILE)"
+        )
+    return f"fixed.settings.{key}={value}"
+
+
+def _plan_keys() -> list[str]:
+    return [f"plan.{name}" for name in Plan.__dataclass_fields__]
+
+
+def to_toml(document: Mapping[str, Any]) -> str:
+    """A study document as TOML: scalars, lists, tables, and lists of tables one level deep."""
+    lines = [f"{key} = {_value(value)}" for key, value in document.items() if not _nested(value)]
+    for key, value in document.items():
+        for table in value if _is_tables(value) else [value] if isinstance(value, Mapping) else []:
+            lines += ["", f"[[{key}]]" if _is_tables(value) else f"[{key}]"]
+            lines += [f"{name} = {_value(inner)}" for name, inner in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping) or _is_tables(value)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value)  # TOML's basic strings know JSON's escapes
+    return repr(value)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() else json.dumps(key)
