@@ -28,6 +28,8 @@ struct Quantity {
     kind: String,
     summary: String,
     wrap: Option<String>,
+    #[allow(dead_code)] // part of the manifest, read by the catalogue for forecasts
+    step_ns: Option<u64>,
 }
 
 const TIERS: [&str; 3] = ["tick", "second", "edge"];
@@ -76,7 +78,7 @@ fn entry(index: usize, folder: &Path) -> String {
         check(&path, "unit", &quantity.unit, &UNITS);
         check(&path, "scope", &quantity.scope, &SCOPES);
         check(&path, "kind", &quantity.kind, &KINDS);
-        let Quantity { name, unit, scope, counter, kind, summary, wrap } = quantity;
+        let Quantity { name, unit, scope, counter, kind, summary, wrap, .. } = quantity;
         writeln!(
             quantities,
             "Quantity {{ name: {name:?}, unit: {unit:?}, scope: {scope:?}, counter: {counter}, \

@@ -38,16 +38,21 @@ impl Builder {
         check(request)?;
         let directory = self.cache.builds().join(&request.key);
         let log_path = self.cache.builds().join(format!("{}.log", request.key));
+        let reply = |cached: bool, seconds: f64| {
+            Ok(json!({"directory": directory, "log": log_path, "cached": cached,
+                      "seconds": seconds}))
+        };
+        let finished = || fs::read_to_string(directory.join(MARKER)).ok();
+        // Before the lock: a finished build can be used from a cache that cannot be written.
+        if let Some(text) = finished() {
+            return reply(true, text.trim().parse().unwrap_or(0.0));
+        }
         fs::create_dir_all(self.cache.builds())
             .map_err(|error| Problem::io("making folder", self.cache.builds(), &error))?;
         let begin = Instant::now();
         let until = begin + Duration::from_secs_f64(request.timeout_s);
         let _lock = self.lock(&request.key, until)?;
-        let reply = |cached: bool, seconds: f64| {
-            Ok(json!({"directory": directory, "log": log_path, "cached": cached,
-                      "seconds": seconds}))
-        };
-        if let Ok(text) = fs::read_to_string(directory.join(MARKER)) {
+        if let Some(text) = finished() {
             return reply(true, text.trim().parse().unwrap_or(0.0));
         }
         if request.cached_only {

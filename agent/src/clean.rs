@@ -117,30 +117,50 @@ fn reap_within(pid: i32, wait: Duration) {
 pub fn clean(run: &str, journal: &Journal, journals: &Path) -> Value {
     let killed = kill_marked(run);
     let mut removed = Vec::new();
-    for rung in [Rung::V2, Rung::V1] {
-        removed.extend(remove_cgroups(rung));
+    for folder in left_cgroups() {
+        kill_in(&folder);
+        if cgroup::remove_tree(&folder) {
+            removed.push(folder);
+        }
     }
     removed.extend(journal.remove_unused(run));
     removed.extend(shm::remove_left_over(journals, run, is_agent));
     if !run.is_empty() {
-        removed.extend(remove_shared_memory(run));
+        removed.extend(shared_memory_of(run).into_iter().filter(|p| fs::remove_file(p).is_ok()));
     }
+    answer(&killed, &removed)
+}
+
+/// What `clean` would do, without doing it.
+pub fn look(run: &str, journal: &Journal, journals: &Path) -> Value {
+    let mut found = left_cgroups();
+    found.extend(journal.unused(run));
+    found.extend(shm::left_over(journals, run, is_agent));
+    if !run.is_empty() {
+        found.extend(shared_memory_of(run));
+    }
+    answer(&marked(run), &found)
+}
+
+fn answer(killed: &[i32], removed: &[PathBuf]) -> Value {
     let removed: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
     json!({"killed": killed, "removed": removed})
 }
 
-fn kill_marked(run: &str) -> Vec<i32> {
+/// Processes of run `run` (empty: of every run whose agent is gone), this one's line excepted.
+fn marked(run: &str) -> Vec<i32> {
     let spared = own_line();
+    let meant = |pid: &i32| match (mark_of(*pid), run.is_empty()) {
+        (None, _) => false,
+        (Some(_), true) => !has_live_agent(*pid),
+        (Some(mark), false) => mark == run,
+    };
+    members::all().into_iter().filter(|pid| meant(pid) && !spared.contains(pid)).collect()
+}
+
+fn kill_marked(run: &str) -> Vec<i32> {
     let mut killed = Vec::new();
-    for pid in members::all() {
-        let Some(mark) = mark_of(pid) else { continue };
-        let meant = match run.is_empty() {
-            true => !has_live_agent(pid),
-            false => mark == run,
-        };
-        if !meant || spared.contains(&pid) {
-            continue;
-        }
+    for pid in marked(run) {
         // SAFETY: plain system call; the mark was read a moment ago.
         if unsafe { libc::kill(pid, libc::SIGKILL) } == 0 {
             killed.push(pid);
@@ -160,24 +180,17 @@ fn gone_within(pid: i32, wait: Duration) {
 }
 
 /// Cgroups of agents that are gone.
-fn remove_cgroups(rung: Rung) -> Vec<PathBuf> {
-    let Ok(base) = cgroup::base(rung) else { return Vec::new() };
-    let mut removed = Vec::new();
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(agent) = name.to_str().and_then(|name| name.strip_prefix("wattwire-")) else {
-            continue;
-        };
-        let Ok(agent) = agent.parse::<i32>() else { continue };
-        if is_agent(agent) {
-            continue;
-        }
-        kill_in(&entry.path());
-        if cgroup::remove_tree(&entry.path()) {
-            removed.push(entry.path());
-        }
-    }
-    removed
+fn left_cgroups() -> Vec<PathBuf> {
+    let bases = [Rung::V2, Rung::V1].into_iter().filter_map(|rung| cgroup::base(rung).ok());
+    let entries = bases.filter_map(|base| fs::read_dir(base).ok()).flatten().flatten();
+    let left = |name: &std::ffi::OsStr| {
+        let agent = name.to_str()?.strip_prefix("wattwire-")?.parse::<i32>().ok()?;
+        Some(!is_agent(agent))
+    };
+    entries
+        .filter(|entry| left(&entry.file_name()) == Some(true))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 fn kill_in(folder: &Path) {
@@ -195,14 +208,10 @@ fn kill_in(folder: &Path) {
 }
 
 /// Files in /dev/shm whose name holds the run's token.
-fn remove_shared_memory(run: &str) -> Vec<PathBuf> {
-    let mut removed = Vec::new();
-    for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let named = name.as_bytes().windows(run.len()).any(|part| part == run.as_bytes());
-        if named && run.len() >= 4 && fs::remove_file(entry.path()).is_ok() {
-            removed.push(entry.path());
-        }
-    }
-    removed
+fn shared_memory_of(run: &str) -> Vec<PathBuf> {
+    let named = |name: &std::ffi::OsStr| {
+        run.len() >= 4 && name.as_bytes().windows(run.len()).any(|part| part == run.as_bytes())
+    };
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    entries.filter(|entry| named(&entry.file_name())).map(|entry| entry.path()).collect()
 }

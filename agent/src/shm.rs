@@ -78,6 +78,13 @@ impl Journal {
         remove(&of_run)
     }
 
+    /// What `remove_unused` would remove.
+    pub fn unused(&self, run: &str) -> Vec<PathBuf> {
+        let segments = locked(&self.segments);
+        let of_run = segments.iter().filter(|segment| run.is_empty() || segment.run == run);
+        unused(&of_run.cloned().collect::<Vec<Segment>>())
+    }
+
     pub fn end(&self) {
         self.remove_unused("");
         let _ = fs::remove_file(&self.path);
@@ -87,6 +94,28 @@ impl Journal {
 /// Removes what the journals of agents that are gone name; `is_agent` says who is alive.
 pub fn remove_left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool) -> Vec<PathBuf> {
     let mut removed = Vec::new();
+    for (path, segments) in left_journals(folder, run, is_agent) {
+        removed.extend(remove(&segments));
+        if run.is_empty() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+    removed
+}
+
+/// What `remove_left_over` would remove.
+pub fn left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool) -> Vec<PathBuf> {
+    let journals = left_journals(folder, run, is_agent);
+    journals.iter().flat_map(|(_, segments)| unused(segments)).collect()
+}
+
+/// The journals of agents that are gone, with what they say of run `run` (empty: of all).
+fn left_journals(
+    folder: &Path,
+    run: &str,
+    is_agent: impl Fn(i32) -> bool,
+) -> Vec<(PathBuf, Vec<Segment>)> {
+    let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let agent = path.file_stem().and_then(|stem| stem.to_str()?.parse::<i32>().ok());
@@ -95,17 +124,18 @@ pub fn remove_left_over(folder: &Path, run: &str, is_agent: impl Fn(i32) -> bool
         }
         let text = fs::read_to_string(&path).unwrap_or_default();
         let all = text.lines().filter_map(|line| serde_json::from_str::<Segment>(line).ok());
-        let meant: Vec<Segment> =
-            all.filter(|segment| run.is_empty() || segment.run == run).collect();
-        removed.extend(remove(&meant));
-        if run.is_empty() {
-            let _ = fs::remove_file(&path);
-        }
+        let meant = all.filter(|segment| run.is_empty() || segment.run == run).collect();
+        found.push((path, meant));
     }
-    removed
+    found
 }
 
 fn remove(segments: &[Segment]) -> Vec<PathBuf> {
+    unused(segments).into_iter().filter(|path| fs::remove_file(path).is_ok()).collect()
+}
+
+/// The files of these segments that are still there and in nobody's use.
+fn unused(segments: &[Segment]) -> Vec<PathBuf> {
     let is_there = |segment: &&Segment| {
         let path = Path::new(FOLDER).join(&segment.name);
         fs::metadata(path).is_ok_and(|metadata| metadata.ino() == segment.inode)
@@ -117,10 +147,7 @@ fn remove(segments: &[Segment]) -> Vec<PathBuf> {
     let in_use: HashSet<u64> =
         members::all().into_iter().flat_map(used_by).map(|(_, inode)| inode).collect();
     let unused = there.into_iter().filter(|segment| !in_use.contains(&segment.inode));
-    unused
-        .map(|segment| Path::new(FOLDER).join(&segment.name))
-        .filter(|path| fs::remove_file(path).is_ok())
-        .collect()
+    unused.map(|segment| Path::new(FOLDER).join(&segment.name)).collect()
 }
 
 /// (name, inode) of each file of /dev/shm that a process maps or holds open.

@@ -15,8 +15,8 @@ BLOB_BYTES_MAX = 500_000
 
 SUFFIXES = frozenset(
     ".bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java .js .json .jsonl "
-    ".lock .md .mod .png .proto .py .pyi .rs .sh .sql .sum .svg .toml .ts .txt .xml .action .msg "
-    ".srv .spec .yaml .yml".split()
+    ".lock .md .mod .png .proto .py .pyi .rs .rules .sh .sql .sum .svg .toml .ts .txt .xml .action "
+    ".msg .srv .spec .yaml .yml".split()
 )
 BARE_NAMES = frozenset(
     ".clang-format .editorconfig .gitattributes .gitignore .gitkeep CMakeLists.txt LICENSE "
