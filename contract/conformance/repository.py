@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -49,15 +50,21 @@ def loopback_cell(
 ) -> CellUnderTest:
     """Builds loopback/LANGUAGE into the folder `build` with `kit` (default: the language's own).
 
+    Source and kit are laid out as for a run: the kit is the folder `_kit` beside the source.
+
     Raises RuntimeError with the compiler's last words where it does not build.
     """
     folder = ROOT / "middleware" / "loopback"
     tables = (_manifest("languages", language, "language.toml"), _manifest(
         "middleware", "loopback", language, "node.toml"))  # fmt: skip
     middleware = _manifest("middleware", "loopback", "middleware.toml")
+    source = build / "source"
+    unlaid = shutil.ignore_patterns("__pycache__", "tests", "target")
+    shutil.copytree(folder / language, source, ignore=unlaid)
+    shutil.copytree(kit or ROOT / "languages" / language / "kit", source / "_kit", ignore=unlaid)
     names: dict[str, Any] = {
-        "source": str(folder / language), "build": str(build), "python": sys.executable,
-        "kit": str(kit or ROOT / "languages" / language / "kit"),
+        "source": str(source), "build": str(build), "python": sys.executable,
+        "kit": str(source / "_kit"),
     }  # fmt: skip
     merged: dict[str, Any] = {"build": {}, "run": {}}
     for table in tables:
@@ -66,7 +73,6 @@ def loopback_cell(
     names.update(merged["build"].get("lists", {}))
     for flags in [name for name in names if name.endswith("_flags")]:
         names[flags] = [*names[flags], *extra_flags]
-    build.mkdir(parents=True, exist_ok=True)
     for command in merged["build"].get("commands", []):
         done = subprocess.run(
             _replaced(command, names), cwd=build, capture_output=True, text=True,

@@ -19,9 +19,10 @@ from typing import Any
 
 from wattwire.catalog import Cell, Middleware
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.rig import cache
 from wattwire.rig.agent import AgentClient, AgentError
 
-SKIPPED_NAMES = frozenset({"__pycache__", "tests", ".pytest_cache", ".mypy_cache"})
+SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".mypy_cache"})
 
 
 def host_python() -> str:
@@ -51,10 +52,37 @@ class CellBuild:
     cached: bool
 
 
-class Builder:
-    """Builds cells on one host through its agent and remembers what it built."""
+class NotBuiltError(MissingError):
+    """A builder that only looks was asked for what is not built yet; `heavy` says how long."""
 
-    def __init__(self, agent: AgentClient, progress: Callable[[str], None] | None = None) -> None:
+    def __init__(self, name: str, heavy: str) -> None:
+        super().__init__(f"{name} is not built yet; `wattwire build {name}` builds it")
+        self.heavy = heavy
+
+
+class LackingError(MissingError):
+    """Programs that a cell needs are not on PATH."""
+
+    def __init__(self, wanted_by: str, programs: list[str]) -> None:
+        super().__init__(
+            f"{wanted_by}: {', '.join(programs)} is not on PATH; install it and try again"
+        )
+        self.programs = programs
+
+
+class Builder:
+    """Builds cells on one host through its agent and remembers what it built.
+
+    With `look` nothing is built: what is not there yet raises NotBuiltError.
+    """
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        progress: Callable[[str], None] | None = None,
+        look: bool = False,
+    ) -> None:
+        self._look = look
         self._agent = agent
         self._progress = progress or (lambda _text: None)
         self._environments: dict[str, Artifact] = {}
@@ -150,6 +178,8 @@ class Builder:
             if done is not None:
                 return done
             heavy = table.get("heavy")
+            if self._look:
+                raise NotBuiltError(name, str(heavy or ""))
             if heavy and os.environ.get("WATTWIRE_HEAVY") == "skip":
                 raise MissingError(
                     f"{name} is not built yet, which takes {heavy}; WATTWIRE_HEAVY=skip leaves it "
@@ -160,6 +190,12 @@ class Builder:
                 key, files, commands, env, int(table.get("timeout_s", 1800)), self._progress
             )
         except AgentError as error:
+            folder = cache.folder()
+            if error.kind in {"permission", "io"} and not cache.writable(folder):
+                raise MissingError(
+                    f"{name} is not built yet, and the cache folder {folder} cannot be written. "
+                    "Make it writable, or name another: WATTWIRE_CACHE=FOLDER."
+                ) from error
             raise MissingError(
                 f"{name} could not be built: {error}. Mend what the log says and try again; "
                 f"`wattwire build {name}` repeats only this."
@@ -172,9 +208,7 @@ def require(names: Sequence[str], wanted_by: str) -> None:
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
     lacking = [n for n in names if not n.startswith("{") and shutil.which(n, path=path) is None]
     if lacking:
-        raise MissingError(
-            f"{wanted_by}: {', '.join(lacking)} is not on PATH; install it and try again"
-        )
+        raise LackingError(wanted_by, lacking)
 
 
 def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path, str]]:

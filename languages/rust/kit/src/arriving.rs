@@ -1,0 +1,191 @@
+//! Subscribers, servers, action servers, and feedback (C-15 to C-17, C-21 to C-23, C-30).
+
+use crate::clock::{now_ns, UNKNOWN_NS};
+use crate::kit::{nap, Kit, State, NAP_NS};
+use crate::message::{Answer, Buffer, Message};
+use crate::payload::{Verdict, COUNTER_MASK, PROBE};
+use crate::recorder::{flag, Kind};
+use crate::schedule::Slot;
+
+/// A request in hand, with the reply that it gets.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    answer: Answer<'a>,
+    seen: Seen,
+}
+
+impl Request<'_> {
+    /// Hand it over, then tell `Kit::served`.
+    pub fn reply(&self) -> Message<'_> {
+        self.answer.message()
+    }
+}
+
+/// A goal in hand. Its bytes stay with the cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Goal {
+    pub seq: u64,
+    feedback_ns: i64,
+    seen: Seen,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    /// False for a probe, and where the sequence cannot be read.
+    counted: bool,
+    seq: u64,
+    sent_ns: i64,
+    arrived_ns: i64,
+    bytes: usize,
+    flags: u8,
+}
+
+impl Kit {
+    /// A subscriber's callback was entered with this payload.
+    pub fn received<'a>(&self, data: impl Into<Message<'a>>) {
+        let at_ns = now_ns();
+        let data = data.into();
+        let mut state = self.lock();
+        if let Some(seen) = self.arrive(&mut state, data, at_ns).filter(|seen| seen.counted) {
+            let (times, what) = ((seen.sent_ns, at_ns), (Kind::Message, seen.flags));
+            self.record_arrived(&mut state, seen.seq, times, seen.bytes, what);
+        }
+    }
+
+    /// A request in hand; None where it is foreign or unreadable and must not be answered.
+    pub fn serve<'a>(&'a self, data: impl Into<Message<'a>>) -> Option<Request<'a>> {
+        let at_ns = now_ns();
+        let data = data.into();
+        let seen = self.arrive(&mut self.lock(), data, at_ns)?;
+        data.is_readable().then(|| Request { answer: self.form.answer(data), seen })
+    }
+
+    /// The reply to this request was handed over.
+    pub fn served(&self, request: &Request) {
+        self.record_served(&request.seen, request.seen.arrived_ns, Kind::Call);
+    }
+
+    /// An action client's feedback callback was entered. `slot` is the goal, which a payload too
+    /// short for a sequence (or a literal) cannot name.
+    pub fn feedback<'a>(&self, data: impl Into<Message<'a>>, slot: Option<Slot>) {
+        let at_ns = now_ns();
+        let data = data.into();
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let mut seen = self.form.check(data, &mut state.expected);
+        if let Some(slot) = slot.filter(|_| !self.carries_seq()) {
+            seen.seq = Some(slot.seq);
+        }
+        state.counts.foreign += u64::from(seen.verdict == Verdict::Foreign);
+        state.counts.corrupt += u64::from(seen.verdict == Verdict::Corrupt);
+        let counted = |seq: &u64| seen.verdict != Verdict::Foreign && seq & COUNTER_MASK != PROBE;
+        if let Some(seq) = seen.seq.filter(counted) {
+            let what = (Kind::Feedback, flags_of(seen.verdict));
+            self.record_arrived(state, seq, (seen.begin_ns, at_ns), data.nominal_bytes(), what);
+        }
+    }
+
+    /// A goal in hand; None where it is foreign or unreadable.
+    pub fn goal<'a>(&self, data: impl Into<Message<'a>>) -> Option<Goal> {
+        let at_ns = now_ns();
+        let data = data.into();
+        let seen = self.arrive(&mut self.lock(), data, at_ns)?;
+        data.is_readable().then_some(Goal { seq: seen.seq, feedback_ns: UNKNOWN_NS, seen })
+    }
+    /// The acceptance was handed over.
+    pub fn accept(&self, goal: &Goal) {
+        self.record_served(&goal.seen, goal.seen.arrived_ns, Kind::Accept);
+    }
+    /// Stamps the buffer with a feedback; the next statement publishes it.
+    pub fn feedback_begin<'b>(&self, goal: &mut Goal, buffer: &'b mut Buffer) -> Message<'b> {
+        goal.feedback_ns = now_ns();
+        self.form.stamp(buffer, goal.seq, goal.feedback_ns)
+    }
+    /// The feedback was published.
+    pub fn feedback_sent(&self, goal: &Goal) {
+        let seen = Seen { bytes: self.form.length(), ..goal.seen };
+        self.record_served(&seen, goal.feedback_ns, Kind::Feedback);
+    }
+    /// The result of a goal that came as `data`.
+    pub fn result<'a>(&'a self, data: impl Into<Message<'a>>) -> Answer<'a> {
+        self.form.answer(data.into())
+    }
+    /// The result was handed over.
+    pub fn finish_goal(&self, goal: &Goal) {
+        self.record_served(&goal.seen, goal.seen.arrived_ns, Kind::Goal);
+    }
+
+    /// Drives a receiver's `poll(timeout_ns)` until STOP and then quiet or linger (C-15).
+    pub fn poll(&self, mut poll: impl FnMut(i64)) {
+        loop {
+            match self.left_ns() {
+                left_ns if left_ns > 0 => poll(left_ns.min(NAP_NS)),
+                _ => return,
+            }
+        }
+    }
+
+    /// Blocks this thread until the end, while the library's own threads receive.
+    pub fn wait(&self) {
+        self.dialogue.wait_stop();
+        self.poll(nap);
+    }
+
+    /// Calls `function` at the end, in a thread of its own.
+    pub fn on_end(&'static self, function: impl FnOnce() + Send + 'static) {
+        std::thread::spawn(move || {
+            self.wait();
+            function();
+        });
+    }
+
+    fn left_ns(&self) -> i64 {
+        let stop_ns = self.dialogue.stop_ns();
+        if stop_ns == 0 {
+            return NAP_NS;
+        }
+        let quiet_ns = self.lock().arrival_ns.max(stop_ns) + self.integer("quiet_ms") * 1_000_000;
+        quiet_ns.min(stop_ns + self.integer("linger_ms") * 1_000_000) - now_ns()
+    }
+
+    fn record_served(&self, seen: &Seen, begin_ns: i64, kind: Kind) {
+        let end_ns = now_ns();
+        if seen.counted {
+            let (times, what) = ((begin_ns, end_ns), (kind, seen.flags));
+            self.record_arrived(&mut self.lock(), seen.seq, times, seen.bytes, what);
+        }
+    }
+
+    /// None: foreign.
+    fn arrive(&self, state: &mut State, data: Message, arrived_ns: i64) -> Option<Seen> {
+        let (sent_ns, bytes) = (UNKNOWN_NS, data.nominal_bytes());
+        let probe = Seen { counted: false, seq: 0, sent_ns, arrived_ns, bytes, flags: 0 };
+        if !self.carries_seq() && arrived_ns < state.schedule.start_ns() {
+            state.counts.probes += 1; // nothing but a probe comes before the start
+            return Some(probe);
+        }
+        let seen = self.form.check(data, &mut state.expected);
+        if seen.verdict == Verdict::Foreign {
+            state.counts.foreign += 1;
+            return None;
+        }
+        let seq = seen.seq.unwrap_or_default();
+        if self.carries_seq() && seen.seq.is_some() && seq & COUNTER_MASK == PROBE {
+            state.counts.probes += 1;
+            return Some(Seen { seq, ..probe });
+        }
+        state.arrival_ns = arrived_ns;
+        state.counts.corrupt += u64::from(seen.verdict == Verdict::Corrupt);
+        state.counts.received += u64::from(seen.seq.is_some());
+        let (counted, sent_ns, flags) = (seen.seq.is_some(), seen.begin_ns, flags_of(seen.verdict));
+        Some(Seen { counted, seq, sent_ns, flags, ..probe })
+    }
+}
+
+fn flags_of(verdict: Verdict) -> u8 {
+    if verdict == Verdict::Corrupt {
+        flag::CORRUPT
+    } else {
+        0
+    }
+}

@@ -1,0 +1,44 @@
+//! Nanoseconds of CLOCK_MONOTONIC, and waiting until they come.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;
+
+/// A time that nobody knows (C-25).
+pub(crate) const UNKNOWN_NS: i64 = i64::MIN;
+
+fn timespec(ns: i64) -> libc::timespec {
+    libc::timespec { tv_sec: ns / SECOND_NS, tv_nsec: ns % SECOND_NS }
+}
+
+/// The time, in nanoseconds of CLOCK_MONOTONIC.
+#[inline]
+pub fn now_ns() -> i64 {
+    let mut now = timespec(0);
+    // SAFETY: `now` outlives the call, and this clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec * SECOND_NS + now.tv_nsec
+}
+
+/// Sleeps until `due_ns`. A signal may end it early: callers look at the clock again.
+pub fn sleep_until_ns(due_ns: i64) {
+    let due = timespec(due_ns.max(0));
+    // SAFETY: `due` outlives the call; no remaining time is asked for.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &due,
+            std::ptr::null_mut(),
+        )
+    };
+}
+
+/// Waits until `file` can be read, at most `timeout_ns`; false where it cannot.
+pub fn readable(file: &impl AsFd, timeout_ns: i64) -> bool {
+    let fd = file.as_fd().as_raw_fd();
+    let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let timeout = timespec(timeout_ns.max(0));
+    // SAFETY: one descriptor that `file` keeps open, and a timeout that outlives the call.
+    unsafe { libc::ppoll(&mut wanted, 1, &timeout, std::ptr::null()) > 0 }
+}

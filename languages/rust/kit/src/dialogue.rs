@@ -1,0 +1,109 @@
+//! Lines to and from the harness on private descriptors (C-05, C-08, C-09).
+
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex};
+
+use serde_json::{json, Value};
+
+use crate::clock::now_ns;
+
+pub(crate) struct Dialogue {
+    out: Mutex<File>,
+    // Written under `changed_lock`; 0: not yet.
+    start_ns: AtomicI64,
+    stop_ns: AtomicI64,
+    changed_lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Dialogue {
+    /// Takes standard output for the lines; what libraries print goes to standard error.
+    pub fn open() -> io::Result<Self> {
+        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        // SAFETY: both descriptors are open for as long as the process lives.
+        if unsafe { libc::dup2(2, 1) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Dialogue {
+            out: Mutex::new(out),
+            start_ns: AtomicI64::new(0),
+            stop_ns: AtomicI64::new(0),
+            changed_lock: Mutex::new(()),
+            changed: Condvar::new(),
+        })
+    }
+
+    pub fn line(&self, keyword: &str, fields: &Value) {
+        let text = format!("{keyword} {fields}\n");
+        // Where this fails the harness is gone, and end of input follows.
+        let _ = self.out.lock().unwrap().write_all(text.as_bytes());
+    }
+
+    /// Prints ERROR and ends the process at once, whatever the middleware is doing.
+    pub fn fail(&self, code: i32, key: Option<&str>, reason: &str) -> ! {
+        self.line("ERROR", &json!({"code": code, "key": key, "reason": reason}));
+        exit_now(code)
+    }
+
+    /// Obeys standard input until it ends, and then ends the process.
+    pub fn listen(&'static self) {
+        std::thread::spawn(|| {
+            let mut input = io::stdin().lock();
+            let mut text = Vec::new();
+            loop {
+                text.clear();
+                match input.read_until(b'\n', &mut text) {
+                    Ok(count) if count > 0 => self.obey(String::from_utf8_lossy(&text).trim_end()),
+                    _ => exit_now(5),
+                }
+            }
+        });
+    }
+
+    pub fn stopped(&self) -> bool {
+        self.stop_ns() != 0
+    }
+    pub fn stop_ns(&self) -> i64 {
+        self.stop_ns.load(Relaxed)
+    }
+    pub fn start_ns(&self) -> i64 {
+        self.start_ns.load(Relaxed)
+    }
+
+    pub fn wait_stop(&self) {
+        let guard = self.changed_lock.lock().unwrap();
+        drop(self.changed.wait_while(guard, |_| !self.stopped()));
+    }
+    pub fn wait_go_or_stop(&self) {
+        let guard = self.changed_lock.lock().unwrap();
+        drop(self.changed.wait_while(guard, |_| !self.stopped() && self.start_ns() == 0));
+    }
+
+    fn obey(&self, text: &str) {
+        let _guard = self.changed_lock.lock().unwrap();
+        let digits = text.strip_prefix("GO ").filter(|d| d.bytes().all(|b| b.is_ascii_digit()));
+        if text == "STOP" {
+            let _ = self.stop_ns.compare_exchange(0, now_ns(), Relaxed, Relaxed);
+        } else if let Some(start_ns) = digits.and_then(|d| d.parse::<i64>().ok()) {
+            let late_ns = now_ns() - start_ns;
+            if late_ns > 0 {
+                let reason = format!("{text}: {late_ns} ns in the past; allowed: the future");
+                self.fail(2, Some("GO"), &reason);
+            }
+            self.start_ns.store(start_ns, Relaxed);
+        } else if !text.is_empty() {
+            let word = text.split(' ').next();
+            self.fail(2, word, &format!("found {text:?}; allowed: GO <start_ns>, STOP"));
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Ends the process without the handlers of libraries, which could hold it (C-09, C-16).
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: nothing of this process is needed any more.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,321 @@
+//! What a cell holds: its specification, its state, and what it says until READY.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard};
+
+use serde_json::{json, Map, Value};
+
+use crate::clock::{now_ns, sleep_until_ns, UNKNOWN_NS};
+use crate::dialogue::Dialogue;
+use crate::error::{failed, Error, SendFailed};
+use crate::message::{Buffer, Form};
+use crate::payload::PROBE;
+use crate::recorder::{flag, Kind, Record, Recorder, UNKNOWN_PEER};
+use crate::schedule::{Open, Schedule};
+use crate::sending::Call;
+use crate::spec::{is_sender, Spec, ROLES};
+
+/// How long a wait may last before it looks for STOP.
+pub(crate) const NAP_NS: i64 = 100_000_000;
+
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    pub name: String,
+    pub version: String,
+    pub build: String,
+}
+
+/// The words of C-07.
+#[derive(Debug, Clone, Copy)]
+pub struct Guarantee {
+    pub delivery: &'static str,
+    pub ordering: &'static str,
+    pub overload: &'static str,
+}
+
+/// What READY says (C-07). None: the middleware cannot tell.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    pub matched: Option<usize>,
+    pub library: Library,
+    /// What is in force; begin with `kit.spec().settings()`.
+    pub effective: Map<String, Value>,
+    pub guarantee: Guarantee,
+    pub discovery_ns: Option<i64>,
+}
+
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub sent: u64,
+    pub received: u64,
+    pub foreign: u64,
+    pub corrupt: u64,
+    pub probes: u64,
+}
+
+/// What changes within the window; every event takes its lock once.
+pub(crate) struct State {
+    pub schedule: Schedule,
+    pub recorder: Recorder,
+    pub counts: Counts,
+    /// The counter that follows the last arrival's (C-21).
+    pub expected: u64,
+    pub first_begin_ns: i64,
+    pub last_end_ns: i64,
+    pub arrival_ns: i64,
+}
+
+/// One node. It may be shared by all threads of a process, for as long as that lives.
+pub struct Kit {
+    pub(crate) spec: Spec,
+    pub(crate) dialogue: &'static Dialogue,
+    process_start_ns: i64,
+    pub(crate) sender: bool,
+    pub(crate) form: Form,
+    pub(crate) kind: Kind,
+    peer: u16,
+    pub(crate) timeout_ns: i64,
+    pub(crate) spin_ns: i64,
+    pub(crate) current_seq: AtomicU64,
+    state: Mutex<State>,
+}
+
+impl Kit {
+    pub(crate) fn new(
+        spec: Spec,
+        dialogue: &'static Dialogue,
+        process_start_ns: i64,
+    ) -> Result<Self, Error> {
+        let sender = is_sender(spec.string("role"));
+        let peers = spec.integers("peers.nodes");
+        let own = [spec.integer("node")];
+        let state = State {
+            schedule: Schedule::new(&spec),
+            recorder: Recorder::new(spec.integer("record.capacity") as usize)?,
+            counts: Counts::default(),
+            expected: 0,
+            first_begin_ns: UNKNOWN_NS,
+            last_end_ns: UNKNOWN_NS,
+            arrival_ns: 0,
+        };
+        Ok(Kit {
+            dialogue,
+            process_start_ns,
+            sender,
+            form: Form::new(&spec, if sender { &own } else { &peers }),
+            kind: match spec.string("pattern") {
+                "topic" => Kind::Message,
+                "action" => Kind::Result,
+                _ => Kind::Call,
+            },
+            peer: if let [only] = peers[..] { only as u16 } else { UNKNOWN_PEER },
+            timeout_ns: spec.integer("timeout_ns"),
+            spin_ns: spec.integer("spin_ns"),
+            current_seq: AtomicU64::new(0),
+            state: Mutex::new(state),
+            spec,
+        })
+    }
+
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+    pub fn string(&self, key: &str) -> &str {
+        self.spec.string(key)
+    }
+    pub fn integer(&self, key: &str) -> i64 {
+        self.spec.integer(key)
+    }
+    pub fn boolean(&self, key: &str) -> bool {
+        self.spec.boolean(key)
+    }
+    pub fn strings(&self, key: &str) -> Vec<&str> {
+        self.spec.strings(key)
+    }
+    pub fn integers(&self, key: &str) -> Vec<i64> {
+        self.spec.integers(key)
+    }
+    /// What payloads are: bytes, text or record.
+    pub fn encoding(&self) -> &str {
+        self.string("payload.encoding")
+    }
+    pub fn is_native(&self) -> bool {
+        self.string("loop") == "open" && self.string("pacing") == "native"
+    }
+    /// False where a payload is too short for a sequence, or a literal.
+    pub fn carries_seq(&self) -> bool {
+        self.form.carries_seq()
+    }
+    pub fn period_ns(&self) -> i64 {
+        self.integer("period_ns")
+    }
+    pub fn feedback_count(&self) -> i64 {
+        self.integer("action.feedback")
+    }
+    /// A buffer for this run's payloads, with their fill; make it before READY.
+    pub fn buffer(&self) -> Buffer {
+        self.form.buffer()
+    }
+
+    /// Prints LISTENING.
+    pub fn listening(&self, endpoints: &[String]) {
+        self.dialogue.line("LISTENING", &json!({ "endpoints": endpoints }));
+    }
+
+    /// Waits until `count_now` reaches peers.count, calling `poll(timeout_ns)` between; returns
+    /// the nanoseconds that it took. Fails at ready_timeout_ms.
+    pub fn await_peers(
+        &self,
+        mut count_now: impl FnMut() -> usize,
+        mut poll: impl FnMut(i64),
+    ) -> Result<i64, Error> {
+        let begin_ns = now_ns();
+        let (wanted, limit_ms) = (self.integer("peers.count"), self.integer("ready_timeout_ms"));
+        loop {
+            let found = count_now();
+            if found as i64 >= wanted {
+                return Ok(now_ns() - begin_ns);
+            }
+            if now_ns() > self.ready_deadline_ns() {
+                return Err(failed(format!(
+                    "matched {found} of {wanted} peers within ready_timeout_ms = {limit_ms}; \
+                     are they running?"
+                )));
+            }
+            poll(1_000_000);
+        }
+    }
+
+    /// Calls until a reply comes (C-07); returns the nanoseconds that it took.
+    pub fn probe(&self, client: &mut impl Call) -> Result<i64, Error> {
+        let begin_ns = now_ns();
+        let mut buffer = self.buffer();
+        let seq = (self.integer("node") as u64) << 48 | PROBE;
+        self.current_seq.store(seq, std::sync::atomic::Ordering::Relaxed);
+        loop {
+            let left_ns = self.ready_deadline_ns() - now_ns();
+            if left_ns <= 0 {
+                let limit_ms = self.integer("ready_timeout_ms");
+                let reason = format!("no reply to a probe within ready_timeout_ms = {limit_ms}");
+                return Err(failed(reason));
+            }
+            self.lock().counts.probes += 1;
+            let request = self.form.stamp(&mut buffer, seq, now_ns());
+            match client.call(request, left_ns.min(250_000_000)) {
+                Ok(Some(_)) => return Ok(now_ns() - begin_ns),
+                Ok(None) | Err(SendFailed) => nap(5_000_000), // not there yet
+            }
+        }
+    }
+
+    /// Prints READY. Panics where the guarantee is not in the words of C-07.
+    pub fn ready(&self, ready: &Ready) {
+        let Guarantee { delivery, ordering, overload } = ready.guarantee;
+        let deliveries =
+            ["best_effort", "at_most_once", "at_least_once", "exactly_once", "reliable"];
+        assert!(
+            deliveries.contains(&delivery)
+                && ["none", "per_sender", "total"].contains(&ordering)
+                && ["drop_newest", "drop_oldest", "block", "unbounded"].contains(&overload),
+            "guarantee: found {delivery}, {ordering}, {overload}; allowed: the words of C-07"
+        );
+        let Library { name, version, build } = &ready.library;
+        let line = json!({
+            "matched": ready.matched,
+            "startup_ns": now_ns() - self.process_start_ns,
+            "discovery_ns": ready.discovery_ns,
+            "library": {"name": name, "version": version, "build": build},
+            "effective": ready.effective,
+            "guarantee": {"delivery": delivery, "ordering": ordering, "overload": overload},
+        });
+        self.dialogue.line("READY", &line);
+    }
+
+    /// Writes the samples into the folder `out` and prints DONE.
+    pub(crate) fn finish(&self, out: &Path) -> Result<(), Error> {
+        let state = self.lock();
+        let role = ROLES.iter().position(|&role| role == self.string("role"));
+        let path = out.join("samples.bin");
+        let (node, seed) = (self.integer("node") as u16, self.integer("payload.seed") as u64);
+        let written = state.recorder.write(&path, role.unwrap_or_default() as u8, node, seed);
+        written.map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
+        let counts = &state.counts;
+        let line = json!({
+            "sent": counts.sent,
+            "received": counts.received,
+            "recorded": state.recorder.recorded(),
+            "overflow": state.recorder.overflow(),
+            "foreign": counts.foreign,
+            "corrupt": counts.corrupt,
+            "probes": counts.probes,
+        });
+        self.dialogue.line("DONE", &line);
+        Ok(())
+    }
+
+    /// The state, which knows the start as soon as GO came.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().expect("a panic ends the process");
+        if !state.schedule.started() && self.dialogue.start_ns() != 0 {
+            state.schedule.start(self.dialogue.start_ns());
+        }
+        state
+    }
+
+    /// Records an event of a message that this node sent.
+    pub(crate) fn record_sent(
+        &self,
+        state: &mut State,
+        open: &Open,
+        end_ns: i64,
+        what: (Kind, u8),
+    ) {
+        let (kind, mut flags) = what;
+        if state.schedule.is_warm_up(open.slot.intended_ns) {
+            flags |= flag::WARM_UP;
+        }
+        state.recorder.add(Record {
+            seq: open.slot.seq,
+            intended_ns: open.slot.intended_ns,
+            begin_ns: open.begin_ns,
+            end_ns,
+            bytes: self.form.length() as u32,
+            peer: self.peer,
+            kind: kind as u8,
+            flags,
+        });
+    }
+
+    /// Records an event of a message whose due time is another node's.
+    pub(crate) fn record_arrived(
+        &self,
+        state: &mut State,
+        seq: u64,
+        (begin_ns, end_ns): (i64, i64),
+        bytes: usize,
+        (kind, mut flags): (Kind, u8),
+    ) {
+        if state.schedule.is_warm_up(end_ns) {
+            flags |= flag::WARM_UP;
+        }
+        state.recorder.add(Record {
+            seq,
+            intended_ns: UNKNOWN_NS,
+            begin_ns,
+            end_ns,
+            bytes: bytes as u32,
+            peer: if self.sender { self.peer } else { (seq >> 48) as u16 },
+            kind: kind as u8,
+            flags,
+        });
+    }
+
+    fn ready_deadline_ns(&self) -> i64 {
+        self.process_start_ns + self.integer("ready_timeout_ms") * 1_000_000
+    }
+}
+
+pub(crate) fn nap(ns: i64) {
+    sleep_until_ns(now_ns() + ns);
+}

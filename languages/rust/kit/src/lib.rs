@@ -1,0 +1,34 @@
+//! The node contract for Rust cells; the whole API in its order stands in languages/rust/README.md.
+//!
+//! A cell opens, sends, receives and closes. Clock, specification, schedule, payload, records,
+//! lines, standard input and verification belong to this crate.
+
+mod arriving;
+mod clock;
+mod dialogue;
+mod error;
+mod kit;
+mod message;
+mod node;
+pub mod payload;
+pub mod record;
+pub mod recorder;
+mod schedule;
+mod sending;
+pub mod spec;
+
+pub use arriving::{Goal, Request};
+pub use clock::{now_ns, readable, sleep_until_ns};
+pub use error::{failed, Error, SendFailed};
+pub use kit::{Guarantee, Kit, Library, Ready};
+pub use message::{Answer, Buffer, Message};
+pub use node::{run, Cell, Role};
+pub use payload::COUNTER_MASK;
+pub use record::{Record, Sample};
+pub use schedule::Slot;
+pub use sending::{Call, Events};
+pub use serde_json::{Map, Value};
+pub use spec::Rule;
+
+/// The compiler that built this program, for READY's `library.build`.
+pub const COMPILER: &str = env!("WATTWIRE_COMPILER");

@@ -1,0 +1,231 @@
+//! What goes through a cell: bytes, characters or a record, as payload.encoding says.
+
+use crate::clock::UNKNOWN_NS;
+use crate::payload::{Checked, Payload, Shape, Verdict};
+use crate::record::{Record, RecordPayload};
+use crate::spec::Spec;
+
+/// A message that somebody else owns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Message<'a> {
+    /// Bytes, or the characters of a text.
+    Bytes(&'a [u8]),
+    Record(&'a Record),
+    /// An arrival that the cell's decoder refused.
+    Unreadable,
+}
+
+impl<'a> Message<'a> {
+    /// The bytes or characters. Panics on a record, which only a cell that declares
+    /// encoding.record is given: it writes the fields in its middleware's own types.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            Message::Bytes(bytes) => bytes,
+            Message::Unreadable => &[],
+            Message::Record(_) => panic!("a record is no bytes"),
+        }
+    }
+
+    /// False for an arrival that the cell's decoder refused.
+    pub fn is_readable(self) -> bool {
+        !matches!(self, Message::Unreadable)
+    }
+
+    /// The length that a sample records (C-25, C-32).
+    pub fn nominal_bytes(self) -> usize {
+        match self {
+            Message::Bytes(bytes) => bytes.len(),
+            Message::Record(record) => record.nominal_bytes(),
+            Message::Unreadable => 0,
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Message<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Message::Bytes(bytes)
+    }
+}
+impl<'a> From<&'a Vec<u8>> for Message<'a> {
+    fn from(bytes: &'a Vec<u8>) -> Self {
+        Message::Bytes(bytes)
+    }
+}
+impl<'a> From<&'a str> for Message<'a> {
+    fn from(text: &'a str) -> Self {
+        Message::Bytes(text.as_bytes())
+    }
+}
+impl<'a> From<&'a Record> for Message<'a> {
+    fn from(record: &'a Record) -> Self {
+        Message::Record(record)
+    }
+}
+
+/// One block of memory, rewritten for each message.
+pub enum Buffer {
+    Bytes(Vec<u8>),
+    Record(Record),
+}
+
+impl Buffer {
+    pub fn message(&self) -> Message<'_> {
+        match self {
+            Buffer::Bytes(bytes) => Message::Bytes(bytes),
+            Buffer::Record(record) => Message::Record(record),
+        }
+    }
+}
+
+/// A reply or a result: the request itself, part of it, or one made for it.
+#[derive(Debug, Clone)]
+pub enum Answer<'a> {
+    Lent(Message<'a>),
+    Made(Record),
+}
+
+impl Answer<'_> {
+    pub fn message(&self) -> Message<'_> {
+        match self {
+            Answer::Lent(message) => *message,
+            Answer::Made(record) => Message::Record(record),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reply {
+    Echo,
+    Ack,
+    Literal,
+}
+
+/// What a run's messages and replies look like.
+pub(crate) struct Form {
+    bytes: Payload,
+    record: Option<RecordPayload>,
+    reply: Reply,
+    reply_literal: String,
+    reply_record: Record,
+    ack_bytes: usize,
+}
+
+impl Form {
+    pub fn new(spec: &Spec, nodes: &[i64]) -> Self {
+        let encoding = spec.string("payload.encoding");
+        let shape = Shape {
+            bytes: spec.integer("payload.bytes") as usize,
+            text: encoding == "text",
+            seed: spec.integer("payload.seed") as u64,
+            literal: spec.string("payload.literal").into(),
+            full: spec.string("verify") == "full",
+        };
+        let record = (encoding == "record")
+            .then(|| RecordPayload::new(shape.bytes, shape.seed, shape.full, nodes));
+        let reply_literal = spec.string("reply.literal").to_owned();
+        Form {
+            ack_bytes: if shape.text { 16 } else { 8 },
+            bytes: Payload::new(shape, nodes),
+            record,
+            reply: match spec.string("reply") {
+                "echo" => Reply::Echo,
+                "ack" => Reply::Ack,
+                _ => Reply::Literal,
+            },
+            reply_record: Record::answer(0, 0, 0, &reply_literal),
+            reply_literal,
+        }
+    }
+
+    pub fn carries_seq(&self) -> bool {
+        self.record.is_some() || self.bytes.carries_seq
+    }
+
+    pub fn length(&self) -> usize {
+        self.record.as_ref().map_or(self.bytes.length, RecordPayload::length)
+    }
+
+    pub fn buffer(&self) -> Buffer {
+        match &self.record {
+            Some(record) => Buffer::Record(record.buffer()),
+            None => Buffer::Bytes(self.bytes.buffer()),
+        }
+    }
+
+    pub fn stamp<'b>(&self, buffer: &'b mut Buffer, seq: u64, begin_ns: i64) -> Message<'b> {
+        match buffer {
+            Buffer::Bytes(bytes) => self.bytes.stamp(bytes, seq, begin_ns),
+            Buffer::Record(record) => RecordPayload::stamp(record, seq, begin_ns),
+        }
+        buffer.message()
+    }
+
+    /// What an arrival is. `expected` is the counter that an incomplete one is nearest to.
+    pub fn check(&self, found: Message, expected: &mut u64) -> Checked {
+        match (found, &self.record) {
+            (Message::Bytes(bytes), None) => self.bytes.check(bytes, expected),
+            (Message::Record(record), Some(due)) => due.check(record),
+            _ => Checked { verdict: Verdict::Corrupt, seq: None, begin_ns: UNKNOWN_NS },
+        }
+    }
+
+    pub fn answer<'a>(&'a self, request: Message<'a>) -> Answer<'a> {
+        let lent = |bytes: &'a [u8]| Answer::Lent(Message::Bytes(bytes));
+        match (self.reply, request) {
+            (Reply::Literal, Message::Record(_)) => {
+                Answer::Lent(Message::Record(&self.reply_record))
+            }
+            (Reply::Ack, Message::Record(r)) => {
+                Answer::Made(Record::answer(r.seq, r.send_ns, r.trailer_seq, ""))
+            }
+            (Reply::Ack, Message::Bytes(bytes)) => lent(first(bytes, self.ack_bytes)),
+            (Reply::Literal, Message::Bytes(_)) => lent(self.reply_literal.as_bytes()),
+            _ => Answer::Lent(request),
+        }
+    }
+
+    /// Whether this may be the reply to the call `seq`; true where nobody can tell.
+    pub fn may_answer(&self, seq: u64, reply: Message) -> bool {
+        match reply {
+            _ if !self.carries_seq() || self.reply == Reply::Literal => true,
+            Message::Unreadable => true,
+            Message::Record(record) => record.seq == seq,
+            Message::Bytes(bytes) => {
+                let (header, count) = self.bytes.header(seq);
+                first(bytes, self.ack_bytes) == &header[..count]
+            }
+        }
+    }
+
+    /// Whether this is the reply to the call `seq` (C-23).
+    pub fn is_answer(&self, seq: u64, reply: Message, expected: &mut u64) -> bool {
+        if self.reply == Reply::Echo && self.carries_seq() {
+            let seen = self.check(reply, expected);
+            return seen.verdict == Verdict::Ok && seen.seq == Some(seq);
+        }
+        match (reply, &self.record) {
+            (Message::Record(found), Some(_)) if self.reply == Reply::Literal => {
+                *found == self.reply_record
+            }
+            // The send time is not compared, as it is not in an echo.
+            (Message::Record(found), Some(_)) => {
+                *found == Record::answer(seq, found.send_ns, seq, "")
+            }
+            (Message::Bytes(found), None) => {
+                // Without a whole sequence there is no send time either: all bytes are known.
+                let (header, count) = self.bytes.header(seq);
+                let sent = self.bytes.known_bytes(&header[..count]);
+                match self.reply {
+                    Reply::Echo => found == sent,
+                    Reply::Ack => found == first(sent, self.ack_bytes),
+                    Reply::Literal => found == self.reply_literal.as_bytes(),
+                }
+            }
+            _ => false,
+        }
+    }
+}
+
+fn first(bytes: &[u8], count: usize) -> &[u8] {
+    &bytes[..bytes.len().min(count)]
+}

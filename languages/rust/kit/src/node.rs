@@ -1,0 +1,112 @@
+//! What a cell is, and the life of a node.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+use crate::clock::now_ns;
+use crate::dialogue::{exit_now, Dialogue};
+use crate::error::Error;
+use crate::kit::Kit;
+use crate::spec::{is_sender, Rule, Spec};
+
+/// What a node does in one role; samples and DONE follow when it returns.
+pub type Role = fn(&'static Kit) -> Result<(), Error>;
+
+/// What a cell has: its roles, its middleware's settings, and what it declares it can.
+#[derive(Clone, Copy)]
+pub struct Cell {
+    pub roles: &'static [(&'static str, Role)],
+    pub settings: &'static [(&'static str, Rule)],
+    pub capabilities: &'static [&'static str],
+    pub payload_bytes_max: Option<i64>,
+    /// The same for records, where their wire form grows; None: as above.
+    pub record_bytes_max: Option<i64>,
+}
+
+/// Runs this node and ends the process. The first statement of `main`.
+pub fn run(cell: Cell) -> ! {
+    let process_start_ns = now_ns();
+    let dialogue: &'static Dialogue = match Dialogue::open() {
+        Ok(dialogue) => Box::leak(Box::new(dialogue)),
+        Err(_) => exit_now(2), // nobody could read a line
+    };
+    // A library's thread that panics leaves a node that is no longer what it says.
+    std::panic::set_hook(Box::new(|info| dialogue.fail(4, None, &info.to_string())));
+    if let Err(error) = live(cell, dialogue, process_start_ns) {
+        dialogue.fail(error.code(), error.key(), &error.to_string());
+    }
+    exit_now(0)
+}
+
+fn live(cell: Cell, dialogue: &'static Dialogue, process_start_ns: i64) -> Result<(), Error> {
+    let (spec_path, out) = read_arguments()?;
+    let spec = Spec::read(&spec_path, cell.settings)?;
+    let role = check_capabilities(&spec, &cell)?;
+    dialogue.listen();
+    // Never freed: threads that use it live until the process ends.
+    let kit: &'static Kit = Box::leak(Box::new(Kit::new(spec, dialogue, process_start_ns)?));
+    role(kit)?;
+    kit.finish(&out)
+}
+
+fn read_arguments() -> Result<(PathBuf, PathBuf), Error> {
+    let given: Vec<String> =
+        std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let named: HashMap<&str, &str> =
+        given.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str())).collect();
+    let (Some(spec), Some(out), 4) = (named.get("--spec"), named.get("--out"), given.len()) else {
+        let found = format!("{} arguments", given.len());
+        return Err(Error::bad_spec("command line", found, "--spec FILE --out DIR"));
+    };
+    if !is_writable_folder(Path::new(out)) {
+        return Err(Error::bad_spec("--out", out, "a folder that exists"));
+    }
+    Ok((spec.into(), out.into()))
+}
+
+fn is_writable_folder(path: &Path) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_encoded_bytes()) else { return false };
+    // SAFETY: `name` ends with its zero byte and outlives the call.
+    path.is_dir() && unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } == 0
+}
+
+/// The role's function; Unsupported where the cell lacks what the specification asks for (C-03).
+fn check_capabilities(spec: &Spec, cell: &Cell) -> Result<Role, Error> {
+    let name = spec.string("role");
+    let Some(&(_, role)) = cell.roles.iter().find(|(known, _)| *known == name) else {
+        let known: Vec<&str> = cell.roles.iter().map(|&(name, _)| name).collect();
+        let reason = format!("role {name}; this cell has {}", known.join(", "));
+        return Err(Error::Unsupported(reason));
+    };
+    let mut wanted = vec![
+        format!("encoding.{}", spec.string("payload.encoding")),
+        format!("loop.{}", spec.string("loop")),
+    ];
+    if is_sender(name) {
+        wanted.push(format!("pacing.{}", spec.string("pacing")));
+    }
+    if spec.string("pattern") != "topic" {
+        wanted.push(format!("reply.{}", spec.string("reply")));
+    }
+    if !spec.string("payload.literal").is_empty() {
+        wanted.push("literal".into());
+    }
+    let one_by_one = spec.string("loop") == "closed" || spec.integer("outstanding_max") == 1;
+    if ["client", "ping"].contains(&name) && !one_by_one {
+        wanted.push("async_client".into());
+    }
+    if let Some(lacking) = wanted.iter().find(|name| !cell.capabilities.contains(&name.as_str())) {
+        let known = cell.capabilities.join(", ");
+        return Err(Error::Unsupported(format!("{lacking}; this cell has {known}")));
+    }
+    let bytes = spec.integer("payload.bytes");
+    let is_record = spec.string("payload.encoding") == "record";
+    let record_bytes_max = cell.record_bytes_max.filter(|_| is_record);
+    match record_bytes_max.or(cell.payload_bytes_max) {
+        Some(limit) if bytes > limit => Err(Error::Unsupported(format!(
+            "payload.bytes {bytes}; this cell carries at most {limit}"
+        ))),
+        _ => Ok(role),
+    }
+}

@@ -1,0 +1,224 @@
+//! Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22).
+
+use crate::clock::UNKNOWN_NS;
+use crate::recorder::UNKNOWN_PEER;
+
+/// The part of a sequence that counts messages.
+pub const COUNTER_MASK: u64 = (1 << 48) - 1;
+/// The counter of a probe.
+pub const PROBE: u64 = COUNTER_MASK;
+
+pub(crate) const ALPHABET: &[u8; 64] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Ok,
+    Corrupt,
+    Foreign,
+}
+
+/// What an arrival is. `seq` is None where it cannot be read.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked {
+    pub verdict: Verdict,
+    pub seq: Option<u64>,
+    pub begin_ns: i64,
+}
+
+/// What a specification says about payloads.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    pub bytes: usize,
+    pub text: bool,
+    pub seed: u64,
+    pub literal: Vec<u8>,
+    pub full: bool,
+}
+
+/// One payload shape, and the nodes that send it.
+pub struct Payload {
+    shape: Shape,
+    pub length: usize,
+    pub carries_seq: bool,
+    /// Bytes of the payload per byte of the header.
+    unit: usize,
+    fill: Vec<u8>,
+    trailer_bytes: usize,
+    nodes: Vec<u64>,
+}
+
+impl Payload {
+    pub fn new(shape: Shape, nodes: &[i64]) -> Self {
+        let unit = if shape.text { 2 } else { 1 };
+        let literal = !shape.literal.is_empty();
+        let length = if literal { shape.literal.len() } else { shape.bytes };
+        let trailer_bytes = if length >= 24 * unit { 8 * unit } else { 0 };
+        let fill_bytes = if literal { 0 } else { length.saturating_sub(16 * unit + trailer_bytes) };
+        let mut fill = fill_stream(shape.seed, fill_bytes);
+        if shape.text {
+            fill.iter_mut().for_each(|byte| *byte = ALPHABET[usize::from(*byte % 64)]);
+        }
+        let nodes = nodes.iter().map(|&node| node as u64).collect();
+        let carries_seq = !literal && length >= 8 * unit;
+        Payload { shape, length, carries_seq, unit, fill, trailer_bytes, nodes }
+    }
+
+    /// A payload with its fill, to be stamped.
+    pub fn buffer(&self) -> Vec<u8> {
+        let mut out = self.shape.literal.clone();
+        out.resize(self.length, 0);
+        if !self.fill.is_empty() {
+            let fill_at = 16 * self.unit;
+            out[fill_at..fill_at + self.fill.len()].copy_from_slice(&self.fill);
+        }
+        out
+    }
+
+    /// Writes sequence and send time into a buffer; the fill stays.
+    pub fn stamp(&self, buffer: &mut [u8], seq: u64, begin_ns: i64) {
+        if !self.shape.literal.is_empty() {
+            return;
+        }
+        let mut header = [0; 32];
+        self.encode(seq.to_le_bytes(), &mut header);
+        self.encode(begin_ns.to_le_bytes(), &mut header[8 * self.unit..]);
+        let count = self.length.min(16 * self.unit);
+        buffer[..count].copy_from_slice(&header[..count]);
+        let trailer_at = self.length - self.trailer_bytes;
+        buffer[trailer_at..].copy_from_slice(&header[..self.trailer_bytes]);
+    }
+
+    /// The first `count` bytes that a payload with this sequence has, at most 16.
+    pub fn header(&self, seq: u64) -> ([u8; 16], usize) {
+        let mut out = [0; 16];
+        self.encode(seq.to_le_bytes(), &mut out);
+        (out, 8 * self.unit)
+    }
+
+    /// The bytes of a payload without a whole sequence, or its first ones: literal or header.
+    pub(crate) fn known_bytes<'a>(&'a self, header: &'a [u8]) -> &'a [u8] {
+        if self.shape.literal.is_empty() {
+            &header[..header.len().min(self.length)]
+        } else {
+            &self.shape.literal
+        }
+    }
+
+    fn encode(&self, bytes: [u8; 8], out: &mut [u8]) {
+        if self.unit == 1 {
+            out[..8].copy_from_slice(&bytes);
+            return;
+        }
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+    }
+
+    /// What an arrival is, by C-21. `expected` is the counter that an incomplete one is nearest to.
+    pub fn check(&self, data: &[u8], expected: &mut u64) -> Checked {
+        if !self.shape.literal.is_empty() {
+            let good = data == self.shape.literal;
+            let verdict = if good { Verdict::Ok } else { Verdict::Corrupt };
+            return Checked {
+                verdict,
+                seq: Some(self.complete(0, 0, expected)),
+                begin_ns: UNKNOWN_NS,
+            };
+        }
+        let (seq, begin_ns) = self.read_header(data, expected);
+        let verdict = match seq {
+            None => Verdict::Corrupt,
+            Some(seq) if self.is_foreign(seq, data) => Verdict::Foreign,
+            Some(_) if self.is_intact(data) => Verdict::Ok,
+            Some(_) => Verdict::Corrupt,
+        };
+        Checked { verdict, seq, begin_ns }
+    }
+
+    fn is_foreign(&self, seq: u64, data: &[u8]) -> bool {
+        let first = &self.fill[..self.fill.len().min(8)];
+        let found = data.get(16 * self.unit..).unwrap_or_default();
+        let count = first.len().min(found.len());
+        !self.nodes.contains(&(seq >> 48)) || found[..count] != first[..count]
+    }
+
+    fn is_intact(&self, data: &[u8]) -> bool {
+        let fill_at = 16 * self.unit;
+        data.len() == self.length
+            && data[self.length - self.trailer_bytes..] == data[..self.trailer_bytes]
+            && (!self.shape.full
+                || self.fill.is_empty()
+                || data[fill_at..fill_at + self.fill.len()] == self.fill)
+    }
+
+    fn read_header(&self, data: &[u8], expected: &mut u64) -> (Option<u64>, i64) {
+        let place = &data[..data.len().min(self.length).min(16 * self.unit)];
+        let count = place.len() / self.unit;
+        let mut head = [0; 16];
+        for (at, byte) in head[..count].iter_mut().enumerate() {
+            match self.decode(place, at) {
+                Some(found) => *byte = found,
+                None => return (None, UNKNOWN_NS),
+            }
+        }
+        let (low, high) = head.split_at(8);
+        let seq = u64::from_le_bytes(low.try_into().expect("8 of 16 bytes"));
+        let time = i64::from_le_bytes(high.try_into().expect("8 of 16 bytes"));
+        let begin_ns = if count == 16 { time } else { UNKNOWN_NS };
+        if !self.carries_seq {
+            let known = count.min(6);
+            return (Some(self.complete(seq & COUNTER_MASK, known, expected)), begin_ns);
+        }
+        (if count >= 8 { Some(seq) } else { None }, begin_ns)
+    }
+
+    fn decode(&self, place: &[u8], at: usize) -> Option<u8> {
+        if self.unit == 1 {
+            return Some(place[at]);
+        }
+        let digit = |c: u8| match c {
+            b'0'..=b'9' => Some(c - b'0'),
+            b'a'..=b'f' => Some(c - b'a' + 10),
+            _ => None,
+        };
+        Some(digit(place[2 * at])? << 4 | digit(place[2 * at + 1])?)
+    }
+
+    /// The sequence nearest to the next expected one that ends in the known low bytes.
+    fn complete(&self, low: u64, known_bytes: usize, expected: &mut u64) -> u64 {
+        let node = match self.nodes[..] {
+            [only] => only,
+            _ => u64::from(UNKNOWN_PEER),
+        };
+        let wanted = *expected as i64;
+        let mut counter = wanted;
+        if known_bytes > 0 {
+            let modulus = 1i64 << (8 * known_bytes);
+            let ahead = (low as i64 - wanted).rem_euclid(modulus);
+            counter += if ahead > modulus / 2 { ahead - modulus } else { ahead };
+            if counter < 0 {
+                counter += modulus;
+            }
+        }
+        *expected = wanted.max(counter + 1) as u64;
+        node << 48 | counter as u64
+    }
+}
+
+/// The fill of C-19 from its beginning: splitmix64, words little-endian.
+pub(crate) fn fill_stream(seed: u64, count: usize) -> Vec<u8> {
+    let mut out = vec![0; count.next_multiple_of(8)];
+    let mut state = seed;
+    for word in out.chunks_exact_mut(8) {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+    }
+    out.truncate(count);
+    out
+}

@@ -1,0 +1,179 @@
+//! The schedule of a sender and the state of its open messages (C-10 to C-14).
+
+use std::collections::VecDeque;
+
+use crate::clock::UNKNOWN_NS;
+use crate::spec::Spec;
+
+/// One message of the schedule. It names the message until its reply, and for ever after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    pub seq: u64,
+    /// Unknown in a closed loop until the message begins.
+    pub intended_ns: i64,
+}
+
+/// A message that is on its way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Open {
+    pub slot: Slot,
+    pub begin_ns: i64,
+    pub accepted: bool,
+    resolved: bool,
+}
+
+pub(crate) struct Schedule {
+    node: u64,
+    period_ns: i64,
+    phase_ns: i64,
+    closed: bool,
+    native: bool,
+    bound_ns: i64,
+    warmup_ns: i64,
+    open_max: usize,
+    scheduled: i64,
+    /// Far away before GO, as the two below.
+    start_ns: i64,
+    warm_until_ns: i64,
+    last_ns: i64,
+    next: i64,
+    skipped: i64,
+    through: bool,
+    open_count: usize,
+    // Ordered by sequence, which is also the order of timeouts.
+    open: VecDeque<Open>,
+}
+
+impl Schedule {
+    pub fn new(spec: &Spec) -> Self {
+        let closed = spec.string("loop") == "closed";
+        let (period_ns, phase_ns) = (spec.integer("period_ns"), spec.integer("phase_ns"));
+        let left_ns = spec.integer("duration_ns") - phase_ns;
+        let open_scheduled = if left_ns <= 0 { 0 } else { (left_ns - 1) / period_ns.max(1) + 1 };
+        let open_max = if closed { 1 } else { spec.integer("outstanding_max") as usize };
+        Schedule {
+            node: spec.integer("node") as u64,
+            period_ns,
+            phase_ns,
+            closed,
+            native: !closed && spec.string("pacing") == "native",
+            bound_ns: spec.integer("duration_ns").saturating_add(spec.integer("overrun_ns")),
+            warmup_ns: spec.integer("warmup_ns"),
+            open_max,
+            scheduled: if closed { spec.integer("count") } else { open_scheduled },
+            start_ns: i64::MAX,
+            warm_until_ns: i64::MAX,
+            last_ns: i64::MAX,
+            next: 0,
+            skipped: 0,
+            through: false,
+            open_count: 0,
+            open: VecDeque::with_capacity(open_max.min(1 << 16)),
+        }
+    }
+
+    pub fn start(&mut self, start_ns: i64) {
+        self.start_ns = start_ns;
+        self.warm_until_ns = start_ns.saturating_add(self.warmup_ns);
+        self.last_ns = if self.closed { i64::MAX } else { start_ns.saturating_add(self.bound_ns) };
+    }
+    pub fn start_ns(&self) -> i64 {
+        self.start_ns
+    }
+    pub fn started(&self) -> bool {
+        self.start_ns != i64::MAX
+    }
+    pub fn is_warm_up(&self, at_ns: i64) -> bool {
+        at_ns < self.warm_until_ns
+    }
+    /// When the next slot is due.
+    pub fn due_ns(&self) -> i64 {
+        if self.closed {
+            return self.start_ns;
+        }
+        self.start_ns.saturating_add(self.phase_ns).saturating_add(self.next * self.period_ns)
+    }
+    pub fn scheduled(&self) -> i64 {
+        self.scheduled
+    }
+    pub fn skipped(&self) -> i64 {
+        self.skipped
+    }
+    pub fn none_open(&self) -> bool {
+        self.open_count == 0
+    }
+    pub fn is_full(&self) -> bool {
+        self.open_count >= self.open_max
+    }
+    pub fn is_native(&self) -> bool {
+        self.native
+    }
+    pub fn was_through(&self) -> bool {
+        self.through
+    }
+
+    pub fn is_through(&mut self, at_ns: i64, stopped: bool) -> bool {
+        self.through |= self.next >= self.scheduled || stopped || at_ns > self.last_ns;
+        self.through
+    }
+
+    /// The slot that is to be sent now.
+    pub fn tick(&mut self, at_ns: i64, stopped: bool) -> Option<Slot> {
+        if self.is_through(at_ns, stopped) || self.is_full() || at_ns < self.start_ns {
+            return None;
+        }
+        if self.native {
+            let late_ns = at_ns - self.due_ns() + self.period_ns / 2;
+            if late_ns < 0 {
+                return None;
+            }
+            let ahead = (late_ns / self.period_ns).min(self.scheduled - self.next);
+            self.skipped += ahead;
+            self.next += ahead;
+            if self.is_through(at_ns, stopped) {
+                return None;
+            }
+        } else if at_ns < self.due_ns() {
+            return None;
+        }
+        Some(self.take())
+    }
+
+    pub fn take(&mut self) -> Slot {
+        let intended_ns = if self.closed { UNKNOWN_NS } else { self.due_ns() };
+        let slot = Slot { seq: self.node << 48 | self.next as u64, intended_ns };
+        self.next += 1;
+        slot
+    }
+
+    /// A slot's message begins.
+    pub fn begin(&mut self, mut slot: Slot, begin_ns: i64) {
+        if self.closed {
+            slot.intended_ns = begin_ns;
+        }
+        self.open_count += 1;
+        self.open.push_back(Open { slot, begin_ns, accepted: false, resolved: false });
+    }
+
+    /// The message of a slot, as long as it is not resolved.
+    pub fn find(&mut self, slot: Slot) -> Option<&mut Open> {
+        let at = self.open.binary_search_by_key(&slot.seq, |open| open.slot.seq).ok()?;
+        Some(&mut self.open[at]).filter(|open| !open.resolved)
+    }
+
+    /// Takes an unresolved message out of the open ones.
+    pub fn resolve(&mut self, slot: Slot) -> Option<Open> {
+        let open = self.find(slot)?;
+        open.resolved = true;
+        let found = *open;
+        self.open_count -= 1;
+        while self.open.front().is_some_and(|open| open.resolved) {
+            self.open.pop_front();
+        }
+        Some(found)
+    }
+
+    pub fn oldest(&self) -> Option<&Open> {
+        self.open.front()
+    }
+}

@@ -1,0 +1,278 @@
+//! Senders and clients: the window's schedule (C-10 to C-14, C-23).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use serde_json::json;
+
+use crate::clock::{now_ns, sleep_until_ns, SECOND_NS, UNKNOWN_NS};
+use crate::error::{failed, Error, SendFailed};
+use crate::kit::{Kit, State, NAP_NS};
+use crate::message::{Buffer, Message};
+use crate::recorder::{flag, Kind};
+use crate::schedule::Slot;
+
+/// A client that blocks.
+pub trait Call {
+    /// Sends `request` and returns its reply; None at the timeout, SendFailed where it was not
+    /// sent.
+    fn call(
+        &mut self,
+        request: Message,
+        timeout_ns: i64,
+    ) -> Result<Option<Message<'_>>, SendFailed>;
+}
+
+/// An event loop whose messages the kit paces.
+pub trait Events {
+    /// Sends the message of a slot that is due.
+    fn begin(&mut self, slot: Slot, request: Message) -> Result<(), SendFailed>;
+    /// Handles what arrives within `timeout_ns`.
+    fn poll(&mut self, timeout_ns: i64);
+}
+
+impl Kit {
+    /// Waits for GO; returns the window's start, or None where STOP came first.
+    pub fn wait_go(&self) -> Option<i64> {
+        self.dialogue.wait_go_or_stop();
+        Some(self.dialogue.start_ns()).filter(|&start_ns| start_ns != 0)
+    }
+
+    /// Returns one period before the next slot: when a periodic timer must be created.
+    pub fn wait_timer_birth(&self) {
+        let period_ns = self.period_ns();
+        let Some(start_ns) = self.wait_go() else { return };
+        let first_ns = start_ns.saturating_add(self.integer("phase_ns")) - period_ns;
+        let behind_ns = (now_ns() - first_ns).max(0);
+        self.sleep_until(first_ns + (behind_ns + period_ns - 1) / period_ns * period_ns);
+    }
+
+    /// The slot that is to be sent now. Finds timeouts, as `finished` does.
+    pub fn tick(&self) -> Option<Slot> {
+        let mut state = self.lock();
+        let at_ns = now_ns();
+        self.expire(&mut state, at_ns);
+        state.schedule.tick(at_ns, self.dialogue.stopped())
+    }
+
+    /// Stamps the buffer for this slot; the next statement sends it.
+    pub fn begin<'b>(&self, slot: Slot, buffer: &'b mut Buffer) -> Message<'b> {
+        let mut state = self.lock();
+        state.counts.sent += 1;
+        let begin_ns = now_ns();
+        state.schedule.begin(slot, begin_ns);
+        if state.first_begin_ns == UNKNOWN_NS {
+            state.first_begin_ns = begin_ns;
+        }
+        drop(state);
+        self.form.stamp(buffer, slot.seq, begin_ns)
+    }
+
+    /// A topic's message was taken.
+    pub fn taken(&self, slot: Slot) {
+        self.complete(slot, Message::Unreadable);
+    }
+
+    /// The reply or the result is in hand. A slot that timed out is ignored.
+    pub fn complete<'a>(&self, slot: Slot, reply: impl Into<Message<'a>>) {
+        let end_ns = now_ns();
+        let mut state = self.lock();
+        let Some(open) = state.schedule.find(slot) else { return };
+        if self.kind == Kind::Message {
+            self.resolve(&mut state, slot, end_ns, 0);
+        } else if end_ns - open.begin_ns > self.timeout_ns {
+            self.resolve(&mut state, slot, UNKNOWN_NS, flag::TIMEOUT);
+        } else {
+            state.counts.received += 1;
+            let good = self.form.is_answer(slot.seq, reply.into(), &mut state.expected);
+            state.counts.corrupt += u64::from(!good);
+            self.resolve(&mut state, slot, end_ns, if good { 0 } else { flag::CORRUPT });
+        }
+    }
+
+    /// The message was not taken, or the goal was rejected.
+    pub fn fail(&self, slot: Slot) {
+        let mut state = self.lock();
+        if state.schedule.find(slot).is_none() {
+            return;
+        }
+        state.counts.sent -= 1;
+        let end_ns = if self.kind == Kind::Message { now_ns() } else { UNKNOWN_NS };
+        self.resolve(&mut state, slot, end_ns, flag::FAILED);
+    }
+
+    /// An action client's goal was accepted.
+    pub fn accepted(&self, slot: Slot) {
+        let end_ns = now_ns();
+        let mut state = self.lock();
+        let Some(open) = state.schedule.find(slot).filter(|open| !open.accepted) else { return };
+        open.accepted = true;
+        let open = *open;
+        self.record_sent(&mut state, &open, end_ns, (Kind::Goal, 0));
+    }
+
+    /// True when the schedule is through and every message is resolved, or STOP came.
+    pub fn finished(&self) -> bool {
+        let mut state = self.lock();
+        let at_ns = now_ns();
+        self.expire(&mut state, at_ns);
+        let stopped = self.dialogue.stopped();
+        (state.schedule.is_through(at_ns, stopped) && state.schedule.none_open()) || stopped
+    }
+
+    /// How long an event loop may wait before it must look at the schedule again.
+    pub fn wait_ns(&self) -> i64 {
+        let state = self.lock();
+        let (at_ns, schedule) = (now_ns(), &state.schedule);
+        let mut next_ns = at_ns + NAP_NS;
+        if let Some(open) = schedule.oldest() {
+            next_ns = next_ns.min(open.begin_ns.saturating_add(self.timeout_ns));
+        }
+        if !schedule.was_through() && !schedule.is_full() && !schedule.is_native() {
+            next_ns = next_ns.min(schedule.due_ns().saturating_sub(self.spin_ns));
+        }
+        (next_ns - at_ns).max(0)
+    }
+
+    /// Runs an event loop on the schedule until all is resolved, and until STOP.
+    pub fn drive(&self, events: &mut impl Events) {
+        let mut buffer = self.buffer();
+        while self.dialogue.start_ns() == 0 && !self.dialogue.stopped() {
+            events.poll(NAP_NS / 10);
+        }
+        while !self.finished() {
+            match self.tick() {
+                None => events.poll(self.wait_ns()),
+                Some(slot) => {
+                    let request = self.begin(slot, &mut buffer);
+                    if events.begin(slot, request).is_err() {
+                        self.fail(slot);
+                    }
+                }
+            }
+        }
+        self.end_schedule(|timeout_ns| events.poll(timeout_ns));
+    }
+
+    /// Sends on the schedule: `send(payload)` says whether the message was taken.
+    pub fn send_all(&self, mut send: impl FnMut(Message) -> bool) -> Result<(), Error> {
+        self.pace(|kit, slot, payload| {
+            if send(payload) {
+                kit.taken(slot);
+            } else {
+                kit.fail(slot);
+            }
+        })
+    }
+
+    /// Calls on the schedule.
+    pub fn call_all(&self, client: &mut impl Call) -> Result<(), Error> {
+        self.pace(|kit, slot, request| match client.call(request, kit.timeout_ns) {
+            Ok(Some(reply)) => kit.complete(slot, reply),
+            Ok(None) => kit.resolve(&mut kit.lock(), slot, UNKNOWN_NS, flag::TIMEOUT),
+            Err(SendFailed) => kit.fail(slot),
+        })
+    }
+
+    /// Prints SENT (C-14) and waits for STOP; `poll(timeout_ns)` handles what still arrives.
+    pub fn end_schedule(&self, poll: impl FnMut(i64)) {
+        self.print_sent();
+        self.wait_stop(poll);
+    }
+
+    /// Waits for STOP; `poll(timeout_ns)` handles what arrives until then.
+    pub fn wait_stop(&self, mut poll: impl FnMut(i64)) {
+        while !self.dialogue.stopped() {
+            poll(NAP_NS);
+        }
+    }
+
+    /// Whether this may be the reply to the open blocking call; true where nobody can tell.
+    pub fn is_reply<'a>(&self, data: impl Into<Message<'a>>) -> bool {
+        self.form.may_answer(self.current_seq.load(Relaxed), data.into())
+    }
+
+    /// The blocking schedule: one message at a time, each due at its slot.
+    fn pace(&self, mut send: impl FnMut(&Kit, Slot, Message)) -> Result<(), Error> {
+        if self.is_native() {
+            return Err(failed("a blocking sender cannot be paced by a middleware's timer"));
+        }
+        let mut buffer = self.buffer();
+        self.wait_go();
+        loop {
+            let due_ns = {
+                let mut state = self.lock();
+                if state.schedule.is_through(now_ns(), self.dialogue.stopped()) {
+                    break;
+                }
+                state.schedule.due_ns()
+            };
+            if !self.sleep_until(due_ns) {
+                break;
+            }
+            let slot = {
+                let mut state = self.lock();
+                if state.schedule.is_through(now_ns(), false) {
+                    break;
+                }
+                state.schedule.take()
+            };
+            self.current_seq.store(slot.seq, Relaxed);
+            send(self, slot, self.begin(slot, &mut buffer));
+        }
+        self.print_sent();
+        self.dialogue.wait_stop();
+        Ok(())
+    }
+
+    /// False where STOP came first.
+    fn sleep_until(&self, due_ns: i64) -> bool {
+        let wake_ns = due_ns.saturating_sub(self.spin_ns);
+        while !self.dialogue.stopped() {
+            let at_ns = now_ns();
+            if at_ns >= wake_ns {
+                while now_ns() < due_ns {
+                    std::hint::spin_loop();
+                }
+                return true;
+            }
+            sleep_until_ns(wake_ns.min(at_ns + SECOND_NS));
+        }
+        false
+    }
+
+    fn print_sent(&self) {
+        let mut state = self.lock();
+        while let Some(slot) = state.schedule.oldest().map(|open| open.slot) {
+            self.resolve(&mut state, slot, UNKNOWN_NS, flag::TIMEOUT);
+        }
+        let known = |ns: i64| Some(ns).filter(|&ns| ns != UNKNOWN_NS);
+        let line = json!({
+            "begin_ns": known(state.first_begin_ns),
+            "end_ns": known(state.last_end_ns),
+            "sent": state.counts.sent,
+            "scheduled": state.schedule.scheduled(),
+            "skipped": state.schedule.skipped(),
+        });
+        self.dialogue.line("SENT", &line);
+    }
+
+    fn resolve(&self, state: &mut State, slot: Slot, end_ns: i64, flags: u8) {
+        let Some(open) = state.schedule.resolve(slot) else { return };
+        state.last_end_ns = if end_ns == UNKNOWN_NS { now_ns() } else { end_ns };
+        let ended = flags & (flag::FAILED | flag::TIMEOUT) != 0;
+        if self.kind == Kind::Result && !open.accepted && ended {
+            self.record_sent(state, &open, UNKNOWN_NS, (Kind::Goal, flags));
+        }
+        self.record_sent(state, &open, end_ns, (self.kind, flags));
+    }
+
+    fn expire(&self, state: &mut State, at_ns: i64) {
+        while let Some(open) = state.schedule.oldest() {
+            if at_ns - open.begin_ns < self.timeout_ns {
+                break;
+            }
+            let slot = open.slot;
+            self.resolve(state, slot, UNKNOWN_NS, flag::TIMEOUT);
+        }
+    }
+}
