@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import lifecycle, payloads, usage, window, wire
+from . import lifecycle, payloads, usage, window, wire, wire_calls
 from .cell import CLAUSES, Broken, CellUnderTest, ClauseResult, Problem, Skipped
 from .scenario import Bench, Scenario
 
@@ -35,6 +35,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
         *window.scenarios(patterns),
         *payloads.scenarios(patterns),
         *wire.scenarios(patterns),
+        *wire_calls.scenarios(patterns),
         *payloads.pair_scenarios(cell, list(others)),
     ]
     if not patterns:

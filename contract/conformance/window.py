@@ -222,6 +222,8 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
+        if outstanding_max > 1 and pattern != "action":
+            bench.need("async_client")
         watch = Stopwatch()
         changes = open_loop(40, 20) | {
             "timeout_ns": 100 * MILLISECOND_NS, "outstanding_max": outstanding_max,
@@ -237,6 +239,40 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
     return Scenario(f"timeouts[{pattern} {outstanding_max}]", ("C-12", *ALWAYS), check)
 
 
+def overlap(pattern: str) -> Scenario:
+    """The server is held while calls fall due: as many are open as may be, and none is lost."""
+
+    def check(bench: Bench) -> list[Problem]:
+        bench.need("loop.open", "async_client")
+        watch = Stopwatch()
+        changes = open_loop(30, 20) | {"outstanding_max": 3}
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+            group.run(lambda group: _hold(group, group.receivers[0], watch, 150, 250))
+            problems = audit(group) + closing_problems(group)
+            run = next(run for run in node_runs(group) if run.sends)
+            most = _most_open(run.of_kind(CALL), run.spec["timeout_ns"], MILLISECOND_NS)
+            if most < 3:
+                text = "the server was held for 250 ms and a call is due every 20 ms, but at most "
+                text += f"{most} of outstanding_max = 3 calls were open at once"
+                problems.append(run.problem("C-33", text))
+            return problems
+
+    return Scenario(f"overlap[{pattern}]", ("C-33", "C-12", *ALWAYS), check)
+
+
+def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int) -> int:
+    """Calls open at once; less than `overlap_ns` together is no overlap."""
+    edges = []
+    for record in calls:
+        end_ns = record.end_ns if record.end_ns != UNKNOWN_NS else record.begin_ns + timeout_ns
+        edges += [(record.begin_ns, 1), (max(record.begin_ns + 1, end_ns - overlap_ns), -1)]
+    open_now = open_most = 0
+    for _, step in sorted(edges):
+        open_now += step
+        open_most = max(open_most, open_now)
+    return open_most
+
+
 def _timeout_breaches(calls: list[Record], outstanding_max: int) -> list[str]:
     timeout_ns, slack_ns = 100 * MILLISECOND_NS, 40 * MILLISECOND_NS
     found = []
@@ -249,15 +285,8 @@ def _timeout_breaches(calls: list[Record], outstanding_max: int) -> list[str]:
     ]
     if long:
         found.append(f"calls that lasted longer than timeout_ns are not flagged: {some(long)}")
-    edges = []
-    for record in calls:
-        end_ns = record.end_ns if record.end_ns != UNKNOWN_NS else record.begin_ns + timeout_ns
-        # A little less than it was open for, so that a hand-over is no overlap.
-        edges += [(record.begin_ns, 1), (max(record.begin_ns + 1, end_ns - slack_ns // 4), -1)]
-    open_now = open_most = 0
-    for _, step in sorted(edges):
-        open_now += step
-        open_most = max(open_most, open_now)
+    # A little less than it was open for, so that a hand-over is no overlap.
+    open_most = _most_open(calls, timeout_ns, slack_ns // 4)
     if open_most > outstanding_max:
         text = f"{open_most} calls were open at once; outstanding_max is {outstanding_max}"
         found.append(text)
@@ -341,6 +370,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     found += [broken_off(pattern) for pattern in held]
     for most in (1, 3):
         found += [timeouts(pattern, most) for pattern in calling if pattern != "pingpong"]
+    found += [overlap(pattern) for pattern in calling if pattern != "action"]
     found += [overflow(pattern) for pattern in held]
     if "topic" in patterns:
         found += [

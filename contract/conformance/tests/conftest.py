@@ -8,9 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from contract.conformance import CellUnderTest
-from contract.conformance.repository import loopback_cell
-
-COMPILERS = {"cpp": "g++"}
+from contract.conformance.repository import ROOT, loopback_cell, read_toml
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +17,9 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CellUnder
     built: dict[str, CellUnderTest] = {}
 
     def cell(language: str) -> CellUnderTest:
-        compiler = COMPILERS.get(language)
-        if compiler and shutil.which(compiler) is None:
-            pytest.skip(f"{compiler} is not on PATH")
+        wanted = read_toml(ROOT / "languages" / language / "language.toml")["requires"]
+        if lacking := [name for name in wanted if shutil.which(name) is None]:
+            pytest.skip(f"{', '.join(lacking)} is not on PATH")
         if language not in built:
             built[language] = loopback_cell(language, tmp_path_factory.mktemp(language))
         return built[language]

@@ -1,0 +1,243 @@
+"""Calls seen from the other side of loopback's wire: replies, wrong replies, overlapping calls."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .cell import Problem
+from .group import GO_MARGIN_NS, HANG_S
+from .payload import answer, encoded, same
+from .samples import CORRUPT, PROBE, TIMEOUT, Record
+from .scenario import Bench, Scenario
+from .spec import MILLISECOND_NS, SEED, SENDER_NODE, open_loop
+from .wire import (
+    REPLY,
+    REQUEST,
+    SIZE,
+    UNREADABLE,
+    Wire,
+    await_line,
+    flip,
+    go,
+    lone_node,
+    only_loopback,
+    stop,
+    unit_of,
+)  # fmt: skip
+
+TOGETHER = 3
+"""Calls that the overlap scenario keeps open at once."""
+
+
+def served_bytes(kind: str, encoding: str) -> Scenario:
+    """What a server answers, byte for byte, and whom it does not answer."""
+
+    def check(bench: Bench) -> list[Problem]:
+        only_loopback(bench)
+        bench.need(f"reply.{kind}", f"encoding.{encoding}")
+        literal = "granted" if kind == "literal" else ""
+        changes = {"payload__bytes": SIZE, "payload__encoding": encoding, "reply": kind}
+        spec = bench.lone_spec("service", "server", **changes, reply__literal=literal)
+        problems = []
+        with lone_node(bench, spec) as (node, wire):
+            endpoint = await_line(node, "LISTENING", "C-06")["endpoints"][0]
+            go(node)
+            time.sleep(GO_MARGIN_NS / 1e9 + 0.02)
+            for counter in (PROBE, 0, 1):
+                request = encoded(SENDER_NODE << 48 | counter, 1, SIZE, SEED, encoding)
+                due = _reply(kind, encoding, literal, request)
+                wire.send(REQUEST, counter & 0xFFFF, request, endpoint)
+                frame = wire.receive(HANG_S)
+                found = frame[2] if frame is not None else b""
+                if not same(found, due, encoding):
+                    what = f"{kind}: {encoding} request {counter:#x} was answered with"
+                    problems.append(Problem("C-23", f"{node.label}: {what} {found!r:.80}"))
+            stranger = encoded((SENDER_NODE + 1) << 48, 1, SIZE, SEED, encoding)
+            wire.send(REQUEST, 9, stranger, endpoint)
+            time.sleep(0.1)
+            done, records, file_problems = stop(node)
+        counts = {"received": 2, "recorded": 2, "foreign": 1, "probes": 1}
+        found_counts = {name: done.get(name) for name in counts}
+        if found_counts != counts or len(records) != 2:
+            text_ = f"{node.label}: 2 requests, a probe and a stranger came to {found_counts}"
+            clause = "C-17" if done.get("probes") != 1 else "C-18"
+            problems.append(Problem(clause, text_))
+        return problems + file_problems
+
+    return Scenario(f"wire-served[{kind} {encoding}]", ("C-23", "C-17", "C-18"), check)
+
+
+def _reply(kind: str, encoding: str, literal: str, request: bytes) -> bytes:
+    """What a server answers to a request on the wire."""
+    if encoding == "record":
+        return json.dumps(answer(json.loads(request), kind, literal)).encode()
+    return {"echo": request, "ack": request[: 8 * unit_of(encoding)]}.get(kind, literal.encode())
+
+
+def checked_replies(kind: str, encoding: str) -> Scenario:
+    """What a client makes of wrong replies, of none, and of one that comes too late."""
+
+    def check(bench: Bench) -> list[Problem]:
+        only_loopback(bench)
+        bench.need(f"reply.{kind}", f"encoding.{encoding}", "loop.open")
+        literal = "granted" if kind == "literal" else ""
+        # Blocking calls and overlapping ones go different ways through a kit.
+        overlapping = encoding == "text" and "async_client" in bench.cell.capabilities
+        changes = {
+            "payload__bytes": SIZE, "payload__encoding": encoding, "reply": kind,
+            "reply__literal": literal, "timeout_ns": 150 * MILLISECOND_NS,
+            "outstanding_max": 3 if overlapping else 1, **open_loop(9, 40),
+        }  # fmt: skip
+        spec = bench.lone_spec("service", "client", **changes)
+        answer = _answers(kind, encoding, literal)
+        sent: dict[int, bytes] = {}
+        with lone_node(bench, spec) as (node, wire):
+            ended = threading.Event()
+            server = threading.Thread(target=_serve, args=(wire, answer, ended, sent))
+            server.start()
+            try:
+                go(node)
+                await_line(node, "SENT", "C-14")
+                done, records, problems = stop(node)
+            finally:
+                ended.set()
+                server.join()
+        breaches = [*_reply_breaches(kind, done, sorted(records))]
+        for record in records:
+            due = encoded(record.seq, record.begin_ns, SIZE, SEED, encoding)
+            if not same(sent.get(record.counter, due), due, encoding):
+                what = f"request {record.counter} is not the payload of its begin_ns"
+                breaches.append(("C-27", what))
+        for clause, what in breaches:
+            problems.append(Problem(clause, f"{node.label}: {kind} {encoding}: {what}"))
+        return problems
+
+    clauses = ("C-23", "C-21", "C-12", "C-16", "C-27")
+    return Scenario(f"wire-replies[{kind} {encoding}]", clauses, check)
+
+
+def _answers(
+    kind: str, encoding: str, literal: str
+) -> Callable[[int, bytes], tuple[bytes | None, float]]:
+    """(reply, seconds to wait before it) for call number and request."""
+    unit = unit_of(encoding)
+
+    def wrong(reply: bytes) -> tuple[bytes, bytes]:
+        """Two replies that are not quite right."""
+        if encoding == "record":
+            found = json.loads(reply)
+            found["pose"]["orientation"]["w"] += 1.0
+            return json.dumps(found).encode(), UNREADABLE
+        return flip(reply, 0 if kind != "echo" else 16 * unit + 9), reply[:-1]
+
+    def answered(number: int, request: bytes) -> tuple[bytes | None, float]:
+        good = _reply(kind, encoding, literal, request)
+        if number in (2, 3):
+            return wrong(good)[number - 2], 0
+        if number == 5:
+            return None, 0
+        if number == 7:
+            return good, 0.25
+        return good, 0
+
+    return answered
+
+
+def _serve(
+    wire: Wire,
+    answer: Callable[[int, bytes], tuple[bytes | None, float]],
+    ended: threading.Event,
+    sent: dict[int, bytes],
+) -> None:
+    while not ended.is_set():
+        frame = wire.receive(0.1)
+        if frame is None or frame[0] != REQUEST:
+            continue
+        sent[frame[1]] = frame[2]
+        reply, wait_s = answer(frame[1], frame[2])
+        time.sleep(wait_s)
+        if reply is not None:
+            with contextlib.suppress(OSError):
+                wire.send(REPLY, frame[1], reply, frame[3])
+
+
+def _reply_breaches(
+    kind: str, done: dict[str, Any], records: list[Record]
+) -> Iterator[tuple[str, str]]:
+    by_flag = {flag: [r.counter for r in records if r.flags & flag] for flag in (CORRUPT, TIMEOUT)}
+    if by_flag[CORRUPT] != [2, 3]:
+        clause = "C-21" if kind == "echo" else "C-23"
+        yield clause, f"flagged corrupt are calls {by_flag[CORRUPT]}; replies 2 and 3 were wrong"
+    # The server that answers late holds the next call up, too; that one may go either way.
+    if not {5, 7} <= set(by_flag[TIMEOUT]) <= {5, 7, 8}:
+        text = f"flagged timeout are calls {by_flag[TIMEOUT]}; 5 had no reply and 7 a late one"
+        yield "C-12", text
+    expected = len(records) - len(by_flag[TIMEOUT])
+    if done.get("received") != expected:
+        text = f"DONE says received {done.get('received')}; in time came {expected}"
+        yield "C-16", text
+    if done.get("corrupt") != 2:
+        yield "C-21", f"DONE says corrupt {done.get('corrupt')}; 2 replies were wrong"
+
+
+def overlapping(kind: str, encoding: str) -> Scenario:
+    """Three calls at a time, answered in reverse order once all three are there."""
+
+    def check(bench: Bench) -> list[Problem]:
+        only_loopback(bench)
+        bench.need("async_client", f"reply.{kind}", f"encoding.{encoding}", "loop.open")
+        literal = "granted" if kind == "literal" else ""
+        changes = {
+            "payload__bytes": SIZE, "payload__encoding": encoding, "reply": kind,
+            "reply__literal": literal, "outstanding_max": TOGETHER, **open_loop(9, 40),
+        }  # fmt: skip
+        spec = bench.lone_spec("service", "client", **changes)
+        problems: list[Problem] = []
+        with lone_node(bench, spec) as (node, wire):
+            go(node)
+            for _ in range(3):
+                held = [wire.receive(HANG_S) for _ in range(TOGETHER)]
+                if None in held:
+                    text = f"{TOGETHER} calls may be open, but the next one did not leave"
+                    return [Problem("C-33", f"{node.label}: {text}; {node.why()}")]
+                if wire.receive(0.12) is not None:
+                    text = f"a call left while outstanding_max = {TOGETHER} calls were open"
+                    problems.append(Problem("C-12", f"{node.label}: {text}"))
+                for frame in reversed(held):
+                    if frame is not None:
+                        reply = _reply(kind, encoding, literal, frame[2])
+                        wire.send(REPLY, frame[1], reply, frame[3])
+            await_line(node, "SENT", "C-14")
+            done, records, _ = stop(node)
+        texts = _overlap_breaches(done, sorted(records))
+        return problems + [Problem(c, f"{node.label}: {kind} {encoding}: {t}") for c, t in texts]
+
+    return Scenario(f"wire-overlap[{kind} {encoding}]", ("C-33", "C-12", "C-16"), check)
+
+
+def _overlap_breaches(done: dict[str, Any], records: list[Record]) -> Iterator[tuple[str, str]]:
+    if done.get("received") != 9 or done.get("corrupt") != 0 or len(records) != 9:
+        counts = {name: done.get(name) for name in ("sent", "received", "recorded", "corrupt")}
+        yield "C-33", f"9 calls were answered in another order than asked; DONE says {counts}"
+        return
+    for first in range(0, 9, TOGETHER):
+        ends = [record.end_ns for record in records[first : first + TOGETHER]]
+        if ends != sorted(ends, reverse=True):
+            text = f"calls {first} to {first + 2} were answered last to first, but end at {ends}"
+            yield "C-33", text
+
+
+def scenarios(patterns: list[str]) -> list[Scenario]:
+    if "service" not in patterns:
+        return []
+    kinds = [("echo", "bytes"), ("echo", "text"), ("ack", "text"), ("literal", "bytes")]
+    kinds += [(kind, "record") for kind in ("echo", "ack", "literal")]
+    found = [served_bytes(kind, encoding) for kind, encoding in kinds]
+    found += [checked_replies(kind, encoding) for kind, encoding in kinds]
+    overlaps = (("echo", "bytes"), ("ack", "record"), ("literal", "text"))
+    return found + [overlapping(kind, encoding) for kind, encoding in overlaps]
