@@ -93,7 +93,9 @@ void call_as(wattwire::Kit& kit) {
   // The server may see this client's reader later than its writer: first replies are then lost.
   kit.probe(call);
   session.ready(1, wattwire::now_ns() - created_ns, client.granted());
-  if (kit.string("pacing") != "native" || kit.string("loop") == "closed") {
+  const bool scheduled = kit.string("loop") == "open";
+  const bool native = scheduled && kit.string("pacing") == "native";
+  if (!native && (!scheduled || kit.integer("outstanding_max") == 1)) {
     kit.call_all(call);
     return;
   }
@@ -108,7 +110,11 @@ void call_as(wattwire::Kit& kit) {
     kit.complete(found->second, client.reply());
     open.erase(found);
   };
-  drive_native(session, act, add, take);
+  if (native) {
+    drive_native(session, act, add, take);
+  } else {
+    kit.drive(act, [&](int64_t timeout_ns) { take(session.wait(timeout_ns, add)); });
+  }
 }
 
 inline void call(wattwire::Kit& kit) {

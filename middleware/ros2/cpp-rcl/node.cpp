@@ -27,8 +27,8 @@ int main(int argc, char** argv) {
                    {"domain", wattwire::integer(0, 101)},
                    {"discovery", wattwire::one_of({"localhost", "subnet"})},
                    {"late_feedback", wattwire::one_of({"keep", "drop"})}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "pacing.native",
-                       "loop.open",      "loop.closed",   "reply.echo", "reply.ack",
-                       "reply.literal",  "literal"};
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",  "pacing.native",
+                       "loop.open",      "loop.closed",   "reply.echo",  "reply.ack",
+                       "reply.literal",  "literal",       "async_client"};
   return wattwire::run(argc, argv, cell);
 }

@@ -37,5 +37,6 @@ if __name__ == "__main__":
             "reply.ack",
             "reply.literal",
             "literal",
+            "async_client",
         ),
     )

@@ -64,7 +64,8 @@ def call(kit: Kit, session: Session) -> None:
     # The server may see this client's reader later than its writer: first replies are then lost.
     kit.probe(call_once)
     session.ready(1, session.requested_qos())
-    if kit.spec["pacing"] == "native":
+    overlapping = kit.spec["loop"] == "open" and kit.spec["outstanding_max"] > 1
+    if kit.spec["pacing"] == "native" or overlapping:
         session.drive(call_slot)
     else:
         kit.call_all(call_once)
