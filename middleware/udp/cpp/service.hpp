@@ -32,7 +32,7 @@ inline void client(Kit& kit) {
     if (!socket.send(buffer, address)) throw wattwire::SendFailed(std::strerror(errno));
   };
   kit.drive(begin, [&](int64_t timeout_ns) {
-    auto datagram = socket.receive(timeout_ns);
+    auto datagram = socket.receive_until(timeout_ns);
     auto found = datagram ? waiting.find(datagram->data.part(0, length).str()) : waiting.end();
     if (found == waiting.end()) return;
     kit.complete(found->second, datagram->data);

@@ -77,10 +77,17 @@ class Socket {
                   sizeof to) >= 0;
   }
 
-  std::optional<Datagram> receive(int64_t timeout_ns) {
+  // For a loop that has a schedule to keep: waits to the nanosecond.
+  std::optional<Datagram> receive_until(int64_t timeout_ns) {
     pollfd readable = {socket_, POLLIN, 0};
     timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
     if (ppoll(&readable, 1, &timeout, nullptr) <= 0) return std::nullopt;
+    return receive(timeout_ns);
+  }
+
+  // One system call where a datagram comes; may wait for up to a millisecond more.
+  std::optional<Datagram> receive(int64_t timeout_ns) {
+    limit_wait(timeout_ns);
     Datagram found = {};
     socklen_t bytes = sizeof found.sender;
     ssize_t count = recvfrom(socket_, buffer_.data(), buffer_.size(), 0,
@@ -93,12 +100,21 @@ class Socket {
  private:
   void open() {
     socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    limit_ms_ = 0;
     if (socket_ < 0) throw wattwire::MiddlewareFailed(std::string("socket: ") + strerror(errno));
     for (auto [key, option] : {std::pair("settings.receive_buffer_bytes", SO_RCVBUF),
                                std::pair("settings.send_buffer_bytes", SO_SNDBUF)}) {
       int bytes = static_cast<int>(kit_.integer(key));
       if (bytes != 0) setsockopt(socket_, SOL_SOCKET, option, &bytes, sizeof bytes);
     }
+  }
+  // Asks the kernel only where the limit really changes.
+  void limit_wait(int64_t timeout_ns) {
+    const int64_t limit_ms = timeout_ns / 1000000 + 1;
+    if (limit_ms == limit_ms_) return;
+    timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    limit_ms_ = limit_ms;
   }
   int granted(int option) const {
     int value = 0;
@@ -109,6 +125,7 @@ class Socket {
 
   Kit& kit_;
   int socket_ = -1;
+  int64_t limit_ms_ = 0;
   std::vector<uint8_t> buffer_;
 };
 

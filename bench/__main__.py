@@ -1,0 +1,139 @@
+"""`python -m bench [PART…] [--pairs N]`: what is promised about speed, measured beside peers.
+
+Parts: recording, echo, libraries, sampler, own_time; all of them if none is named. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from bench import own_time, sampler
+from bench.nodes import Bench, bench
+from bench.pairs import PAIRS, Comparison, abba, table
+
+BARE = Path(__file__).with_name("bare")
+BYTES, CALLS = 64, 4000
+SLOW_CALLS = 1500
+MESSAGES = 100_000
+RECORDING_NS = {"python": 1000.0}
+"""What recording a message may cost a kit of this language; natively compiled ones 100 ns."""
+OWN_MS = 50.0
+
+
+def recording(made: Bench, pairs: int) -> None:
+    """Each kit's whole cost per message, both sides, with no middleware between."""
+    print("\n## Recording one message of 64 B, verify = header\n")
+    print("| kit | side | ns, median | 95 % limit, upper | promised | verdict |")
+    print("|---|---|---|---|---|---|")
+    for name in made.catalog.cells:
+        if not name.startswith("null/"):
+            continue
+        cell = made.cell(name)
+        if cell is None:
+            continue
+        language = cell.variant
+        promise = RECORDING_NS.get(language, 100.0)
+        for role in ("publisher", "subscriber"):
+            runs = [made.per_message_ns(cell, role, MESSAGES) for _ in range(pairs)]
+            print(f"| {language} | {role} | {_absolute(runs, promise)} |", flush=True)
+
+
+def _absolute(values: list[float], promise: float) -> str:
+    """Median, one-sided limit of the geometric mean, promise and verdict, as table cells."""
+    logs = np.log(values)
+    error = logs.std(ddof=1) / np.sqrt(len(logs)) * stats.t.ppf(0.95, len(logs) - 1)
+    low, high = np.exp(logs.mean() - error), np.exp(logs.mean() + error)
+    verdict = "passed" if high <= promise else "failed" if low > promise else "undecided"
+    return f"{np.median(values):.1f} | {high:.1f} | ≤ {promise:g} | {verdict}"
+
+
+@contextlib.contextmanager
+def bare_server(argv: list[str], env: dict[str, str] | None = None) -> Iterator[str]:
+    """A bare server; yields the first line it prints. Ended at the end."""
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def printed_ns(argv: list[str], env: dict[str, str] | None = None) -> float:
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120, env=env)
+    return float(done.stdout)
+
+
+def echo(made: Bench, pairs: int) -> None:
+    """Cells over UDP in compiled languages beside an echo in C."""
+    program = made.folder / "echo"
+    subprocess.run(["gcc", "-O2", "-Wall", "-o", program, BARE / "echo.c"], check=True)
+
+    def bare() -> float:
+        with bare_server([str(program), "serve"]) as port:
+            return printed_ns([str(program), "ping", port, str(BYTES), str(CALLS)])
+
+    found = []
+    for name in ("udp/cpp", "udp/rust"):
+        cell = made.cell(name) if name in made.catalog.cells else None
+        if cell is not None:
+            ours, peer = abba(lambda c=cell: made.ping_ns(c, CALLS), bare, pairs)  # type: ignore[misc]
+            found.append(Comparison(f"{name} against an echo in C", "ns", ours, peer, 1.05))
+    print("\n## Ping-pong over UDP, 64 B, median round trip\n")
+    print(table(found), flush=True)
+
+
+def libraries(made: Bench, pairs: int) -> None:
+    """Cells beside a bare client of their own library, and beside their middleware's own tool."""
+    from bench.libraries import comparisons  # noqa: PLC0415 - needs what only some machines have
+
+    print("\n## Ping-pong beside a bare client of the same library, 64 B, median round trip\n")
+    print(table(list(comparisons(made, pairs))), flush=True)
+
+
+def sampling(_: Bench, pairs: int) -> None:
+    """The sampler's tick tier, as a share of a core and beside psutil."""
+    found = list(sampler.comparisons(pairs))
+    print("\n## The sampler's tick tier\n")
+    print(table(found))
+    print("\n| tick tier alone | % of a core, median | 95 % limit, upper | promised | verdict |")
+    print("|---|---|---|---|---|")
+    for comparison, promise in zip(found, (0.2, 1.0), strict=True):
+        print(f"| {comparison.name} | {_absolute(list(comparison.ours), promise)} |", flush=True)
+
+
+def own(_: Bench, pairs: int) -> None:
+    """Our own time per run, with full sync."""
+    print("\n## Our own time per run\n")
+    print("| what | ms, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
+    values = [1000 * s for s in own_time.seconds_per_run(pairs)]
+    print(f"| loopback/cpp, topic | {_absolute(values, OWN_MS)} |", flush=True)
+
+
+PARTS = {
+    "recording": recording, "echo": echo, "libraries": libraries, "sampler": sampling,
+    "own_time": own,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
+    parser.add_argument("--pairs", type=int, default=PAIRS)
+    options = parser.parse_args()
+    with bench() as made:
+        for part in options.parts or PARTS:
+            PARTS[part](made, options.pairs)
+
+
+if __name__ == "__main__":
+    main()

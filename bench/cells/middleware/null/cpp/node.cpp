@@ -1,0 +1,40 @@
+// A node without a middleware: its sender sends nothing, its receiver is handed messages.
+#include "wattwire/kit.hpp"
+
+namespace {
+
+void ready(wattwire::Kit& kit) {
+  wattwire::Ready ready;
+  ready.matched = -1;
+  ready.library = {"nothing", "1", ""};
+  ready.guarantee = {"best_effort", "none", "drop_newest"};
+  kit.ready(ready);
+}
+
+void publish(wattwire::Kit& kit) {
+  ready(kit);
+  kit.send_all([](wattwire::Bytes) { return true; });
+}
+
+void subscribe(wattwire::Kit& kit) {
+  const auto sender = static_cast<uint64_t>(kit.integers("peers.nodes").at(0));
+  const auto bytes = static_cast<size_t>(kit.integer("payload.bytes"));
+  const auto seed = static_cast<uint64_t>(kit.integer("payload.seed"));
+  wattwire::Payload message({bytes, false, seed, "", false}, {static_cast<int64_t>(sender)});
+  ready(kit);
+  kit.wait_go();
+  const auto arrivals = static_cast<uint64_t>(kit.integer("settings.arrivals"));
+  for (uint64_t counter = 0; counter < arrivals; ++counter)
+    kit.received(message.stamp(sender << 48 | counter, wattwire::now_ns()));
+  kit.wait_stop();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  wattwire::Cell cell;
+  cell.roles = {{"publisher", publish}, {"subscriber", subscribe}};
+  cell.settings = {{"arrivals", wattwire::integer(0, (int64_t{1} << 31) - 1)}};
+  cell.capabilities = {"encoding.bytes", "pacing.kit", "loop.open"};
+  return wattwire::run(argc, argv, cell);
+}

@@ -1,0 +1,9 @@
+"""A node without a middleware: its sender sends nothing, its receiver is handed messages."""
+
+from wattwire_kit import run
+
+run(
+    roles={"publisher": "topic:publish", "subscriber": "topic:subscribe"},
+    settings={"arrivals": range(2**31)},
+    capabilities=("encoding.bytes", "pacing.kit", "loop.open"),
+)

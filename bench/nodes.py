@@ -1,0 +1,94 @@
+"""Cells driven one run at a time, without a campaign: what a node's own records say."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CELLS = Path(__file__).with_name("cells")
+os.environ["WATTWIRE_PATH"] = os.pathsep.join(
+    filter(None, [os.environ.get("WATTWIRE_PATH"), str(CELLS)])
+)
+
+from contract.conformance.cell import CellUnderTest  # noqa: E402 - the path above comes first
+from contract.conformance.group import Group, Member  # noqa: E402
+from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
+from wattwire.catalog import Catalog  # noqa: E402
+from wattwire.cli.conformance import _suite, under_test  # noqa: E402
+from wattwire.model.errors import MissingError  # noqa: E402
+from wattwire.rig import AgentClient, Builder  # noqa: E402
+
+MEASURING = {"verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_000}
+
+
+class Bench:
+    """Builds cells and runs their nodes; everything it makes lies in a folder that goes away."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.catalog = Catalog()
+        self._agent = AgentClient(folder / "agent")
+        self._builder = Builder(self._agent, lambda text: print(f"  {text}", flush=True))
+        self._suite = _suite()
+
+    def cell(self, name: str) -> CellUnderTest | None:
+        """A built cell, or None where it cannot be built here, which is printed."""
+        try:
+            build = self._builder.cell(self.catalog.cell(name))
+        except MissingError as error:
+            print(f"  {name}: absent: {error}", flush=True)
+            return None
+        return under_test(self._suite, build, self._agent, self.folder)
+
+    def close(self) -> None:
+        self._agent.close()
+
+    def ping_ns(self, cell: CellUnderTest, count: int, **changes: Any) -> float:
+        """The median round trip, ns, of `count` calls back to back."""
+        both = {**MEASURING, "loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
+        both |= {"record.capacity": count + 10, "outstanding_max": 1, **changes}
+        members = [Member(cell, "ping", both), Member(cell, "pong", both)]
+        with (
+            cell.service() as endpoints,
+            Group(self.folder, "pingpong", members, endpoints) as group,
+        ):
+            group.run()
+            records = group.samples(group.node("ping")).records
+        times = np.array([r.end_ns - r.begin_ns for r in records if not r.flags])
+        if len(times) < 0.9 * count:
+            raise RuntimeError(f"{cell.name}: {len(times)} of {count} calls were answered")
+        return float(np.median(times))
+
+    def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:
+        """What the kit costs for each message, ns: neighbouring records' distance, its median."""
+        changes = {**MEASURING, "record.capacity": count + 10, "settings.arrivals": count}
+        # Every slot is due at once: the schedule is behind from its first message to its last.
+        changes |= {"period_ns": 1, "duration_ns": count, "overrun_ns": 60_000_000_000}
+        changes |= {"peers.nodes": [RECEIVER_NODE if role == "publisher" else SENDER_NODE]}
+        members = [Member(cell, role, changes)]
+        with Group(self.folder, "topic", members, []) as group:
+            group.start()
+            group.go()
+            group.wait_sent()
+            group.finish()
+            records = group.samples(group.node(role)).records
+        which = "begin_ns" if role == "publisher" else "end_ns"
+        times = np.array([getattr(record, which) for record in records])
+        return float((times[-1] - times[0]) / (len(times) - 1))
+
+
+@contextlib.contextmanager
+def bench() -> Iterator[Bench]:
+    """A bench in a folder of its own; its agent ends with it."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as folder:
+        made = Bench(Path(folder))
+        try:
+            yield made
+        finally:
+            made.close()

@@ -1,0 +1,62 @@
+"""Our own time for each run: what is left of it without starting, waiting and measuring."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+STUDY = """
+title = "Runs that do almost nothing"
+[factors]
+payload_bytes = [{levels}]
+[fixed]
+middleware = "loopback"
+language = "cpp"
+pattern = "topic"
+rate_hz = 100
+[plan]
+blocks = 1
+controls = false
+duration_s = 0.2
+baseline_s = 0.02
+linger_ms = 50
+quiet_ms = 20
+retries = 0
+guard_wait_s = 0.0
+[guards]
+other_load_max = 1.0
+steal_max = 1.0
+missed_ticks_max = 1.0
+"""
+NOT_OURS = {"starting", "matching", "machine baseline", "silent baseline", "window", "drain"}
+
+
+def seconds_per_run(runs: int) -> list[float]:
+    """Own seconds of each of `runs` runs of the loopback cell, journal and files synced."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
+        study, campaign = Path(name, "study.toml"), Path(name, "c")
+        study.write_text(STUDY.format(levels=", ".join(str(64 + k) for k in range(runs))))
+        subprocess.run(
+            [sys.executable, "-m", "wattwire", "run", str(study), "--campaign", str(campaign),
+             "--plain", "--no-report"],
+            check=True, stdout=subprocess.DEVNULL, env=dict(os.environ),
+        )  # fmt: skip
+        with sqlite3.connect(campaign / "journal.sqlite") as db:
+            rows = db.execute("SELECT folder, begun_at, ended_at FROM attempt").fetchall()
+        own = []
+        for folder, begun, ended in rows:
+            document = json.loads((campaign / "runs" / folder / "run.json").read_text())
+            passed = _seconds(ended) - _seconds(begun)
+            seconds = document["seconds"].items()
+            own.append(passed - sum(s for phase, s in seconds if phase in NOT_OURS))
+        return own
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.datetime.fromisoformat(stamp).timestamp()
