@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.store.files import atomic, sync_file, write_atomically
 from wattwire.store.journal import Journal
 
 FORMAT_VERSION = 1
@@ -97,13 +97,13 @@ class Campaign:
 
     def write_json(self, name: str, value: Any) -> None:
         """Write a JSON document so that either the old or the new one is there, never half."""
-        _write_atomically(self.path / name, json.dumps(value, indent=1).encode())
+        write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def keep(self, source: Path, name: str) -> None:
         """Keep a copy of a study's file, so that the campaign can be read without the study."""
         if not source.is_file():
             raise UsageError(f"{source}: the study names this file, but it is not there")
-        _write_atomically(self.path / name, source.read_bytes())
+        write_atomically(self.path / name, source.read_bytes())
 
     def read_json(self, name: str) -> Any:
         return json.loads((self.path / name).read_text(encoding="utf-8"))
@@ -137,12 +137,12 @@ class Campaign:
         final = self.path / "runs" / f"{run}-{attempt}"
         for root, _, files in os.walk(partial):
             for name in files:
-                _sync(Path(root) / name)
-            _sync(Path(root))
+                sync_file(Path(root) / name)
+            sync_file(Path(root))
         if final.exists():  # renamed by a controller that died before it could note it
             shutil.rmtree(final)
         os.rename(partial, final)
-        _sync(final.parent)
+        sync_file(final.parent)
         return final.name
 
     def drop_partials(self) -> list[str]:
@@ -192,9 +192,9 @@ class Campaign:
     def write_summary(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> None:
         """Write summary.parquet, summary.csv and columns.json: a row per attempt."""
         frame = frame_of(rows)
-        with _atomic(self.path / "summary.parquet") as path:
+        with atomic(self.path / "summary.parquet") as path:
             frame.write_parquet(path)
-        with _atomic(self.path / "summary.csv") as path:
+        with atomic(self.path / "summary.csv") as path:
             frame.write_csv(path)
         self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
 
@@ -227,25 +227,3 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     if len(kinds) > 1:  # levels of a factor may differ in type; as text they stay apart
         return pl.Series(name, [None if v is None else str(v) for v in values])
     return pl.Series(name, values)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def _atomic(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}.partial")
-    yield temporary
-    _sync(temporary)
-    os.replace(temporary, path)
-    _sync(path.parent)
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    with _atomic(path) as temporary:
-        temporary.write_bytes(data)

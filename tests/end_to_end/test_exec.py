@@ -1,0 +1,265 @@
+"""Any command and any running system: known CPU time comes out, nothing is left or disturbed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import wattwire
+
+BUSY = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
+TREE = f"""
+busy='{BUSY.strip()}'
+"$PYTHON" -c "$busy" 0.6 &
+for _ in 1 2 3 4 5 6; do "$PYTHON" -S -c 'sum(range(1500000))'; done
+wait
+"""
+COUNTER = """
+import sys, time
+for i in range(40):
+    print(f"sent {10 * (i + 1)} messages", flush=True)
+    time.sleep(0.005)
+"""
+STEADY = """
+import time
+open('ready', 'w').close()
+while True:
+    used = time.process_time() + 0.03
+    while time.process_time() < used: pass
+    time.sleep(0.03)
+"""
+RUNGS = ("v2", "none")
+
+
+@pytest.fixture
+def measured(cli, tmp_path):
+    """Runs `exec --json`; gives the result, its table and its folder."""
+
+    def run(*arguments: str, **environment: str):
+        folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
+        result = cli("exec", "--json", "--out", folder, *arguments, **environment)
+        table = json.loads(result.out) if result.out.startswith("{") else None
+        return result, table, folder
+
+    return run
+
+
+def tokens(folder: Path) -> list[str]:
+    return [json.loads(p.read_text())["token"] for p in folder.glob("runs/*/run.json")]
+
+
+def left_of(folder: Path) -> list[str]:
+    """Live processes that carry the mark of a run in `folder`."""
+    marks = [f"WATTWIRE_RUN={token}".encode() for token in tokens(folder)]
+    assert marks
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            variables = environ.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(mark in variables for mark in marks):
+            found.append(environ.parent.name)
+    return found
+
+
+def by_name(table: dict, name: str) -> dict:
+    return next(row for row in table["processes"] if row["process"] == name)
+
+
+def started(code: str, folder: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([sys.executable, "-S", "-c", code], cwd=folder)
+    while not (folder / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_load_of_known_cpu_time_comes_out(measured, rung):
+    result, table, folder = measured(
+        "--repeat", "3", "--", sys.executable, "-c", BUSY, "0.5", WATTWIRE_CGROUP=rung
+    )
+    assert result.code == 0, result.err
+    cpu = table["whole"]["cpu_s"]
+    # The interpreter itself needs some hundredths to start and to end.
+    assert 0.5 <= cpu["mean"] < 0.7
+    assert cpu["low"] < cpu["mean"] < cpu["high"] and cpu["n"] == 3
+    processes = pl.read_parquet(folder / "processes.parquet")
+    row = processes.filter(pl.col("pid").is_not_null())
+    assert len(row) == 3 and row["cpu_s"].min() > 0.35
+    assert (row["cpu_user_s"] + row["cpu_system_s"]).to_list() == pytest.approx(
+        row["cpu_s"].to_list()
+    )
+    columns = json.loads((folder / "columns.json").read_text())
+    assert columns["cpu_s"]["unit"] == "s"
+    assert set(processes.columns) <= set(columns)
+    assert left_of(folder) == []
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_children_that_come_and_go_count_in_the_whole(measured, rung):
+    result, table, folder = measured(
+        "--", "bash", "-c", TREE, PYTHON=sys.executable, WATTWIRE_CGROUP=rung
+    )
+    assert result.code == 0, result.err
+    row = json.loads(next(folder.glob("runs/*/run.json")).read_text())
+    usage = row["exit"]["rusage"]
+    truth = (usage["user_ns"] + usage["system_ns"]) / 1e9
+    assert table["whole"]["cpu_s"]["mean"] == pytest.approx(truth, rel=0.02)
+    parts = sum(r["cpu_s"]["mean"] for r in table["processes"])
+    assert parts == pytest.approx(table["whole"]["cpu_s"]["mean"], rel=0.02)
+    assert left_of(folder) == []
+
+
+def test_what_is_attached_is_measured_and_goes_on_undisturbed(measured, tmp_path):
+    process = started(STEADY, tmp_path)
+    try:
+        result, table, folder = measured("--for", "2s", "--attach", f"pid:{process.pid}")
+        assert result.code == 0, result.err
+        assert process.poll() is None
+        share = table["whole"]["cpu_share"]["mean"]
+        # It works for 30 ms of CPU time, then sleeps as long: half a core, less where it waits.
+        assert 0.1 < share < 0.6
+        assert table["whole"]["energy_j"] is None
+        row = by_name(table, f"{Path(sys.executable).name} -c")
+        assert row["cpu_s"]["mean"] == pytest.approx(table["whole"]["cpu_s"]["mean"], rel=0.05)
+        assert 1 < row["pss_mean_kib"]["mean"] <= row["memory_mean_kib"]["mean"] * 1.05
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_at_the_end_of_the_time_the_tree_is_interrupted_and_its_last_words_count(measured):
+    code = (
+        "import signal, sys, time\n"
+        "def end(*_):\n    print('received 777 messages', flush=True); sys.exit(0)\n"
+        "signal.signal(signal.SIGINT, end)\nprint('up', flush=True)\n"
+        "while True: time.sleep(0.05)\n"
+    )
+    result, table, folder = measured(
+        "--for", "1s", "--count-from", r"received (?P<n>\d+)", "--", sys.executable, "-c", code
+    )
+    assert result.code == 0, result.err
+    assert table["repeats"][0]["ended_by"] == "--for"
+    assert table["repeats"][0]["exit_code"] == 0
+    assert table["whole"]["messages"]["mean"] == 777
+    assert "received 777 messages" in result.err
+    assert left_of(folder) == []
+
+
+def test_a_stubborn_tree_is_ended_all_the_same(measured):
+    code = "trap '' INT; (trap '' INT; sleep 300) & sleep 300"
+    result, table, folder = measured("--for", "0.3s", "--", "bash", "-c", code)
+    assert table["repeats"][0]["exit_signal"] == signal.SIGTERM
+    assert "SIGTERM ended it" in result.err
+    assert left_of(folder) == []
+
+
+def test_messages_are_counted_as_running_total_as_sums_and_as_matches(measured):
+    command = ["--", sys.executable, "-c", COUNTER]
+    expected = {r"sent (?P<n>\d+)": 400, r"sent (?P<add>\d+)": 8200, r"sent \d+": 40}
+    for expression, count in expected.items():
+        _, table, _ = measured("--count-from", expression, *command)
+        assert table["whole"]["messages"]["mean"] == count, expression
+        whole = table["whole"]
+        per_message_us = whole["cpu_s"]["mean"] * 1e6 / count
+        assert whole["cpu_us_per_message"]["mean"] == pytest.approx(per_message_us)
+    result, table, _ = measured("--count-from", "nothing like it", *command)
+    assert table["whole"]["messages"] is None
+    assert "nothing matched" in result.err
+
+
+def test_nodes_are_named_as_their_command_line_names_them(measured):
+    node = f'"{sys.executable}" -c "{BUSY.strip()}" 0.2 --ros-args -r __node:='
+    tree = f"{node}talker & {node}listener -r __ns:=/left & wait"
+    _, table, _ = measured("--", "bash", "-c", tree)
+    names = {row["process"] for row in table["processes"]}
+    assert {"talker", "left/listener"} <= names
+    assert by_name(table, "talker")["cpu_s"]["mean"] > 0.1
+
+
+def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(cli, tmp_path):
+    folder = tmp_path / "out"
+    process = cli.start("exec", "--json", "--out", str(folder), "--", "bash", "-c",
+                        "echo up; sleep 300 & sleep 300")  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline() == "up\n"
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    table = json.loads(out)
+    assert table["repeats"][0]["ended_by"] == "Ctrl-C"
+    assert table["repeats"][0]["window_s"] > 0
+    assert left_of(folder) == []
+
+
+def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):
+    gone = cli("exec", "--out", tmp_path / "a", "--", "no-such-program-here")
+    assert gone.code == 2 and "no-such-program-here: cannot be started" in gone.err
+    plain = tmp_path / "plain.txt"
+    plain.write_text("not a program")
+    refused = cli("exec", "--out", tmp_path / "b", "--", plain)
+    assert refused.code == 3 and "permission denied" in refused.err
+    for arguments, word in (
+        (["--attach", "pid:4194304999"], "no process"),
+        (["--attach", "cgroup:no/such/group"], "no cgroup"),
+        (["--attach", "nonsense"], "allowed: pid:NUMBER"),
+        (["--count-from", "(", "--", "true"], "regular expression"),
+        ([], "nothing to measure"),
+    ):
+        wrong = cli("exec", "--out", tmp_path / "c", *arguments)
+        assert wrong.code == 2 and word in wrong.err, wrong.err
+    without = cli("exec", "--out", tmp_path / "d", "--attach", "unit:x", PATH=str(tmp_path))
+    assert without.code == 3 and "no systemd here" in without.err
+
+
+def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
+    result, table, _ = measured("--", "true")
+    assert result.code == 0 and table["whole"]["cpu_s"]["mean"] > 0
+    result, table, _ = measured("--", "sh", "-c", "exit 7")
+    assert result.code == 1 and table["repeats"][0]["exit_code"] == 7
+    shown = cli("exec", "--", "sh", "-c", "exit 7")
+    assert "exit code 7" in shown.out and "CPU s" in shown.out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_an_ordinary_user_measures_without_cgroups(cli, tmp_path):
+    nobody = 65534
+    python = interpreter_for(nobody)
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder.owner() == "root" and folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(folder.stat().st_mode | 0o055)
+    os.chown(tmp_path, nobody, nobody)
+    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
+    result = cli(
+        "exec", "--json", "--out", tmp_path / "out", "--", python, "-S", "-c", BUSY, "0.3",
+        user=nobody, python=python, HOME=str(tmp_path), WATTWIRE_CACHE=str(tmp_path / "cache"),
+        PYTHONPATH=f"{repository}:{packages}",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    machine = json.loads((tmp_path / "out" / "machine.json").read_text())["hosts"]["local"]
+    assert machine["rights"]["root"] is False and machine["cgroup"]["rung"] == "none"
+    assert 0.3 <= json.loads(result.out)["whole"]["cpu_s"]["mean"] < 0.5
+
+
+def interpreter_for(user: int) -> str:
+    """An interpreter of this version that `user` may start; skips where there is none."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/python{version}"):
+        done = subprocess.run(
+            ["setpriv", f"--reuid={user}", "--clear-groups", python, "-c", ""],
+            check=False, capture_output=True,
+        )  # fmt: skip
+        if done.returncode == 0:
+            return python
+    pytest.skip(f"no Python {version} that other users may start")

@@ -1,0 +1,55 @@
+"""bundle: one archive of a campaign to give away, without names of people and machines."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from wattwire import __version__
+from wattwire.cli.amounts import size_words
+from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.store.bundle import bundle
+from wattwire.store.redact import Redactor, names_here
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb and its options."""
+    verb = verbs.add_parser(
+        "bundle",
+        help="one archive of a campaign, without names of people and machines",
+        description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
+        "checksums and a guide. This machine's host name, users, home folders and hardware "
+        "addresses are taken out everywhere. Bundle on the machine that measured, or name what "
+        "else must go with --redact.",
+    )
+    verb.add_argument("campaign", metavar="DIR", help="a campaign, or what `exec` left")
+    verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
+    verb.add_argument(
+        "--without-messages", action="store_true", help="leave the tables of messages out"
+    )
+    verb.add_argument(
+        "--redact",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="another word to take out wherever it stands (may be given again)",
+    )
+    verb.set_defaults(call=write_bundle)
+
+
+def write_bundle(options: argparse.Namespace) -> int:
+    """Write the archive and say what is in it and what is not."""
+    folder = Path(options.campaign)
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder")
+    beside = folder.resolve().with_name(folder.resolve().name + ".zip")
+    target = Path(options.out) if options.out else beside
+    redactor = Redactor(names_here(options.redact))
+    done = bundle(folder, target, redactor, __version__, not options.without_messages)
+    print(f"{done.files} files in {size_words(done.bytes)}: {done.path}")
+    taken = ", ".join(f"{kind} {count}×" for kind, count in sorted(done.redacted.items()))
+    print(f"Taken out: {taken or 'nothing was there to take out'}.")
+    for name in done.left_out:
+        print(f"Left out, because a name in it cannot be replaced: {name}")
+    return EXIT_OK

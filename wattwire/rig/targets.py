@@ -1,0 +1,106 @@
+"""What already runs and is to be measured: a process, a cgroup, a unit of systemd."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wattwire.model.errors import MissingError, UsageError
+
+CGROUPS = Path("/sys/fs/cgroup")
+HIERARCHIES = ("", "unified", "cpuacct", "cpu,cpuacct", "systemd")
+"""Where a unit's cgroup may be mounted: version 2 alone, then version 1 beside it."""
+SYSTEMCTL_S = 10.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that runs: a process with its descendants, or a cgroup."""
+
+    label: str
+    pid: int | None = None
+    cgroup: Path | None = None
+
+
+def parse_target(text: str) -> Target:
+    """`pid:N`, `cgroup:PATH` or `unit:NAME` as a Target.
+
+    Raises UsageError for what is not one of them or not there, MissingError without systemd.
+    """
+    kind, _, value = text.partition(":")
+    if kind == "pid" and value.isdecimal():
+        if not Path(f"/proc/{value}").exists():
+            raise UsageError(f"--attach {text}: no process {value} is running here; see `ps -e`")
+        return Target(text, pid=int(value))
+    if kind == "cgroup" and value:
+        return Target(text, cgroup=_cgroup(text, Path(value)))
+    if kind == "unit" and value:
+        return Target(text, cgroup=unit_cgroup(value))
+    raise UsageError(f"--attach: found {text!r}; allowed: pid:NUMBER, cgroup:PATH, unit:NAME")
+
+
+def _cgroup(text: str, path: Path) -> Path:
+    candidates = [path] if path.is_absolute() else [CGROUPS / h / path for h in HIERARCHIES]
+    found = best_cgroup(candidates)
+    if found is None:
+        looked = ", ".join(map(str, candidates))
+        raise UsageError(
+            f"--attach {text}: no cgroup there (looked for cgroup.procs in {looked}); "
+            "`systemd-cgls` or /proc/PID/cgroup show what there is"
+        )
+    return found
+
+
+def best_cgroup(candidates: Iterable[Path]) -> Path | None:
+    """The first cgroup that also counts CPU time, else the first that is one at all."""
+    there = [path for path in candidates if (path / "cgroup.procs").exists()]
+    counting = [path for path in there if _counts_cpu_time(path)]
+    return next(iter([*counting, *there]), None)
+
+
+def _counts_cpu_time(folder: Path) -> bool:
+    if (folder / "cpuacct.usage").exists():
+        return True
+    try:
+        return "usage_usec" in (folder / "cpu.stat").read_text()
+    except OSError:
+        return False
+
+
+def unit_cgroup(name: str) -> Path:
+    """The cgroup of a running unit of systemd, the system's before the user's."""
+    if shutil.which("systemctl") is None:
+        raise MissingError(
+            f"--attach unit:{name}: there is no systemd here (no systemctl on PATH); "
+            "give the process or its cgroup instead: pid:NUMBER or cgroup:PATH"
+        )
+    answers = [_control_group(name, scope) for scope in ([], ["--user"])]
+    for path, _ in answers:
+        if path:
+            found = best_cgroup([CGROUPS / h / path.lstrip("/") for h in HIERARCHIES])
+            if found is not None:
+                return found
+            raise MissingError(f"--attach unit:{name}: its cgroup {path} is not to be seen here")
+    complaint = next((words for _, words in answers if words), "")
+    if complaint:
+        raise MissingError(
+            f"--attach unit:{name}: systemd does not answer ({complaint}); "
+            "give the process or its cgroup instead: pid:NUMBER or cgroup:PATH"
+        )
+    raise UsageError(f"--attach unit:{name}: no such unit is running; see `systemctl list-units`")
+
+
+def _control_group(name: str, scope: list[str]) -> tuple[str, str]:
+    """The unit's cgroup (empty: it does not run) and systemctl's complaint."""
+    argv = ["systemctl", *scope, "show", "--property=ControlGroup", "--value", "--", name]
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=SYSTEMCTL_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "", f"no answer in {SYSTEMCTL_S:g} s"
+    complaint = done.stderr.strip().splitlines()
+    return done.stdout.strip(), complaint[0] if done.returncode and complaint else ""

@@ -1,0 +1,330 @@
+"""One repeat of `exec`: baseline, window over a command or a running system, end, baseline."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.rig.agent import AgentClient, AgentError, wait_event
+from wattwire.rig.targets import Target
+from wattwire.run.output import MessageCounter, Tail
+from wattwire.run.specs import SECOND_NS
+
+COMMAND = "command"
+LOOK_MS = 100
+POLL_S = 0.1
+MARK_FIRST_S = 0.5
+MARK_PERIOD_S = 10.0
+"""Proportional memory is read at marks only: each walks all pages of each process."""
+ALIVE_PERIOD_S = 1.0
+BASELINE_MIN_S, BASELINE_MAX_S, BASELINE_UNMETERED_S = 2.0, 60.0, 0.5
+STOPS = (("INT", 12.0), ("TERM", 5.0), ("KILL", 5.0))
+"""As at a terminal, a launcher is given time to stop its own nodes before it is pressed."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be measured, and how."""
+
+    command: tuple[str, ...]
+    targets: tuple[Target, ...] = ()
+    for_s: float | None = None
+    repeats: int = 1
+    messages: float | None = None
+    count_from: str | None = None
+    baseline_s: float | None = None
+    tick_hz: float = 10.0
+    cwd: str = "."
+
+    @property
+    def subjects(self) -> list[str]:
+        """The names under which the agent knows what is measured."""
+        own = [COMMAND] if self.command else []
+        return own + [attached_name(i) for i in range(len(self.targets))]
+
+
+def attached_name(index: int) -> str:
+    return f"attached{index}"
+
+
+@dataclass
+class Repeat:
+    """What one repeat did; rows are computed from it and from the sampler's readings."""
+
+    token: str
+    window: tuple[int, int] = (0, 0)
+    baselines: list[tuple[int, int]] = field(default_factory=list)
+    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Subject → what the agent knew of its processes at the window's begin."""
+    after: dict[str, dict[str, Any]] = field(default_factory=dict)
+    exit: dict[str, Any] | None = None
+    ended_by: str = "itself"
+    """itself, --for, Ctrl-C, or the signal that it took to end it."""
+    messages: float | None = None
+    notes: list[str] = field(default_factory=list)
+    sampling: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def window_s(self) -> float:
+        return (self.window[1] - self.window[0]) / SECOND_NS
+
+
+class OneExecution:
+    """Executes one repeat in `folder`. Attached systems are read, never signalled."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        request: Request,
+        folder: Path,
+        show: Callable[[bytes], None],
+    ) -> None:
+        self._agent, self._request, self._folder = agent, request, folder
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._counter = MessageCounter(request.count_from) if request.count_from else None
+        self._tails = [
+            Tail(folder / "logs" / f"{COMMAND}.{end}", show, self._counter)
+            for end in ("out", "err")
+        ]
+        self.repeat = Repeat("ww" + secrets.token_hex(5))
+
+    def execute(self) -> Repeat:
+        """Run all phases. KeyboardInterrupt ends the window; what was measured is kept."""
+        repeat, agent = self.repeat, self._agent
+        self._start_sampling()
+        try:
+            if self._request.command:
+                self._baseline(self._baseline_before_s())
+            self._window()
+            if self._request.command and repeat.ended_by != "Ctrl-C":
+                with contextlib.suppress(KeyboardInterrupt):  # shorter, but what there is counts
+                    self._baseline(self._baseline_after_s())
+        finally:
+            if not agent.lost.is_set():
+                self._leave_nothing()
+                repeat.sampling = agent.request("sample_stop")
+        for tail in self._tails:
+            tail.end()
+        self._count()
+        return repeat
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def _start_sampling(self) -> None:
+        use = [m["name"] for m in self._agent.hello["meters"] if m.get("default", True)]
+        self._agent.request(
+            "sample_start",
+            path=str(self._folder / "readings.bin"),
+            tick_hz=self._request.tick_hz,
+            meters=use,
+            subjects={},
+        )
+
+    def _mark(self, name: str) -> int:
+        return int(self._agent.request("mark", name=name)["t_ns"])
+
+    def _baseline(self, seconds: float) -> None:
+        begin_ns = self._mark("baseline_begin")
+        end_ns = begin_ns
+        try:
+            time.sleep(seconds)
+        finally:
+            end_ns = self._mark("baseline_end")
+            self.repeat.baselines.append((begin_ns, end_ns))
+
+    def _is_metered(self) -> bool:
+        """Whether a counter of energy can be read; only then a long baseline says anything."""
+        return any(
+            meter["state"] == "present"
+            and any(
+                q["unit"] == "uj" and q["kind"] == "measured" and q["scope"] == "package"
+                for q in meter["quantities"]
+            )
+            for meter in self._agent.hello["meters"]
+        )
+
+    def _baseline_before_s(self) -> float:
+        if self._request.baseline_s is not None:
+            return self._request.baseline_s / 2
+        if not self._is_metered():
+            return BASELINE_UNMETERED_S
+        half = (self._request.for_s or 2 * BASELINE_MIN_S) / 2
+        return min(BASELINE_MAX_S, max(BASELINE_MIN_S, half))
+
+    def _baseline_after_s(self) -> float:
+        """So long that both baselines together last as long as the window, within a bound."""
+        before_s = self._baseline_before_s()
+        if self._request.baseline_s is not None or not self._is_metered():
+            return before_s
+        return min(BASELINE_MAX_S, max(BASELINE_MIN_S, self.repeat.window_s - before_s))
+
+    def _window(self) -> None:
+        repeat, request = self.repeat, self._request
+        for index in range(len(request.targets)):
+            name = attached_name(index)
+            repeat.before[name] = self._members(name)
+        begin_ns = self._mark("window_begin")
+        if request.command:
+            self._spawn()
+        try:
+            self._wait(begin_ns)
+        except KeyboardInterrupt:
+            repeat.ended_by = "Ctrl-C"
+        self._mark("window_end")
+        # The mark's readings come after its time: up to here nothing of them is cut off.
+        repeat.window = begin_ns, time.monotonic_ns()
+        for name in request.subjects:
+            repeat.after[name] = self._members(name)
+        if request.command and repeat.exit is None:
+            self._stop()
+
+    def _spawn(self) -> None:
+        logs = self._folder / "logs"
+        self._agent.subscribe(COMMAND, self._events)
+        spawned = self._agent.submit(
+            "spawn",
+            process=COMMAND,
+            run=self.repeat.token,
+            argv=list(self._request.command),
+            env={},
+            cwd=str(Path(self._request.cwd).resolve()),
+            stdout=str(logs / f"{COMMAND}.out"),
+            stderr=str(logs / f"{COMMAND}.err"),
+            clear_env=False,
+        )
+        # Sent at once, so that no process of the tree is older than the first look at it.
+        first_look = self._agent.submit("members", process=COMMAND, period_ms=LOOK_MS)
+        reply = spawned.result()
+        first_look.result()
+        if not reply.get("ok"):
+            raise _refusal(self._request.command[0], reply["error"])
+        with contextlib.suppress(AgentError):  # it has ended already
+            self._agent.request("write", process=COMMAND, close=True)
+
+    def _members(self, name: str) -> dict[str, Any]:
+        """What the agent knows of a subject's processes; empty for one too short to be seen."""
+        try:
+            return self._agent.request("members", process=name, period_ms=LOOK_MS)
+        except AgentError:
+            return {"members": [], "unfollowed": 0}
+
+    def _wait(self, begin_ns: int) -> None:
+        """Until the command ends, the time is up, or nothing attached is left."""
+        request = self._request
+        end_s = begin_ns / SECOND_NS + request.for_s if request.for_s else None
+        next_mark_s = begin_ns / SECOND_NS + MARK_FIRST_S
+        next_look_s = begin_ns / SECOND_NS + ALIVE_PERIOD_S
+        while self.repeat.exit is None:
+            now_s = time.monotonic()
+            if end_s is not None and now_s >= end_s:
+                self.repeat.ended_by = "--for"
+                return
+            if now_s >= next_mark_s:
+                self._mark("memory")
+                next_mark_s = now_s + MARK_PERIOD_S
+            if not request.command and now_s >= next_look_s:
+                if not self._anything_lives():
+                    self.repeat.notes.append("everything that was attached ended")
+                    return
+                next_look_s = now_s + ALIVE_PERIOD_S
+            self._take_events(min(now_s + POLL_S, end_s or now_s + POLL_S))
+            for tail in self._tails:
+                tail.take()
+
+    def _anything_lives(self) -> bool:
+        return any(
+            member["ended_ns"] is None
+            for name in self._request.subjects
+            for member in self._members(name)["members"]
+        )
+
+    def _take_events(self, until_s: float) -> None:
+        event = wait_event(self._events, until_s)
+        if event is None:
+            return
+        if event["event"] == "exit":
+            self.repeat.exit = {k: v for k, v in event.items() if k not in {"event", "process"}}
+        elif event["event"] == "guard_lost":
+            self.repeat.exit = {"code": None, "signal": None, "guard_lost": True}
+            self.repeat.notes.append("the guard of the command was killed: its sums are not known")
+
+    def _stop(self) -> None:
+        """INT first, as at a terminal, then TERM, then KILL, each to the whole tree."""
+        for signal, patience_s in STOPS:
+            try:
+                with contextlib.suppress(AgentError):  # it ended by itself meanwhile
+                    self._agent.request("signal", process=COMMAND, signal=signal, tree=True)
+                deadline_s = time.monotonic() + patience_s
+                while self.repeat.exit is None and time.monotonic() < deadline_s:
+                    self._take_events(time.monotonic() + POLL_S)
+                    for tail in self._tails:
+                        tail.take()
+            except KeyboardInterrupt:
+                continue  # pressed again: do not wait for this signal's effect
+            if self.repeat.exit is not None:
+                if signal != "INT":
+                    text = f"the command did not end on SIGINT; SIG{signal} ended it"
+                    self.repeat.notes.append(text)
+                return
+
+    def _leave_nothing(self) -> None:
+        """Whatever happened: nothing of the command is left, what is attached goes on."""
+        if self._request.command and self.repeat.exit is None:
+            with contextlib.suppress(AgentError):
+                self._agent.request("signal", process=COMMAND, signal="KILL", tree=True)
+                self._take_events(time.monotonic() + STOPS[-1][1])
+        self._agent.request("clean", run=self.repeat.token)
+        self._agent.unsubscribe(COMMAND)
+
+    def _count(self) -> None:
+        repeat, request = self.repeat, self._request
+        repeat.messages = request.messages
+        if self._counter is None:
+            return
+        repeat.messages = self._counter.count
+        if any(tail.truncated for tail in self._tails):
+            repeat.messages = None
+            repeat.notes.append("the output was longer than its log may be: no count of messages")
+        elif repeat.messages is None:
+            repeat.notes.append(f"--count-from: nothing matched {request.count_from!r}")
+
+    def document(self) -> dict[str, Any]:
+        """run.json of this repeat."""
+        repeat = self.repeat
+        return {
+            "token": repeat.token,
+            "window": {"begin_ns": repeat.window[0], "end_ns": repeat.window[1]},
+            "baselines": [{"begin_ns": b, "end_ns": e} for b, e in repeat.baselines],
+            "ended_by": repeat.ended_by,
+            "exit": repeat.exit,
+            "messages": repeat.messages,
+            "notes": repeat.notes,
+            "members": {name: table["members"] for name, table in repeat.after.items()},
+            "looking": {
+                name: {k: v for k, v in table.items() if k not in {"id", "ok", "members"}}
+                for name, table in repeat.after.items()
+            },
+            "sampling": {k: v for k, v in repeat.sampling.items() if k not in {"id", "ok"}},
+        }
+
+    def write_document(self) -> None:
+        text = json.dumps(self.document(), indent=1)
+        (self._folder / "run.json").write_text(text, encoding="utf-8")
+
+
+def _refusal(program: str, error: Mapping[str, Any]) -> UsageError | MissingError:
+    message = error.get("message", "?")
+    if error.get("kind") == "permission":
+        return MissingError(
+            f"{program}: permission denied ({message}). It must be executable for you: "
+            "`chmod +x` it, or give its interpreter first."
+        )
+    return UsageError(f"{program}: cannot be started ({message}). Check its name and PATH.")

@@ -1,0 +1,310 @@
+"""From one repeat's readings to a row per process and a row for the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from wattwire.run.costs import (
+    CPU_TIME,
+    Readings,
+    attributed_energy,
+    column,
+    energy_estimates,
+    power_w,
+    total,
+)
+from wattwire.run.exec_one import COMMAND, Repeat, Request, attached_name
+from wattwire.run.naming import process_name
+from wattwire.run.specs import SECOND_NS
+
+UNSEEN = "(ended between two looks)"
+UNSEEN_MIN_NS = 1_000_000
+BIRTH_STEP_NS = 20_000_000
+"""Births are known in clock ticks, and two clocks were read to convert them."""
+
+COLUMNS: dict[str, tuple[str, str, str]] = {
+    "repeat": ("", "identity", "repeat, from 1"),
+    "subject": ("", "identity", "command, or attached0, attached1, … in their order"),
+    "process": ("", "identity", "node's name, script or program"),
+    "pid": ("", "identity", "process id"),
+    "parent": ("", "identity", "process id of the parent at first sight"),
+    "argv": ("", "identity", "arguments as last seen"),
+    "began_s": ("s", "measured", "birth, from the window's begin"),
+    "ended_s": ("s", "measured", "end, from the window's begin; empty: lived at its end"),
+    "window_s": ("s", "measured", "length of the window"),
+    "ended_by": ("", "measured", "what ended the window"),
+    "exit_code": ("", "measured", "the command's exit code"),
+    "exit_signal": ("", "measured", "the signal that ended the command"),
+    "cpu_s": ("s", "measured", "CPU time in the window, threads that ended included"),
+    "cpu_user_s": ("s", "measured", "of it in user space, shared out as the kernel's ticks say"),
+    "cpu_system_s": ("s", "measured", "of it in the kernel, shared out as the kernel's ticks say"),
+    "cpu_share": ("cores", "measured", "CPU time per second of the window"),
+    "memory_mean_kib": ("KiB", "measured", "resident memory, mean of readings once a second"),
+    "memory_peak_kib": ("KiB", "measured", "resident memory, highest"),
+    "pss_mean_kib": ("KiB", "measured", "proportional memory, mean over marks (every 10 s)"),
+    "pss_peak_kib": ("KiB", "measured", "proportional memory, highest at a mark"),
+    "threads_max": ("threads", "measured", "most threads at a look"),
+    "voluntary_switches": ("", "measured", "context switches by waiting, of threads seen alive"),
+    "involuntary_switches": ("", "measured", "context switches by force, of threads seen alive"),
+    "energy_j": ("J", "measured", "energy above the machine's baseline, by CPU time above it"),
+    "energy_estimate_low_j": ("J", "estimate", "low end of a model of CPU time"),
+    "energy_estimate_high_j": ("J", "estimate", "high end of a model of CPU time"),
+    "power_baseline_w": ("W", "measured", "power without the command, before and after"),
+    "power_window_w": ("W", "measured", "power in the window"),
+    "baseline_s": ("s", "measured", "length of both baselines together"),
+    "messages": ("messages", "given", "as given or counted in the output"),
+    "cpu_us_per_message": ("µs", "measured", "CPU time of everything measured, per message"),
+    "energy_j_per_message": ("J", "measured", "energy of everything measured, per message"),
+    "energy_estimate_low_j_per_message": ("J", "estimate", "low end of a model, per message"),
+    "energy_estimate_high_j_per_message": ("J", "estimate", "high end of a model, per message"),
+    "processes": ("", "measured", "processes seen"),
+    "unfollowed": ("", "measured", "looks at processes beyond the number that have rows"),
+    "other_load_cores": ("cores", "measured", "CPU used by everything else, the kernel included"),
+    "harness_cpu_share": ("cores", "measured", "CPU of the agent while sampling"),
+}
+
+
+def describe_columns() -> dict[str, dict[str, str]]:
+    """Unit, kind and summary of each column of both tables."""
+    return {n: {"unit": u, "kind": k, "summary": s} for n, (u, k, s) in COLUMNS.items()}
+
+
+class ExecRows:
+    """Computes the rows of one repeat."""
+
+    def __init__(
+        self,
+        number: int,
+        request: Request,
+        repeat: Repeat,
+        quantities: pl.DataFrame,
+        model: dict[str, float] | None,
+    ) -> None:
+        self._number, self._request, self._repeat = number, request, repeat
+        self._model = model
+        self._readings = Readings(_with_births(quantities, repeat))
+        self._frame = quantities
+        self._energy = self._root_energies()
+        parts = [self._subject_rows(name) for name in request.subjects]
+        self.processes = [row for rows in parts for row in rows]
+        self.summary = self._summary()
+
+    # -- sums of a subject -------------------------------------------------------------------
+
+    def cpu_ns(self, subject: str) -> float | None:
+        """CPU time of a subject, or of one process of it, in the window."""
+        return self._readings.increase(CPU_TIME, "process", subject, *self._repeat.window)
+
+    def _power(self) -> tuple[float | None, float | None]:
+        """Power of the machine in the baselines, weighted by their lengths, and in the window."""
+        joules, seconds = 0.0, 0.0
+        for begin_ns, end_ns in self._repeat.baselines:
+            watts = power_w(self._readings, begin_ns, end_ns)
+            if watts is None:
+                return None, power_w(self._readings, *self._repeat.window)
+            joules += watts * (end_ns - begin_ns) / SECOND_NS
+            seconds += (end_ns - begin_ns) / SECOND_NS
+        base_w = joules / seconds if seconds else None
+        return base_w, power_w(self._readings, *self._repeat.window)
+
+    def _root_energies(self) -> dict[str, float | None]:
+        """Measured energy (only what was started here has a baseline) and the model's range."""
+        repeat, names = self._repeat, self._request.subjects
+        found = energy_estimates(self._readings, names, repeat.window, self._model)
+        base_w, window_w = self._power()
+        if base_w is None or window_w is None or not repeat.baselines or self._request.targets:
+            return found
+        dynamic_j = (window_w - base_w) * repeat.window_s
+        silent = max(repeat.baselines, key=lambda span: span[1] - span[0])
+        return found | attributed_energy(self._readings, names, repeat.window, silent, dynamic_j)
+
+    def _energy_share(self, stem: str, subject: str, cpu_ns: float | None) -> float | None:
+        """A process's part of its subject's energy: pro rata of CPU time."""
+        whole, whole_ns = self._energy.get(column(stem, subject)), self.cpu_ns(subject)
+        if whole is None or cpu_ns is None or not whole_ns:
+            return 0.0 if whole is not None and cpu_ns == 0 else None
+        return whole * cpu_ns / whole_ns
+
+    # -- rows --------------------------------------------------------------------------------
+
+    def _subject_rows(self, subject: str) -> list[dict[str, Any]]:
+        members = self._repeat.after[subject]["members"]
+        begin_ns, end_ns = self._repeat.window
+        inside = [
+            m
+            for m in members
+            if m["born_ns"] < end_ns and (m["ended_ns"] is None or m["ended_ns"] > begin_ns)
+        ]
+        rows = [self._row(subject, member) for member in inside]
+        whole_ns = self.cpu_ns(subject)
+        seen_ns = sum(row["cpu_s"] or 0.0 for row in rows) * SECOND_NS
+        if whole_ns is not None and whole_ns - seen_ns > UNSEEN_MIN_NS:
+            rows.append(self._unseen_row(subject, whole_ns - seen_ns))
+        return rows
+
+    def _row(self, subject: str, member: dict[str, Any]) -> dict[str, Any]:
+        name = member["subject"]
+        earlier = self._member_before(subject, name)
+        user_ns = member["user_ns"] - earlier.get("user_ns", 0)
+        system_ns = member["system_ns"] - earlier.get("system_ns", 0)
+        read_ns = self.cpu_ns(name)
+        cpu_ns = max(read_ns or 0.0, float(user_ns + system_ns))
+        user_share = user_ns / (user_ns + system_ns) if user_ns + system_ns else None
+        begin_ns = self._repeat.window[0]
+        ended_ns = member["ended_ns"]
+        row: dict[str, Any] = {
+            "repeat": self._number,
+            "subject": subject,
+            "process": process_name(member["argv"], member["command"]),
+            "pid": member["pid"],
+            "parent": member["parent"],
+            "argv": " ".join(member["argv"]),
+            "began_s": (member["born_ns"] - begin_ns) / SECOND_NS,
+            "ended_s": None if ended_ns is None else (ended_ns - begin_ns) / SECOND_NS,
+            **self._cpu_columns(cpu_ns, user_share),
+            **self._memory(name, member if not earlier else None),
+            "threads_max": member["threads_max"],
+        }
+        for key in ("voluntary_switches", "involuntary_switches"):
+            row[key] = member[key] - earlier.get(key, 0)
+        return row | self._energy_columns(subject, cpu_ns)
+
+    def _member_before(self, subject: str, name: str) -> dict[str, Any]:
+        members = self._repeat.before.get(subject, {}).get("members", [])
+        return next((m for m in members if m["subject"] == name), {})
+
+    def _cpu_columns(self, cpu_ns: float, user_share: float | None) -> dict[str, float | None]:
+        cpu_s = cpu_ns / SECOND_NS
+        return {
+            "cpu_s": cpu_s,
+            "cpu_user_s": None if user_share is None else cpu_s * user_share,
+            "cpu_system_s": None if user_share is None else cpu_s * (1 - user_share),
+            "cpu_share": cpu_s / self._repeat.window_s if self._repeat.window_s else None,
+        }
+
+    def _energy_columns(self, subject: str, cpu_ns: float) -> dict[str, float | None]:
+        stems = ("energy_j", "energy_estimate_low_j", "energy_estimate_high_j")
+        return {stem: self._energy_share(stem, subject, cpu_ns) for stem in stems}
+
+    def _memory(self, name: str, member: dict[str, Any] | None) -> dict[str, float | None]:
+        """Resident and proportional memory in KiB. `member`: it was born here, its own peak counts.
+
+        The kernel's peak of a process that was there before may be older than the window.
+        """
+        begin_ns, end_ns = self._repeat.window
+        columns: dict[str, float | None] = {}
+        for quantity, stem in (("rss", "memory"), ("pss", "pss")):
+            values = self._frame.filter(
+                pl.col("quantity") == quantity,
+                pl.col("subject") == name,
+                pl.col("t_ns").is_between(begin_ns, end_ns),
+                pl.col("value") > 0,
+            )["value"]
+            mean, most = values.mean(), values.max()
+            columns[f"{stem}_mean_kib"] = None if mean is None else float(mean) / 1024  # type: ignore[arg-type]
+            columns[f"{stem}_peak_kib"] = None if most is None else float(most) / 1024  # type: ignore[arg-type]
+        if member is not None and member["rss_peak_bytes"]:
+            own_kib = member["rss_peak_bytes"] / 1024
+            columns["memory_peak_kib"] = max(columns["memory_peak_kib"] or 0.0, own_kib)
+        return columns
+
+    def _unseen_row(self, subject: str, cpu_ns: float) -> dict[str, Any]:
+        return {
+            "repeat": self._number,
+            "subject": subject,
+            "process": UNSEEN,
+            **self._cpu_columns(cpu_ns, None),
+            **self._energy_columns(subject, cpu_ns),
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        repeat, names = self._repeat, self._request.subjects
+        cpu_ns = total(self.cpu_ns(name) for name in names)
+        base_w, window_w = self._power()
+        end = repeat.exit or {}
+        row: dict[str, Any] = {
+            "repeat": self._number,
+            "window_s": repeat.window_s,
+            "ended_by": repeat.ended_by,
+            "exit_code": end.get("code"),
+            "exit_signal": end.get("signal"),
+            **self._cpu_columns(cpu_ns or 0.0, self._user_share()),
+            **self._whole_memory(),
+            "processes": sum(1 for row in self.processes if row.get("pid")),
+            "unfollowed": sum(int(t.get("unfollowed", 0)) for t in repeat.after.values()),
+            "power_baseline_w": base_w,
+            "power_window_w": window_w,
+            "baseline_s": sum(e - b for b, e in repeat.baselines) / SECOND_NS,
+            "messages": repeat.messages,
+            **self._machine(cpu_ns),
+        }
+        if cpu_ns is None:
+            row |= dict.fromkeys(("cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share"))
+        for stem in ("energy_j", "energy_estimate_low_j", "energy_estimate_high_j"):
+            parts = [self._energy.get(column(stem, name)) for name in names]
+            row[stem] = total(parts) if parts else None
+            row[f"{stem}_per_message"] = _per(row[stem], repeat.messages)
+        row["cpu_us_per_message"] = _per(row["cpu_s"], repeat.messages, 1e6)
+        return row
+
+    def _user_share(self) -> float | None:
+        """Of the whole: by what the guard reaped where there is that, else by the rows."""
+        usage = (self._repeat.exit or {}).get("rusage")
+        if usage and self._request.subjects == [COMMAND]:
+            whole = usage["user_ns"] + usage["system_ns"]
+            return usage["user_ns"] / whole if whole else None
+        user = sum(row.get("cpu_user_s") or 0.0 for row in self.processes)
+        system = sum(row.get("cpu_system_s") or 0.0 for row in self.processes)
+        return user / (user + system) if user + system else None
+
+    def _whole_memory(self) -> dict[str, float | None]:
+        """Of all subjects together: a sum over them where each is known."""
+        parts = [self._memory(name, None) for name in self._request.subjects]
+        return {key: total(part[key] for part in parts) for key in parts[0]}
+
+    def _machine(self, cpu_ns: float | None) -> dict[str, float | None]:
+        window = self._repeat.window
+        seconds = self._repeat.window_s
+        busy = self._readings.increase("busy_time", "machine", "machine", *window)
+        own = self._readings.increase(CPU_TIME, "harness", "agent", *window)
+        other = None
+        if busy is not None and cpu_ns is not None and seconds:
+            other = max(0.0, busy - cpu_ns - (own or 0.0)) / SECOND_NS / seconds
+        share = None if own is None or not seconds else own / SECOND_NS / seconds
+        return {"other_load_cores": other, "harness_cpu_share": share}
+
+
+def _per(value: float | None, messages: float | None, factor: float = 1.0) -> float | None:
+    return value * factor / messages if value is not None and messages else None
+
+
+def _with_births(quantities: pl.DataFrame, repeat: Repeat) -> pl.DataFrame:
+    """Add what is known of a process born in the window: then its CPU time was 0."""
+    begin_ns, end_ns = repeat.window
+    births = {
+        member["subject"]: member["born_ns"]
+        for table in repeat.after.values()
+        for member in table["members"]
+        if begin_ns - BIRTH_STEP_NS <= member["born_ns"] <= end_ns
+    }
+    if COMMAND in repeat.after:
+        births[COMMAND] = begin_ns
+    cpu = quantities.filter(pl.col("quantity") == CPU_TIME, pl.col("subject").is_in(list(births)))
+    first = cpu.sort("t_ns").unique(subset=["subject", "meter"], keep="first")
+    if first.is_empty():
+        return quantities
+    zeros = first.with_columns(
+        pl.min_horizontal(
+            pl.col("t_ns") - 1,
+            pl.max_horizontal(
+                pl.lit(begin_ns), pl.col("subject").replace_strict(births, return_dtype=pl.Int64)
+            ),
+        ).alias("t_ns"),
+        pl.lit(0.0).alias("value"),
+    )
+    return pl.concat([quantities, zeros.select(quantities.columns)])
+
+
+__all__ = ["ExecRows", "UNSEEN", "attached_name", "describe_columns"]

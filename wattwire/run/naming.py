@@ -1,0 +1,47 @@
+"""What a process is called in a table: its node's name, its script, or its program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+# Robots' nodes are renamed on the command line: `-r __node:=talker -r __ns:=/left`, or, in the
+# older form, `__name:=talker`.
+_NODE = re.compile(r"(?:^|:)(?:__node|__name):=(.+)$")
+_SPACE = re.compile(r"(?:^|:)__ns:=(.+)$")
+_INTERPRETER = re.compile(r"^(?:python[\d.]*|bash|sh|dash|zsh|perl|ruby|node|nodejs|java|php)$")
+_TAKES_MODULE = "-m"
+_TAKES_CODE = "-c"
+
+
+def process_name(argv: Sequence[str], command: str) -> str:
+    """The name of a process from its arguments; `command` is the kernel's name for it."""
+    nodes = _matches(_NODE, argv)
+    if nodes:
+        spaces = _matches(_SPACE, argv)
+        space = spaces[-1].strip("/") if spaces else ""
+        return "+".join(f"{space}/{node}" if space else node for node in dict.fromkeys(nodes))
+    if not argv:
+        return command or "?"
+    program = PurePosixPath(argv[0]).name.lstrip("-") or command
+    if _INTERPRETER.match(program):
+        script = _script(argv[1:])
+        return f"{program} {script}" if script else program
+    return program
+
+
+def _matches(pattern: re.Pattern[str], argv: Sequence[str]) -> list[str]:
+    return [match[1] for word in argv if (match := pattern.search(word))]
+
+
+def _script(arguments: Sequence[str]) -> str:
+    """What an interpreter was given to run: a file's name, `-m MODULE`, or nothing."""
+    for index, word in enumerate(arguments):
+        if word == _TAKES_MODULE and index + 1 < len(arguments):
+            return f"-m {arguments[index + 1]}"
+        if word == _TAKES_CODE:
+            return _TAKES_CODE
+        if not word.startswith("-"):
+            return PurePosixPath(word).name
+    return ""

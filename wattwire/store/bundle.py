@@ -1,0 +1,259 @@
+"""One archive of a campaign that can be given away: data, checksums, a guide, and no names."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.model.errors import UsageError
+from wattwire.store.campaign import Campaign
+from wattwire.store.execution import DOCUMENT
+from wattwire.store.redact import Redactor
+
+LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
+"""The report is made again from the data; the agent's folder holds its state and its own log."""
+LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm"})
+MESSAGES = "messages.parquet"
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The same data give the same archive, byte for byte."""
+
+GUIDE = """\
+# A bundle of measurements
+
+Made by wattwire {version} from a {kind}. Host name, user names, home folders and hardware addresses
+were taken out; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
+
+{files}
+## Six lines that redo a table
+
+```python
+{code}
+```
+
+`columns.json` says what each column means, with its unit and whether it is measured, an estimate or
+a bound. Repetitions of one treatment are runs; messages inside a run are not repetitions.
+{again}"""
+CAMPAIGN_FILES = """\
+| file | what it holds |
+|---|---|
+| `summary.parquet`, `summary.csv` | a row per attempt; `used` marks those that count |
+| `columns.json` | unit, kind and meaning of each column |
+| `study.toml`, `study.json` | the study, as it was and as it was read |
+| `plan.json` | every planned run, and what was skipped with its reason |
+| `machine.json` | facts about the machine, its meters, versions |
+| `journal.sqlite` | what was begun and done, in order |
+| `runs/<id>/run.json` | commands, nodes, window, outcome, verdict with its reasons |
+| `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
+| `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
+| `runs/<id>/logs/`, `out/` | what processes printed, and their specs |
+"""
+EXEC_FILES = """\
+| file | what it holds |
+|---|---|
+| `processes.parquet`, `processes.csv` | a row per process and repeat |
+| `summary.parquet`, `summary.csv` | a row per repeat |
+| `columns.json` | unit, kind and meaning of each column |
+| `exec.json` | what was asked for |
+| `machine.json` | facts about the machine, its meters, versions |
+| `runs/<k>/run.json` | window, end, processes as seen |
+| `runs/<k>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
+| `runs/<k>/logs/` | what the command printed |
+"""
+CAMPAIGN_CODE = """\
+import pandas as pd
+runs = pd.read_parquet("summary.parquet")
+runs = runs[runs["used"]]
+groups = {groups}
+table = runs.groupby(groups, dropna=False)["{response}"].agg(["count", "median", "min", "max"])
+print(table)"""
+EXEC_CODE = """\
+import pandas as pd
+rows = pd.read_parquet("processes.parquet")
+per_repeat = rows.groupby(["process", "repeat"])["cpu_s"].sum()
+table = per_repeat.groupby("process").agg(["count", "mean", "min", "max"])
+table = table.sort_values("mean", ascending=False)
+print(table)"""
+RESPONSES = ("latency_p50_us", "cpu_us_per_message", "rate_hz_achieved", "sent", "window_s")
+
+
+@dataclass
+class Bundled:
+    """What went into an archive."""
+
+    path: Path
+    files: int = 0
+    bytes: int = 0
+    redacted: dict[str, int] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    """Files that hold a name inside data that cannot be rewritten, so that they are not there."""
+
+
+def bundle(
+    folder: Path, target: Path, redactor: Redactor, version: str, with_messages: bool = True
+) -> Bundled:
+    """Write everything of a campaign or an exec folder to a ZIP archive without names.
+
+    Raises UsageError where `folder` is neither, or `target` is there already.
+    """
+    if target.exists():
+        raise UsageError(f"{target}: there is a file already; choose another name with -o FILE")
+    is_exec = (folder / DOCUMENT).exists()
+    if not is_exec:
+        Campaign(folder).close()  # says in words what is missing
+    done = Bundled(target)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            _fill(archive, folder, redactor, done, with_messages, is_exec, version)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    done.redacted = dict(redactor.found)
+    done.bytes = target.stat().st_size
+    return done
+
+
+def _fill(
+    archive: zipfile.ZipFile,
+    folder: Path,
+    redactor: Redactor,
+    done: Bundled,
+    with_messages: bool,
+    is_exec: bool,
+    version: str,
+) -> None:
+    top = redactor.text(folder.resolve().name)
+    sums: list[str] = []
+
+    def add(name: str, data: bytes) -> None:
+        info = zipfile.ZipInfo(f"{top}/{name}", EPOCH)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        info.external_attr = 0o644 << 16
+        archive.writestr(info, data)
+        sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}")
+        done.files += 1
+
+    for path in _files(folder, with_messages):
+        data = _without_names(path, redactor)
+        name = redactor.text(str(path.relative_to(folder)))
+        if data is None:
+            done.left_out.append(name)
+        else:
+            add(name, data)
+    if not is_exec and not (folder / "summary.parquet").exists():
+        add("summary.parquet", _parquet(_summary(folder), redactor))
+    guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages)
+    add("README.md", redactor.text(guide).encode())
+    add("SHA256SUMS", ("\n".join(sums) + "\n").encode())
+
+
+def _files(folder: Path, with_messages: bool) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") for part in parts)
+        if hidden or parts[0] in LEFT_OUT_FOLDERS or path.name in LEFT_OUT_NAMES:
+            continue
+        if path.is_symlink() or not path.is_file():
+            continue
+        if with_messages or path.name != MESSAGES:
+            yield path
+
+
+def _without_names(path: Path, redactor: Redactor) -> bytes | None:
+    """A file's content without names; None where they cannot be taken out of it."""
+    if path.suffix == ".parquet":
+        return _parquet(pl.read_parquet(path), redactor, path)
+    if path.suffix == ".sqlite":
+        return _database(path, redactor)
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None if redactor.is_in(data) else data
+    if path.suffix == ".json":
+        with contextlib.suppress(ValueError):
+            return json.dumps(_json(json.loads(text), redactor), indent=1).encode()
+    return redactor.text(text).encode()
+
+
+def _json(value: Any, redactor: Redactor) -> Any:
+    """Values and keys without names, so that no escape sequence hides one."""
+    if isinstance(value, dict):
+        return {redactor.text(key): _json(item, redactor) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_json(item, redactor) for item in value]
+    return redactor.text(value) if isinstance(value, str) else value
+
+
+def _parquet(frame: pl.DataFrame, redactor: Redactor, path: Path | None = None) -> bytes:
+    changed = False
+    for name, kind in frame.schema.items():
+        if kind != pl.String:
+            continue
+        values = frame[name].drop_nulls().unique().to_list()
+        clean = {value: redactor.text(value) for value in values}
+        differing = {old: new for old, new in clean.items() if old != new}
+        if differing:
+            changed = True
+            frame = frame.with_columns(pl.col(name).replace(differing))
+    if path is not None and not changed:
+        return path.read_bytes()
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _database(path: Path, redactor: Redactor) -> bytes:
+    """A copy of the journal, its log merged, with text rewritten and old pages dropped."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / path.name
+        with (
+            contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
+            contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as target,
+        ):
+            source.backup(target)
+            target.create_function("redacted", 1, lambda v: redactor.text(v) if v else v)
+            tables = target.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            for (table,) in tables.fetchall():
+                columns = target.execute(f'PRAGMA table_info("{table}")').fetchall()
+                for name in (column[1] for column in columns if column[2].upper() == "TEXT"):
+                    target.execute(f'UPDATE "{table}" SET "{name}" = redacted("{name}")')
+            target.execute("PRAGMA journal_mode=DELETE")
+            target.execute("VACUUM")
+        return copy.read_bytes()
+
+
+def _summary(folder: Path) -> pl.DataFrame:
+    campaign = Campaign(folder)
+    try:
+        return campaign.summary()
+    finally:
+        campaign.close()
+
+
+def _guide(folder: Path, version: str, with_messages: bool) -> str:
+    columns = _summary(folder).columns
+    groups = [name for name in columns if name.startswith("factor.")] or ["cell"]
+    response = next((name for name in RESPONSES if name in columns), "block")
+    code = CAMPAIGN_CODE.format(groups=json.dumps(groups), response=response)
+    files = CAMPAIGN_FILES.format(messages="" if with_messages else " (left out here)")
+    again = "The report is made again by `wattwire report` on the unpacked folder.\n"
+    return GUIDE.format(version=version, kind="campaign", files=files, code=code, again=again)
+
+
+def _exec_guide(version: str) -> str:
+    return GUIDE.format(
+        version=version, kind="measurement by `exec`", files=EXEC_FILES, code=EXEC_CODE, again=""
+    )

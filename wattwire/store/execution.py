@@ -1,0 +1,91 @@
+"""The folder of one `exec`: like a campaign's, with a row per process instead of per message."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.store.campaign import frame_of
+from wattwire.store.files import atomic, sync_file, write_atomically
+
+FORMAT_VERSION = 1
+DOCUMENT = "exec.json"
+
+
+class Execution:
+    """`exec.json`, `machine.json`, `runs/<k>/`, `processes.*`, `summary.*`, `columns.json`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        if not (self.path / DOCUMENT).exists():
+            raise UsageError(f"{self.path}: nothing that `wattwire exec` left (no {DOCUMENT})")
+
+    @classmethod
+    def create(cls, path: Path, document: Mapping[str, Any]) -> Execution:
+        """Make a new folder; one that has anything in it is refused."""
+        path = Path(path)
+        if path.is_dir() and any(path.iterdir()):
+            raise UsageError(
+                f"{path}: this directory has other things in it; give an empty or a new one: --out"
+            )
+        try:
+            (path / "runs").mkdir(parents=True, exist_ok=True)
+            text = json.dumps({"format_version": FORMAT_VERSION, **document}, indent=1)
+            write_atomically(path / DOCUMENT, text.encode())
+        except OSError as error:
+            raise MissingError(
+                f"{path}: cannot be written ({error.strerror}); choose another with --out DIR"
+            ) from error
+        return cls(path)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads((self.path / DOCUMENT).read_text(encoding="utf-8"))
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a JSON document as a whole or not at all."""
+        write_atomically(self.path / name, json.dumps(value, indent=1).encode())
+
+    def open_repeat(self, repeat: int) -> Path:
+        """The absolute working folder of a repeat; it is renamed when it is complete."""
+        folder = self.path.resolve() / "runs" / f".{repeat:04}.partial"
+        (folder / "logs").mkdir(parents=True)
+        return folder
+
+    def commit_repeat(self, repeat: int, partial: Path) -> Path:
+        """Sync a repeat's files and rename its folder into place."""
+        for root, _, files in os.walk(partial):
+            for name in files:
+                sync_file(Path(root) / name)
+        final = partial.with_name(f"{repeat:04}")
+        os.rename(partial, final)
+        sync_file(final.parent)
+        return final
+
+    def write_tables(
+        self,
+        processes: Sequence[Mapping[str, Any]],
+        repeats: Sequence[Mapping[str, Any]],
+        columns: Mapping[str, Any],
+    ) -> None:
+        """Write `processes` and `summary` as Parquet and CSV, with what their columns mean."""
+        for name, rows in (("processes", processes), ("summary", repeats)):
+            frame = frame_of(rows)
+            for suffix, write in ((".parquet", frame.write_parquet), (".csv", frame.write_csv)):
+                with atomic(self.path / f"{name}{suffix}") as partial:
+                    write(partial)
+        self.write_json("columns.json", columns)
+
+    def processes(self) -> pl.DataFrame:
+        """A row per process and repeat."""
+        return pl.read_parquet(self.path / "processes.parquet")
+
+    def summary(self) -> pl.DataFrame:
+        """A row per repeat."""
+        return pl.read_parquet(self.path / "summary.parquet")

@@ -1,0 +1,33 @@
+"""Files that are there as a whole and for good, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def sync_file(path: Path) -> None:
+    """Wait until a file's content, or a folder's entries, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write to; it takes `path`'s place when the block ends well."""
+    temporary = path.with_name(f".{path.name}.partial")
+    yield temporary
+    sync_file(temporary)
+    os.replace(temporary, path)
+    sync_file(path.parent)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a small file so that either the old or the new one is there, never half."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(data)

@@ -1,0 +1,57 @@
+"""Names of people and machines are taken out, and ordinary words stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.store.redact import Names, Redactor, names_here
+
+NAMES = Names(
+    hosts=("robot-7", "robot-7.lab.example"), users=("mara",), homes=("/srv/people/mara",),
+    words=("ACME",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("up on robot-7.lab.example:80", "up on [host]:80"),
+        ("Robot-7 answered", "[host] answered"),
+        ("robot-71 stays, so does myrobot-7", "robot-71 stays, so does myrobot-7"),
+        ("mara@robot-7", "[user]@[host]"),
+        ("maraschino", "maraschino"),
+        ("/srv/people/mara/ws/x.py", "~/ws/x.py"),
+        ("/srv/people/marathon", "/srv/people/marathon"),
+        ("see /home/other/.bashrc.", "see ~/.bashrc."),
+        ("link/ether 02:42:ac:11:00:02 brd ff:ff:ff:ff:ff:ff", "link/ether [mac] brd [mac]"),
+        ("02-42-AC-11-00-02", "[mac]"),
+        ("a digest 02:42:ac:11:00:02:aa:bb", "a digest 02:42:ac:11:00:02:aa:bb"),
+        ("at 12:34:56 on 2026-11-21", "at 12:34:56 on 2026-11-21"),
+        ("from fe80::42:acff:fe11:2%eth0 to ::1", "from [link-local] to ::1"),
+        ("built for ACME", "built for [redacted]"),
+    ],
+)
+def test_a_name_goes_and_its_neighbours_stay(text, clean):
+    assert Redactor(NAMES).text(text) == clean
+
+
+def test_what_was_found_is_counted_by_kind():
+    redactor = Redactor(NAMES)
+    redactor.text("mara, mara, 02:42:ac:11:00:02")
+    assert redactor.found == {"user": 2, "address": 1}
+
+
+def test_bytes_are_searched_for_names_that_are_no_chance():
+    redactor = Redactor(NAMES)
+    assert redactor.is_in(b"\xff\x00robot-7\x00")
+    assert redactor.is_in(b"\xff02:42:ac:11:00:02")
+    assert not redactor.is_in(b"\xff\x00nothing")
+
+
+def test_the_names_of_this_machine_leave_out_what_names_nobody(monkeypatch):
+    monkeypatch.setenv("HOME", "/srv/people/mara")
+    monkeypatch.setenv("USER", "root")
+    monkeypatch.setenv("LOGNAME", "mara")
+    names = names_here(["x"])
+    assert "root" not in names.users and "mara" in names.users
+    assert "/srv/people/mara" in names.homes and names.words == ("x",)
