@@ -1,0 +1,35 @@
+"""The Zenoh cell in Python, on eclipse-zenoh as its documentation shows it."""
+
+from wattwire_kit import run
+
+if __name__ == "__main__":
+    run(
+        roles={
+            "publisher": "topic:publish",
+            "subscriber": "topic:subscribe",
+            "server": "service:serve",
+            "client": "service:call",
+            "pong": "service:serve",
+            "ping": "service:call",
+        },
+        settings={
+            "transport": ("tcp", "udp"),
+            "shared_memory": bool,
+            "batching": bool,
+            "express": bool,
+            "congestion_control": ("default", "drop", "block"),
+            "reliability": ("reliable", "best_effort"),
+            "scouting": bool,
+        },
+        capabilities=(
+            "encoding.bytes",
+            "encoding.text",
+            "pacing.kit",
+            "loop.open",
+            "loop.closed",
+            "reply.echo",
+            "reply.ack",
+            "reply.literal",
+            "literal",
+        ),
+    )

@@ -1,0 +1,179 @@
+"""One Zenoh session: its configuration, its peers, what is in force, and its end."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Any
+
+import zenoh
+from wattwire_kit import BadSpec, Kit, MiddlewareFailed
+
+LISTEN_ATTEMPTS = 5
+ENDPOINT = re.compile(r"(tcp|udp)/[^/]+:\d{1,5}")
+SEGMENT = re.compile(r"/dev/shm/\d+\.zenoh")
+
+
+class Session:
+    """Open on return; raises MiddlewareFailed where a peer cannot be reached."""
+
+    def __init__(self, kit: Kit, listens: bool) -> None:
+        self.kit = kit
+        self.prefix = f"wattwire/{kit.spec['run']}"
+        self.created_ns = kit.now()
+        self._tokens: set[str] = set()
+        self._kept: list[Any] = []  # what is declared lives as long as it is referred to
+        self.zenoh = self._listen() if listens else self._connect()
+
+    def _configuration(self, listen: list[str], connect: list[str]) -> zenoh.Config:
+        config = zenoh.Config()
+        setting = self.kit.setting
+        for key, value in {
+            "mode": "peer",
+            "listen/endpoints": listen,
+            "connect/endpoints": connect,
+            "connect/timeout_ms": self.kit.spec["ready_timeout_ms"],
+            "connect/exit_on_failure": True,
+            "scouting/multicast/enabled": setting("scouting"),
+            "scouting/gossip/enabled": setting("scouting"),
+            "transport/shared_memory/enabled": setting("shared_memory"),
+            "transport/link/tx/queue/batching/enabled": setting("batching"),
+        }.items():
+            config.insert_json5(key, json.dumps(value))
+        self._config = config
+        return config
+
+    def _listen(self) -> Any:
+        """Zenoh does not tell the port that it got for 0, so a free one is looked for first."""
+        transport = self.kit.setting("transport")
+        reason = ""
+        for _ in range(LISTEN_ATTEMPTS):
+            endpoint = f"{transport}/127.0.0.1:{free_port(transport)}"
+            try:
+                session = zenoh.open(self._configuration([endpoint], []))
+            except zenoh.ZError as error:  # another program may have taken it meanwhile
+                reason = f"listen on {endpoint}: {error}"
+                continue
+            self.kit.listening([endpoint])
+            return session
+        raise MiddlewareFailed(reason)
+
+    def _connect(self) -> Any:
+        endpoints = self.kit.spec["peers.endpoints"]
+        for endpoint in endpoints or [""]:
+            if not ENDPOINT.fullmatch(endpoint):
+                raise BadSpec("peers.endpoints", endpoints, "tcp/HOST:PORT or udp/HOST:PORT")
+        try:
+            return zenoh.open(self._configuration([], endpoints))
+        except zenoh.ZError as error:
+            raise MiddlewareFailed(f"connect to {', '.join(endpoints)}: {error}") from error
+
+    # --- matching -----------------------------------------------------------------------------
+
+    def keep(self, declared: Any) -> Any:
+        self._kept.append(declared)
+        return declared
+
+    def congestion(self, default: zenoh.CongestionControl) -> zenoh.CongestionControl:
+        """The setting; `default` is Zenoh's own for this kind of message."""
+        wanted = self.kit.setting("congestion_control")
+        return default if wanted == "default" else getattr(zenoh.CongestionControl, wanted.upper())
+
+    def await_peers(self, own: str, others: str, matched: Any = lambda: True) -> int:
+        """Waits for `matched()` and peers.count tokens of `others`; returns the tokens' number.
+
+        A liveliness token is declared after what it stands for, and a peer learns of both in that
+        order: who sees the token has the other's endpoint in its tables.
+        """
+        live = self.zenoh.liveliness()
+        self.keep(live.declare_token(f"{self.prefix}/live/{own}/{self.kit.spec['node']}"))
+        self.keep(
+            live.declare_subscriber(
+                f"{self.prefix}/live/{others}/*",
+                lambda token: self._tokens.add(str(token.key_expr)),
+                history=True,
+            )
+        )
+        self.kit.await_peers(lambda: len(self._tokens) if matched() else 0)
+        return len(self._tokens)
+
+    def ready(self, matched: int, congestion: zenoh.CongestionControl, reliability: str) -> None:
+        links = self.zenoh.info.links()
+        blocks = congestion == zenoh.CongestionControl.BLOCK
+        transport = links[0].dst.partition("/")[0] if links else self.kit.setting("transport")
+        config = self._config
+        effective = {
+            "transport": transport,
+            "congestion_control": "block" if blocks else "drop",
+            "reliability": reliability,
+            "express": self.kit.setting("express"),
+            "batching": json.loads(config.get_json("transport/link/tx/queue/batching/enabled")),
+            "shared_memory": any(t.is_shm for t in self.zenoh.info.transports()),
+            "shared_memory_bytes_min": json.loads(
+                config.get_json(
+                    "transport/shared_memory/transport_optimization/message_size_threshold"
+                )
+            ),
+            "scouting": json.loads(config.get_json("scouting/multicast/enabled")),
+            "mode": json.loads(config.get_json("mode")),
+            "links": len(links),
+        }
+        reliable = transport == "tcp" and blocks
+        self.kit.ready(
+            matched=matched,
+            discovery_ns=self.kit.now() - self.created_ns,
+            library=("eclipse-zenoh", version("eclipse-zenoh"), "wheel"),
+            effective=effective,
+            guarantee=(
+                "reliable" if reliable else "best_effort",
+                "per_sender",
+                "block" if blocks else "drop_newest",
+            ),
+        )
+
+    def close(self) -> None:
+        self.zenoh.close()
+        remove_own_segments()
+
+
+def free_port(transport: str) -> int:
+    kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def remove_own_segments() -> None:
+    """Removes the shared memory that nobody but this process has: the kit leaves with _exit.
+
+    Zenoh holds a shared lock on every segment that it uses and would do the same at exit.
+    """
+    for link in os.scandir("/proc/self/fd"):
+        with suppress(OSError):
+            if SEGMENT.fullmatch(path := os.readlink(link.path)):
+                fcntl.flock(int(link.name), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+
+
+def with_session(
+    listens: bool,
+) -> Callable[[Callable[[Kit, Session], None]], Callable[[Kit], None]]:
+    """A role with a session that is closed whatever happens: shared memory outlives a process."""
+
+    def decorate(role: Callable[[Kit, Session], None]) -> Callable[[Kit], None]:
+        def run(kit: Kit) -> None:
+            session = Session(kit, listens)
+            try:
+                role(kit, session)
+            finally:
+                session.close()
+
+        return run
+
+    return decorate

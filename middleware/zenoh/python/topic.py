@@ -1,0 +1,43 @@
+"""Topic pattern: one key expression, its payload is the message."""
+
+from __future__ import annotations
+
+import zenoh
+from session import Session, with_session
+from wattwire_kit import Kit, SendFailed
+
+
+@with_session(listens=False)
+def publish(kit: Kit, session: Session) -> None:
+    publisher = session.zenoh.declare_publisher(
+        f"{session.prefix}/topic",
+        congestion_control=session.congestion(zenoh.CongestionControl.DROP),
+        express=kit.setting("express"),
+        reliability=getattr(zenoh.Reliability, kit.setting("reliability").upper()),
+    )
+
+    def send(buffer: bytearray) -> None:
+        try:
+            publisher.put(buffer.decode("ascii") if kit.text else bytes(buffer))
+        except zenoh.ZError as error:
+            raise SendFailed(str(error)) from error
+
+    matched = session.await_peers(
+        "publisher", "subscriber", lambda: publisher.matching_status.matching
+    )
+    session.ready(matched, publisher.congestion_control, str(publisher.reliability).rpartition(".")[2].lower())
+    kit.send_all(send)
+
+
+@with_session(listens=True)
+def subscribe(kit: Kit, session: Session) -> None:
+
+    def on_sample(sample: zenoh.Sample) -> None:
+        payload = sample.payload
+        kit.received(payload.to_string() if kit.text else payload.to_bytes())
+
+    session.keep(session.zenoh.declare_subscriber(f"{session.prefix}/topic", on_sample))
+    matched = session.await_peers("subscriber", "publisher")
+    congestion = session.congestion(zenoh.CongestionControl.DROP)
+    session.ready(matched, congestion, kit.setting("reliability"))
+    kit.wait()
