@@ -42,7 +42,11 @@ impl Builder {
             Ok(json!({"directory": directory, "log": log_path, "cached": cached,
                       "seconds": seconds}))
         };
-        let finished = || fs::read_to_string(directory.join(MARKER)).ok();
+        let finished = || {
+            let text = fs::read_to_string(directory.join(MARKER)).ok()?;
+            touch(&directory.join(MARKER));
+            Some(text)
+        };
         // Before the lock: a finished build can be used from a cache that cannot be written.
         if let Some(text) = finished() {
             return reply(true, text.trim().parse().unwrap_or(0.0));
@@ -176,6 +180,15 @@ impl Builder {
             output.send_when_room(&json!({"event": "build", "key": key, "text": text}));
         }))
     }
+}
+
+/// Notes that a build is still used: what nobody asks for may be thrown away one day.
+fn touch(marker: &Path) {
+    // In a cache that cannot be written nothing is thrown away either.
+    let _ = fs::File::options()
+        .append(true)
+        .open(marker)
+        .and_then(|file| file.set_modified(std::time::SystemTime::now()));
 }
 
 /// Keeps a control pipe among those that the agent closes at its end.

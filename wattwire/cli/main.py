@@ -11,7 +11,17 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from wattwire import __version__
-from wattwire.cli import campaigns, plan, show, studies, things, trial
+from wattwire.cli import (
+    campaigns,
+    clean,
+    doctor,
+    new,
+    plan,
+    show,
+    studies,
+    things,
+    trial,
+)
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
 
 DISK_ERRORS = {
@@ -124,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
 
-    for module in (trial, plan, show):
+    for module in (doctor, trial, new, plan, show, clean):
         module.add_to(verbs)
     return top
 

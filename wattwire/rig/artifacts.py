@@ -57,7 +57,7 @@ class NotBuiltError(MissingError):
 
     def __init__(self, name: str, heavy: str) -> None:
         super().__init__(f"{name} is not built yet; `wattwire build {name}` builds it")
-        self.heavy = heavy
+        self.built_name, self.heavy = name, heavy
 
 
 class LackingError(MissingError):

@@ -1,0 +1,350 @@
+"""doctor: what can be measured here, what is missing, and who can grant it by which command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire import __version__
+from wattwire.catalog import Catalog, Cell
+from wattwire.cli.amounts import size_words
+from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
+from wattwire.report.words import percent
+from wattwire.rig import AgentClient, Builder, cache, host
+from wattwire.rig.artifacts import LackingError, NotBuiltError, require
+
+WIDTH = 80
+LOOK_S = 0.5
+GROUP = "wattwire"
+RULES_FILE = "/etc/udev/rules.d/70-wattwire.rules"
+PERF_PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+HERE = Path(__file__).resolve().parents[2]
+CONTROL = "loopback"
+BUSY_SHARE = 0.25
+STEAL_SHARE = 0.05
+FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
+
+
+@dataclass
+class Item:
+    """One thing looked at. `state` is "ok", "missing" or "note"; `command` would mend it."""
+
+    name: str
+    state: str
+    told: str
+    command: str = ""
+
+
+@dataclass
+class Health:
+    """All that was looked at, by section, and what to type next."""
+
+    first: str = ""
+    sections: dict[str, list[Item]] = field(default_factory=dict)
+    next: str = ""
+    ready: bool = False
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb."""
+    verb = verbs.add_parser("doctor", help="what can be measured here, what is missing, what to do")
+    verb.add_argument("--json", action="store_true", help="the same as JSON")
+    verb.add_argument(
+        "--print-udev", action="store_true", help="lasting rights for meters, as udev rules"
+    )
+    verb.set_defaults(call=doctor)
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Look at everything; works for any user, and without a toolchain."""
+    catalog = Catalog()
+    if options.print_udev:
+        print("\n".join(udev_lines(catalog)))
+        return EXIT_OK
+    health = examine(catalog)
+    if options.json:
+        print(json.dumps(asdict(health), indent=1))
+    else:
+        print("\n".join(lines_of(health)))
+    return EXIT_OK if health.ready else EXIT_ENVIRONMENT
+
+
+# -- looking -----------------------------------------------------------------------------------
+
+
+def examine(catalog: Catalog) -> Health:
+    """Look at agent, cells, meters, rights and machine; nothing is built or changed."""
+    health = Health()
+    with tempfile.TemporaryDirectory(prefix="wattwire-doctor-") as state:
+        try:
+            agent = AgentClient(Path(state))
+        except WattwireError as error:
+            return _without_agent(health, catalog, error)
+        try:
+            hello, facts = agent.hello, agent.request("fingerprint")["facts"]
+            known = {fact["key"]: fact["value"] for fact in facts}
+            health.sections["Agent"] = [_agent_item(agent)]
+            cells = {name: _cell_item(catalog.cell(name), agent) for name in catalog.cells}
+            health.sections["Cells"] = list(cells.values())
+            health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
+            health.sections["Rights"] = list(_right_items(hello))
+            health.sections["Machine"] = list(_machine_items(known))
+        finally:
+            agent.close()
+    health.ready = any(item.state != "missing" for item in cells.values())
+    health.first = _first(health, hello["meters"])
+    health.next = _next(catalog, cells)
+    return health
+
+
+def _without_agent(health: Health, catalog: Catalog, error: WattwireError) -> Health:
+    command = "make setup"
+    told = str(error)
+    if shutil.which("cargo") is None:
+        told += " cargo is not here either: it comes with Rust 1.82 or newer."
+    if not (HERE / "Makefile").exists():
+        command = ""
+    health.first = "Nothing can be measured yet: the agent, which runs everything, is not here."
+    health.sections["Agent"] = [Item("wattwire-agent", "missing", told, command)]
+    health.sections["Cells"] = [
+        Item(name, "note", "not looked at: the agent builds cells") for name in catalog.cells
+    ]
+    health.sections["Machine"] = list(_machine_items({}))
+    health.next = command or "export WATTWIRE_AGENT=PATH-OF-THE-AGENT; wattwire doctor"
+    return health
+
+
+def _agent_item(agent: AgentClient) -> Item:
+    hello = agent.hello
+    told = f"version {hello['version']}, build {hello['build'][:12]}, at {agent.binary}"
+    if hello["version"] != __version__:
+        told += f"; this wattwire is {__version__}"
+        return Item("wattwire-agent", "note", told, "make setup")
+    return Item("wattwire-agent", "ok", told)
+
+
+def _cell_item(cell: Cell, agent: AgentClient) -> Item:
+    """Whether a cell is built, could be, or what it lacks."""
+    try:
+        for name, service in cell.middleware.services.items():
+            require(service.get("requires", []), f"the {name} of {cell.middleware.name}")
+        build = Builder(agent, look=True).cell(cell)
+    except LackingError as error:
+        return Item(cell.name, "missing", str(error), install_command(error.programs))
+    except NotBuiltError as error:
+        told = "can be built" + (f" ({error.heavy})" if error.heavy else "")
+        if error.built_name != cell.name:
+            told += f"; what is possible shows when the environment of {error.built_name} is there"
+        return Item(cell.name, "note", told, f"wattwire build {cell.name}")
+    except MissingError as error:
+        return Item(cell.name, "missing", str(error))
+    versions = ", ".join(f"{k} {v}" for k, v in build.facts.items() if isinstance(v, (str, int)))
+    return Item(cell.name, "ok", "built" + (f": {versions}" if versions else ""))
+
+
+def install_command(programs: list[str]) -> str:
+    """The command that brings programs, by the list of packages that the repository keeps."""
+    packages = {}
+    listed = HERE / "packages-debian.txt"
+    if listed.is_file():
+        for line in listed.read_text(encoding="utf-8").splitlines():
+            columns = line.split(maxsplit=3)
+            if len(columns) > 1 and not line.startswith("#"):
+                packages[columns[1]] = columns[0]
+    if shutil.which("apt-get") is None or any(name not in packages for name in programs):
+        return ""
+    root = "" if os.geteuid() == 0 else "sudo "
+    return f"{root}apt-get install {' '.join(dict.fromkeys(packages[n] for n in programs))}"
+
+
+def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Item]:
+    for meter in meters:
+        kinds = sorted({quantity["kind"] for quantity in meter["quantities"]})
+        told = f"{meter['title']} ({', '.join(kinds)})"
+        if not meter.get("default", True):
+            told += "; only where a study asks for it"
+        if meter["state"] == "present":
+            denied = meter.get("info", {}).get("denied")
+            told += f"; may not be read: {', '.join(denied)}" if denied else ""
+            yield Item(meter["name"], "note" if denied else "ok", told)
+            continue
+        command = meter["grant"]
+        yield Item(meter["name"], "missing", meter["reason"], command)
+        if command and _rules(catalog, meter["name"]):
+            yield Item(
+                "",
+                "note",
+                f"that holds until the next start; for good: wattwire doctor --print-udev, "
+                f"by somebody who is root; then {meter['name']} is there for the group {GROUP}",
+            )
+    known = {meter["name"] for meter in meters}
+    for name in sorted(set(catalog.meters) - known):
+        folder = catalog.meters[name]
+        yield Item(
+            name,
+            "missing",
+            f"its meter.rs in {folder} is not in this agent, which was built before it or without "
+            "it; meters are compiled in",
+            "make setup" if folder.is_relative_to(HERE) else "",
+        )
+
+
+def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
+    root = hello["rights"].get("root")
+    yield Item("user", "ok", "root" if root else "an ordinary user; all that needs no right works")
+    cgroup = hello["cgroup"]
+    if cgroup["rung"] == "none":
+        yield Item("cgroups", "note", " ".join(_sentence(s) for s in cgroup["lost"]))
+    else:
+        yield Item("cgroups", "ok", f"{cgroup['rung']}: exact CPU time, nothing can escape a run")
+    level = _read(PERF_PARANOID)
+    if level is not None:
+        free = int(level) <= 0 or root
+        told = f"perf_event_paranoid is {level}: "
+        told += "machine-wide counters can be read" if free else "root only reads machine counters"
+        command = "" if free else "sudo sysctl kernel.perf_event_paranoid=0"
+        yield Item("perf events", "ok" if free else "note", told, command)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def _machine_items(facts: Mapping[str, Any]) -> Iterator[Item]:
+    told = [str(facts[k]) for k in ("cpu_name", "operating_system") if facts.get(k)]
+    told += [f"{host.cores()} CPUs", f"kernel {platform.release()}"]
+    yield Item("processor", "ok", ", ".join(told))
+    virtual = facts.get("virtualisation", "none")
+    if virtual != "none":
+        words = "no energy counters as a rule, and neighbours may take time from you"
+        yield Item("virtual machine", "note", f"{virtual}: {words}")
+    governor = facts.get("governor")
+    if governor == "performance":
+        yield Item("governor", "ok", governor)
+    elif governor:
+        words = f"{governor}: the clock follows the load, so that low rates look slow"
+        yield Item("governor", "note", words, "sudo cpupower frequency-set -g performance")
+    clock = facts.get("clocksource")
+    if clock in FAST_CLOCKS:
+        yield Item("clock source", "ok", str(clock))
+    elif clock:
+        yield Item("clock source", "note", f"{clock}: reading the time is slow, latencies show it")
+    yield _load_item()
+    yield from _disk_items()
+
+
+def _load_item() -> Item:
+    busy, steal = host.load_over(LOOK_S)
+    told = f"{percent(busy)} busy, {percent(steal)} stolen by the host, over {LOOK_S:g} s"
+    if busy > BUSY_SHARE or steal > STEAL_SHARE:
+        return Item("load", "note", f"{told}; runs are set aside while it is so")
+    return Item("load", "ok", told)
+
+
+def _disk_items() -> Iterator[Item]:
+    for name, place in (("disk here", Path.cwd()), ("disk of the cache", cache.folder())):
+        there = next(p for p in (place, *place.absolute().parents) if p.exists())
+        told = f"{size_words(host.free_disk_bytes(there))} free in {place}"
+        if place == cache.folder() and not cache.writable(place):
+            told += "; it cannot be written, so that nothing new can be built"
+            yield Item(name, "note", told, "export WATTWIRE_CACHE=FOLDER")
+        else:
+            yield Item(name, "ok", told)
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+
+
+def _first(health: Health, meters: list[dict[str, Any]]) -> str:
+    """The first line: what can be measured, in words."""
+    ready = sum(item.state != "missing" for item in health.sections["Cells"])
+    if not ready:
+        return "No cell can be run here yet; see below for what each of them lacks."
+    present = [m for m in meters if m["state"] == "present" and m.get("default", True)]
+    energy = {q["kind"] for m in present for q in m["quantities"] if q["unit"] == "uj"}
+    told = f"Ready: {ready} of {len(health.sections['Cells'])} cells can be measured here, "
+    told += "latency, loss, CPU time and memory; "
+    if "measured" in energy:
+        return told + "energy too."
+    return told + ("energy can only be estimated." if energy else "no energy.")
+
+
+def _next(catalog: Catalog, cells: Mapping[str, Item]) -> str:
+    """Two cells of the plainest middleware that can be compared now, else what comes before."""
+    groups: dict[str, list[str]] = {}
+    for name, item in cells.items():
+        light = item.state == "ok" or (item.state == "note" and "(" not in item.told)
+        if light:
+            groups.setdefault(name.split("/")[0], []).append(name)
+
+    def rank(middleware: str) -> tuple[bool, bool, int, str]:
+        known = catalog.middleware[middleware]
+        needs = len(known.services) + (known.environment is not None)
+        return len(groups[middleware]) < 2, middleware == CONTROL, needs, middleware
+
+    if not groups:
+        return "wattwire build"
+    best = sorted(groups[min(groups, key=rank)])[:2]
+    return shlex.join(["wattwire", "try", *best])
+
+
+# -- telling -----------------------------------------------------------------------------------
+
+
+def lines_of(health: Health) -> Iterator[str]:
+    """The whole answer in 80 columns."""
+    yield from textwrap.wrap(health.first, WIDTH)
+    marks = {"ok": "+", "missing": "-", "note": "~"}
+    for title, items in health.sections.items():
+        yield ""
+        yield title
+        wide = min(24, max((len(item.name) for item in items), default=0))
+        for item in items:
+            mark = marks[item.state] if item.name else " "
+            yield from textwrap.wrap(
+                item.told,
+                WIDTH,
+                initial_indent=f"  {mark} {item.name:<{wide}}  ",
+                subsequent_indent=" " * (wide + 6),
+                break_on_hyphens=False,
+            )
+            if item.command:
+                yield f"{' ' * (wide + 6)}$ {item.command}"
+    yield ""
+    yield "+ there   ~ there, with a remark   - not there   $ the command that changes it"
+    yield f"Next: {health.next}"
+
+
+def _rules(catalog: Catalog, meter: str) -> str:
+    folder = catalog.meters.get(meter)
+    path = folder / "udev.rules" if folder else None
+    return path.read_text(encoding="utf-8").strip() if path and path.is_file() else ""
+
+
+def udev_lines(catalog: Catalog) -> Iterator[str]:
+    """All meters' lasting rules, with the commands that put them in place as comments."""
+    user = os.environ.get("SUDO_USER") or os.environ.get("USER") or "YOU"
+    yield f"# Lasting rights for the group {GROUP}. To put them in place, as root:"
+    yield f"#   groupadd --force {GROUP}; usermod --append --groups {GROUP} {user}"
+    yield f"#   wattwire doctor --print-udev > {RULES_FILE}"
+    yield "#   udevadm control --reload; udevadm trigger --action=add"
+    yield f"# {user} has the right from the next login on. To take it away: delete the file."
+    for name in sorted(catalog.meters):
+        rules = _rules(catalog, name)
+        if rules:
+            yield ""
+            yield rules

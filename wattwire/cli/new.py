@@ -1,0 +1,61 @@
+"""new: a commented study that runs as it is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog
+from wattwire.cli.things import chosen_cells
+from wattwire.model.errors import EXIT_OK, MissingError, UsageError
+
+TEMPLATE = "study_template.toml"
+TEMPLATE_CELL = '["loopback/python"]'
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb."""
+    verb = verbs.add_parser(
+        "new",
+        help="write a commented study to begin with",
+        description="Write a study that runs as it is and says what each line is for. FILE ends "
+        "in .toml, or is a folder that gets a study.toml.",
+    )
+    verb.add_argument("file", metavar="FILE", help="my-study.toml, or a folder")
+    verb.add_argument("cells", nargs="*", metavar="CELL", help="cells to begin with")
+    verb.set_defaults(call=new)
+
+
+def new(options: argparse.Namespace) -> int:
+    """Write the template to a file that is not there yet."""
+    path = Path(options.file)
+    if path.suffix != ".toml":
+        path = path / "study.toml"
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path}: there is a file already, and it stays as it is; name another")
+    cells = [cell.name for cell in chosen_cells(Catalog(), options.cells)] if options.cells else []
+    text = study_text(cells)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise MissingError(
+            f"{path}: cannot be written ({error.strerror}); name a file in a folder of yours"
+        ) from error
+    print(f"Wrote {path}: a study that runs as it is, with a comment at every line.")
+    print(f"Next: wattwire plan {shlex.quote(str(path))}")
+    return EXIT_OK
+
+
+def study_text(cells: list[str]) -> str:
+    """The template, with these cells in it where any are named."""
+    template = resources.files("wattwire.cli") / TEMPLATE
+    text = template.read_text(encoding="utf-8")
+    if not cells:
+        return text
+    return text.replace(TEMPLATE_CELL, json.dumps(cells), 1)
