@@ -1,0 +1,116 @@
+//! Client and server, ping and pong: a request and its reply are one datagram each.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use wattwire_kit::{now_ns, Call, Error, Events, Kit, Message, SendFailed, Slot};
+
+use crate::socket::{peer_addresses, Port};
+
+/// The sequence as it stands at the beginning of a request and of its reply.
+type Header = [u8; 16];
+
+struct Client {
+    kit: &'static Kit,
+    port: Port,
+    server: SocketAddr,
+    header_bytes: usize,
+    waiting: HashMap<Header, Slot>,
+}
+
+impl Client {
+    fn header_of(&self, message: Message) -> Option<Header> {
+        let mut header = Header::default();
+        let count = self.header_bytes;
+        header[..count].copy_from_slice(message.bytes().get(..count)?);
+        Some(header)
+    }
+}
+
+impl Call for Client {
+    fn call(
+        &mut self,
+        request: Message,
+        timeout_ns: i64,
+    ) -> Result<Option<Message<'_>>, SendFailed> {
+        let deadline_ns = now_ns().saturating_add(timeout_ns);
+        self.port.send(request, self.server)?;
+        loop {
+            let left_ns = deadline_ns - now_ns();
+            if left_ns <= 0 {
+                break;
+            }
+            let arrived = self.port.receive(left_ns);
+            if arrived.is_some() && self.kit.is_reply(self.port.message()) {
+                return Ok(Some(self.port.message()));
+            }
+        }
+        // Where nothing in such a reply tells it from a late one, those go to the old port.
+        if !self.kit.carries_seq() || self.kit.string("reply") == "literal" {
+            self.port.reopen().map_err(|_| SendFailed)?;
+        }
+        Ok(None)
+    }
+}
+
+impl Events for Client {
+    fn begin(&mut self, slot: Slot, request: Message) -> Result<(), SendFailed> {
+        let header = self.header_of(request).ok_or(SendFailed)?;
+        self.waiting.insert(header, slot);
+        Ok(self.port.send(request, self.server)?)
+    }
+    fn poll(&mut self, timeout_ns: i64) {
+        if self.port.receive_until(timeout_ns).is_none() {
+            return;
+        }
+        let Some(header) = self.header_of(self.port.message()) else {
+            return;
+        };
+        if let Some(slot) = self.waiting.remove(&header) {
+            self.kit.complete(slot, self.port.message());
+        }
+    }
+}
+
+pub fn client(kit: &'static Kit) -> Result<(), Error> {
+    let overlapping = kit.string("loop") == "open" && kit.integer("outstanding_max") > 1;
+    // A datagram has no number of its call but the sequence.
+    if overlapping && (!kit.carries_seq() || kit.string("reply") == "literal") {
+        let reason = "outstanding_max above 1 where a reply carries no sequence";
+        return Err(Error::Unsupported(reason.into()));
+    }
+    let server = peer_addresses(kit)?.swap_remove(0);
+    let header_bytes = if kit.encoding() == "text" { 16 } else { 8 };
+    let port = Port::open(kit)?;
+    let mut client = Client {
+        kit,
+        port,
+        server,
+        header_bytes,
+        waiting: HashMap::new(),
+    };
+    let discovery_ns = kit.probe(&mut client)?;
+    client.port.ready(Some(discovery_ns))?;
+    if overlapping {
+        kit.drive(&mut client);
+        return Ok(());
+    }
+    kit.call_all(&mut client)
+}
+
+pub fn server(kit: &'static Kit) -> Result<(), Error> {
+    let mut port = Port::listen(kit)?;
+    port.ready(None)?;
+    kit.poll(|timeout_ns| {
+        let Some(client) = port.receive(timeout_ns) else {
+            return;
+        };
+        if let Some(request) = kit.serve(port.message()) {
+            // A client that has left gets no reply; its call is its own record.
+            if port.send(request.reply(), client).is_ok() {
+                kit.served(&request);
+            }
+        }
+    });
+    Ok(())
+}

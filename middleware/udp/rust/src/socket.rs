@@ -1,0 +1,154 @@
+//! A UDP socket, and what the kernel really granted it.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::time::Duration;
+
+use socket2::{Domain, SockRef, Socket, Type};
+use wattwire_kit::{failed, readable, Error, Guarantee, Kit, Library, Message, Ready, COMPILER};
+
+const DATAGRAM_BYTES_MAX: usize = 65_536;
+
+/// A socket and the datagram that it received last.
+pub struct Port {
+    kit: &'static Kit,
+    socket: UdpSocket,
+    limit_ms: i64,
+    buffer: Vec<u8>,
+    length: usize,
+}
+
+impl Port {
+    /// A sender's: a free port on any address.
+    pub fn open(kit: &'static Kit) -> Result<Self, Error> {
+        let socket = open(kit, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
+        Ok(Port {
+            kit,
+            socket,
+            limit_ms: 0,
+            buffer: vec![0; DATAGRAM_BYTES_MAX],
+            length: 0,
+        })
+    }
+
+    /// On settings.bind_address and bind_port (0: a free one); prints LISTENING.
+    pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
+        let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
+        let address: Ipv4Addr = host
+            .parse()
+            .map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
+        let port = kit.integer("settings.bind_port") as u16;
+        let socket = open(kit, SocketAddrV4::new(address, port))?;
+        kit.listening(&[socket.local_addr()?.to_string()]);
+        Ok(Port {
+            socket,
+            ..Port::open(kit)?
+        })
+    }
+
+    /// A new port: what is still on its way to the old one is lost.
+    pub fn reopen(&mut self) -> Result<(), Error> {
+        self.socket = Port::open(self.kit)?.socket;
+        self.limit_ms = 0;
+        Ok(())
+    }
+
+    /// READY of a datagram socket: it cannot tell who is there, so `matched` is None.
+    pub fn ready(&self, discovery_ns: Option<i64>) -> Result<(), Error> {
+        let mut effective = self.kit.spec().settings();
+        let asked = SockRef::from(&self.socket);
+        effective.insert(
+            "receive_buffer_bytes".into(),
+            asked.recv_buffer_size()?.into(),
+        );
+        effective.insert("send_buffer_bytes".into(), asked.send_buffer_size()?.into());
+        effective.insert("transport".into(), "udp/ipv4".into());
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+        self.kit.ready(&Ready {
+            matched: None,
+            library: Library {
+                name: "socket".into(),
+                version: release.trim().into(),
+                build: COMPILER.into(),
+            },
+            effective,
+            guarantee: Guarantee {
+                delivery: "best_effort",
+                ordering: "none",
+                overload: "drop_newest",
+            },
+            discovery_ns,
+        });
+        Ok(())
+    }
+
+    pub fn send(&self, message: Message, to: SocketAddr) -> io::Result<()> {
+        self.socket.send_to(message.bytes(), to).map(|_| ())
+    }
+
+    /// The sender of the next datagram; None where none came in time. One system call where
+    /// one comes; may wait for up to a millisecond more.
+    pub fn receive(&mut self, timeout_ns: i64) -> Option<SocketAddr> {
+        let limit_ms = timeout_ns / 1_000_000 + 1;
+        if limit_ms != self.limit_ms {
+            let limit = Duration::from_millis(limit_ms as u64);
+            self.socket.set_read_timeout(Some(limit)).ok()?;
+            self.limit_ms = limit_ms;
+        }
+        // An error of an earlier send is not an arrival.
+        let (length, sender) = self.socket.recv_from(&mut self.buffer).ok()?;
+        self.length = length;
+        Some(sender)
+    }
+
+    /// The same for a loop that has a schedule to keep: waits to the nanosecond.
+    pub fn receive_until(&mut self, timeout_ns: i64) -> Option<SocketAddr> {
+        readable(&self.socket, timeout_ns)
+            .then(|| self.receive(timeout_ns))
+            .flatten()
+    }
+
+    pub fn message(&self) -> Message<'_> {
+        self.buffer[..self.length].into()
+    }
+}
+
+fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    let (receive, send) = (
+        "settings.receive_buffer_bytes",
+        "settings.send_buffer_bytes",
+    );
+    if kit.integer(receive) != 0 {
+        socket.set_recv_buffer_size(kit.integer(receive) as usize)?;
+    }
+    if kit.integer(send) != 0 {
+        socket.set_send_buffer_size(kit.integer(send) as usize)?;
+    }
+    socket
+        .bind(&address.into())
+        .map_err(|error| failed(format!("bind {address}: {error}")))?;
+    Ok(socket.into())
+}
+
+/// Where a sender sends to: settings.endpoint_override, or peers.endpoints.
+pub fn peer_addresses(kit: &Kit) -> Result<Vec<SocketAddr>, Error> {
+    let override_key = "settings.endpoint_override";
+    let (key, endpoints) = match kit.string(override_key) {
+        "" => ("peers.endpoints", kit.strings("peers.endpoints")),
+        listed => (override_key, listed.split(',').collect()),
+    };
+    let bad = |found: &str| Error::bad_spec(key, found, "IPv4-ADDRESS:PORT, at least one");
+    if endpoints.is_empty() {
+        return Err(bad("[]"));
+    }
+    let address = |endpoint: &&str| {
+        let found: Result<SocketAddrV4, _> = endpoint.parse();
+        found
+            .ok()
+            .filter(|a| a.port() != 0)
+            .map(Into::into)
+            .ok_or_else(|| bad(endpoint))
+    };
+    endpoints.iter().map(address).collect()
+}

@@ -1,0 +1,29 @@
+//! Publisher and subscriber: the publisher sends each message to every subscriber's address.
+
+use wattwire_kit::{Error, Kit};
+
+use crate::socket::{peer_addresses, Port};
+
+pub fn publish(kit: &'static Kit) -> Result<(), Error> {
+    let addresses = peer_addresses(kit)?;
+    let port = Port::open(kit)?;
+    port.ready(None)?;
+    kit.send_all(|message| {
+        let mut good = true;
+        for &address in &addresses {
+            good &= port.send(message, address).is_ok();
+        }
+        good
+    })
+}
+
+pub fn subscribe(kit: &'static Kit) -> Result<(), Error> {
+    let mut port = Port::listen(kit)?;
+    port.ready(None)?;
+    kit.poll(|timeout_ns| {
+        if port.receive(timeout_ns).is_some() {
+            kit.received(port.message());
+        }
+    });
+    Ok(())
+}
