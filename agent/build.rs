@@ -30,10 +30,11 @@ struct Quantity {
     wrap: Option<String>,
     #[allow(dead_code)] // part of the manifest, read by the catalogue for forecasts
     step_ns: Option<u64>,
+    rank: Option<u32>,
 }
 
 const TIERS: [&str; 3] = ["tick", "second", "edge"];
-const UNITS: [&str; 7] = ["ns", "bytes", "uj", "celsius", "hz", "share", "count"];
+const UNITS: [&str; 8] = ["ns", "bytes", "uj", "uw", "celsius", "hz", "share", "count"];
 const SCOPES: [&str; 6] = ["machine", "package", "cpu", "process", "interface", "harness"];
 const KINDS: [&str; 3] = ["measured", "estimate", "bound"];
 
@@ -78,11 +79,12 @@ fn entry(index: usize, folder: &Path) -> String {
         check(&path, "unit", &quantity.unit, &UNITS);
         check(&path, "scope", &quantity.scope, &SCOPES);
         check(&path, "kind", &quantity.kind, &KINDS);
-        let Quantity { name, unit, scope, counter, kind, summary, wrap, .. } = quantity;
+        check_rank(&path, quantity);
+        let Quantity { name, unit, scope, counter, kind, summary, wrap, rank, .. } = quantity;
         writeln!(
             quantities,
             "Quantity {{ name: {name:?}, unit: {unit:?}, scope: {scope:?}, counter: {counter}, \
-             kind: {kind:?}, summary: {summary:?}, wrap: {wrap:?} }},"
+             kind: {kind:?}, summary: {summary:?}, wrap: {wrap:?}, rank: {rank:?} }},"
         )
         .expect("to a string");
     }
@@ -91,6 +93,19 @@ fn entry(index: usize, folder: &Path) -> String {
          default: {}, quantities: &[{quantities}] }}, open: meter_{index}::open }},\n",
         manifest.title, manifest.default
     )
+}
+
+/// A rank makes a quantity a source of energy: it must be measured, and in a unit that adds up.
+fn check_rank(path: &Path, quantity: &Quantity) {
+    let Quantity { name, unit, counter, kind, rank, .. } = quantity;
+    let is_energy = matches!((unit.as_str(), counter), ("uj", true) | ("uw", false));
+    if rank.is_some() && !(is_energy && kind == "measured") {
+        panic!(
+            "{}: {name}: rank: found on a quantity in {unit:?}, counter = {counter}, kind \
+             {kind:?}; allowed on measured ones only: a counter in uj, or a gauge in uw",
+            path.display()
+        );
+    }
 }
 
 fn check(path: &Path, key: &str, found: &str, allowed: &[&str]) {

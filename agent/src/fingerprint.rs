@@ -71,16 +71,23 @@ fn software(facts: &mut Facts, tree: &Tree) {
     facts.add("memory_total", memory, "bytes", Check::Equal);
 }
 
+/// What the processor calls itself; a board without such a line, what the board is called.
+pub fn cpu_name(cpuinfo: &str) -> Option<&str> {
+    field(cpuinfo, &["model name", "Model", "Hardware"])
+}
+
+fn field<'a>(cpuinfo: &'a str, names: &[&str]) -> Option<&'a str> {
+    cpuinfo.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        names.contains(&key.trim()).then(|| value.trim())
+    })
+}
+
 fn processor(facts: &mut Facts, tree: &Tree) {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
-    let field = |names: &[&str]| {
-        cpuinfo.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            names.contains(&key.trim()).then(|| Value::from(value.trim()))
-        })
-    };
-    facts.add("cpu_name", field(&["model name", "Model", "Hardware"]), "", Check::Equal);
-    facts.add("cpu_microcode", field(&["microcode"]), "", Check::Report);
+    facts.add("cpu_name", cpu_name(&cpuinfo).map(Value::from), "", Check::Equal);
+    let microcode = field(&cpuinfo, &["microcode"]).map(Value::from);
+    facts.add("cpu_microcode", microcode, "", Check::Report);
     let cpus = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
     facts.add("cpus", Some(cpus.into()), "count", Check::Equal);
     let cpu = "sys/devices/system/cpu";

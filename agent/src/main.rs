@@ -14,6 +14,7 @@ mod launch;
 mod members;
 mod meter;
 mod output;
+mod perf;
 mod ports;
 mod process;
 mod protocol;

@@ -7,6 +7,7 @@ use serde_json::{json, Map, Value};
 
 use crate::cgroup::Cgroup;
 use crate::guard::Usage;
+pub use crate::perf::PerfCounter;
 pub use crate::samples::{Place, Samples, SeriesId};
 pub use crate::tree::{parse_number, Tree, TreeFile};
 
@@ -31,6 +32,8 @@ pub struct Quantity {
     pub kind: &'static str,
     pub summary: &'static str,
     pub wrap: Option<&'static str>,
+    /// Its place among the sources of energy; None: it is none of them.
+    pub rank: Option<u32>,
 }
 
 /// A `meter.toml`.
@@ -76,7 +79,7 @@ impl Opened {
 }
 
 /// Reads one thing by one method. `read` must not print or start anything, and must not allocate
-/// but where a process was not there before.
+/// but where a process or a device was not there before.
 pub trait Meter: Send {
     /// Declares the series that do not depend on processes.
     fn declare(&mut self, samples: &mut Samples);
@@ -158,5 +161,5 @@ pub fn describe_all(tree: &Tree) -> Vec<Value> {
 fn describe_quantity(quantity: &Quantity) -> Value {
     json!({"name": quantity.name, "unit": quantity.unit, "scope": quantity.scope,
            "counter": quantity.counter, "kind": quantity.kind, "summary": quantity.summary,
-           "wrap": quantity.wrap})
+           "wrap": quantity.wrap, "rank": quantity.rank})
 }

@@ -60,6 +60,8 @@ struct FixtureEnd {
     at: usize,
     cgroup_usage_ns: Option<i64>,
     reaped_ns: Option<i64>,
+    /// What the guard summed up, where more than CPU time matters.
+    usage: Option<Usage>,
 }
 
 /// What the meter says of this fixture, one JSON object a line.
@@ -139,8 +141,8 @@ fn subject(planned: &FixtureSubject) -> Arc<Subject> {
 }
 
 fn last_word(end: &FixtureEnd) -> Final {
-    let rusage = end.reaped_ns.map(|user_ns| Usage { user_ns, ..Usage::default() });
-    Final { cgroup_usage_ns: end.cgroup_usage_ns, rusage }
+    let reaped = end.reaped_ns.map(|user_ns| Usage { user_ns, ..Usage::default() });
+    Final { cgroup_usage_ns: end.cgroup_usage_ns, rusage: end.usage.clone().or(reaped) }
 }
 
 /// The command: prints, or with `--update` writes `expected.jsonl`; 1 where they differ.

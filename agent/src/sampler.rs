@@ -195,6 +195,8 @@ impl State {
         self.samples.edge = edge;
         for running in &mut self.meters {
             if is_due(running.manifest.tier) {
+                // Something that was not there before gets its series while it is read.
+                self.samples.declare_for(running.manifest);
                 running.meter.read(&mut self.samples);
             }
         }

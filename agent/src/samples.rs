@@ -40,9 +40,14 @@ impl Series {
         if let Some(range) = self.wrap {
             info.insert("wrap".into(), range.into());
         }
-        json!({"series": index, "meter": self.manifest.name, "quantity": self.quantity.name,
-               "unit": self.quantity.unit, "scope": self.scope, "subject": self.subject,
-               "kind": self.quantity.kind, "counter": self.quantity.counter, "info": info})
+        let mut described = json!({
+            "series": index, "meter": self.manifest.name, "quantity": self.quantity.name,
+            "unit": self.quantity.unit, "scope": self.scope, "subject": self.subject,
+            "kind": self.quantity.kind, "counter": self.quantity.counter, "info": info});
+        if let Some(rank) = self.quantity.rank {
+            described["rank"] = rank.into();
+        }
+        described
     }
 
     /// The value to write for a raw reading. None: the counter was set back; it goes on from its

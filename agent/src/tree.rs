@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::clock;
 use crate::members;
+use crate::perf::PerfCounter;
 
 /// A root for reading. Paths given to it are relative: `proc/stat`, `sys/class/powercap`.
 #[derive(Clone)]
@@ -56,7 +57,11 @@ impl Replay {
                 names.insert(name);
             }
         }
-        names.retain(|name| self.find(&format!("{path}/{name}")).is_ok());
+        // What may not be read is in its folder all the same.
+        names.retain(|name| match self.find(&format!("{path}/{name}")) {
+            Ok(_) => true,
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        });
         Ok(names)
     }
 }
@@ -131,6 +136,27 @@ impl Tree {
         }
     }
 
+    /// One of the user's own files of settings, below `$XDG_CONFIG_HOME/wattwire`. In a replay:
+    /// the file `config/NAME`.
+    pub fn user_config(&self, name: &str) -> Option<String> {
+        match self {
+            Tree::Live => fs::read_to_string(user_folder()?.join(name)).ok(),
+            Tree::Replay(_) => self.text(&format!("config/{name}")).ok(),
+        }
+    }
+
+    /// Opens a counter of a system-wide event of a PMU on one CPU. In a replay: the file
+    /// `perf/<pmu>/<config in hex>/cpu<number>`.
+    pub fn perf_counter(&self, pmu: u32, config: u64, cpu: u32) -> io::Result<PerfCounter> {
+        match self {
+            Tree::Live => PerfCounter::open(pmu, config, cpu),
+            Tree::Replay(_) => {
+                let file = self.open(&format!("perf/{pmu}/{config:#x}/cpu{cpu}"))?;
+                Ok(PerfCounter::Replay(file))
+            }
+        }
+    }
+
     /// The names in a folder, sorted.
     pub fn list(&self, path: &str) -> io::Result<BTreeSet<String>> {
         match self {
@@ -149,6 +175,16 @@ impl Tree {
             Tree::Replay(_) => self.text(&format!("clock/{pid}")).ok()?.parse().ok(),
         }
     }
+}
+
+/// Where this user's settings are, after the XDG base directory specification.
+fn user_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let base = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(base.join("wattwire"))
 }
 
 /// An open file of a tree.

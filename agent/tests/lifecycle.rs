@@ -4,7 +4,7 @@ mod common;
 
 use std::process::{Command, Stdio};
 
-use common::{kill, marked, scratch, until, Agent};
+use common::{kill, marked, scratch, token, until, Agent};
 use serde_json::json;
 
 /// A tree that tries to get away: a child in a session of its own, and a double fork.
@@ -161,7 +161,7 @@ fn removed_segments(reply: &serde_json::Value) -> Vec<&str> {
 #[test]
 fn clean_kills_the_named_run_only() {
     let (folder, run) = scratch();
-    let (_, other) = scratch();
+    let other = token();
     let leftover = |run: &str| {
         let mut command = Command::new("sleep");
         command.arg("1000").env("WATTWIRE_RUN", run).stdout(Stdio::null());

@@ -1,16 +1,39 @@
 //! An ESTIMATE of energy: a stated range of joules per CPU second times busy CPU time. It holds
 //! no information beyond CPU time.
 
+use serde::Deserialize;
 use serde_json::{json, Map};
 
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 /// A kind of machine with its range; the reasons are in README.md.
+#[derive(Clone)]
 struct Model {
     name: &'static str,
     low: f64,
     high: f64,
     because: &'static str,
+}
+
+/// Written by `wattwire calibrate` (docs/calibration.md); more is in it than is read here.
+const CALIBRATION: &str = "calibration.json";
+
+#[derive(Deserialize)]
+struct Calibrations {
+    calibrations: Vec<Calibration>,
+}
+
+#[derive(Deserialize)]
+struct Calibration {
+    cpu_name: String,
+    virtualisation: String,
+    joules_per_cpu_second: Range,
+}
+
+#[derive(Deserialize)]
+struct Range {
+    low: f64,
+    high: f64,
 }
 
 const BOARD: Model = Model {
@@ -43,7 +66,7 @@ const SERVER_CPUS: usize = 48;
 
 struct CpuModel {
     stat: TreeFile,
-    model: &'static Model,
+    model: Model,
     tick_us: f64,
     series: Option<(SeriesId, SeriesId)>,
     buffer: [u8; 512],
@@ -52,13 +75,20 @@ struct CpuModel {
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let stat = tree.open("proc/stat");
     let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
-    let model = choose(tree);
+    let mut info = Map::new();
+    let model = match calibrated(tree) {
+        Ok(Some(model)) => model,
+        Ok(None) => choose(tree).clone(),
+        Err(problem) => {
+            info.insert("calibration_refused".into(), problem.into());
+            choose(tree).clone()
+        }
+    };
     let per_second = match tree {
         // SAFETY: plain system call.
         Tree::Live => unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64,
         Tree::Replay(_) => 100.0,
     };
-    let mut info = Map::new();
     info.insert("model".into(), model.name.into());
     info.insert("joules_per_cpu_second_low".into(), model.low.into());
     info.insert("joules_per_cpu_second_high".into(), model.high.into());
@@ -67,6 +97,28 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let tick_us = 1e6 / per_second;
     let meter = CpuModel { stat, model, tick_us, series: None, buffer: [0; 512] };
     Ok(Opened { meter: Box::new(meter), info })
+}
+
+/// The range found on a processor of this name, in the same kind of (virtual) machine; the last
+/// one counts. Err: there is a file of calibrations that cannot be used.
+fn calibrated(tree: &Tree) -> Result<Option<Model>, String> {
+    let Some(text) = tree.user_config(CALIBRATION) else { return Ok(None) };
+    let file: Calibrations =
+        serde_json::from_str(&text).map_err(|error| format!("{CALIBRATION}: {error}"))?;
+    let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
+    let name = crate::fingerprint::cpu_name(&cpuinfo).unwrap_or_default();
+    let machine = crate::fingerprint::virtualisation(tree);
+    let fits = |one: &&Calibration| one.cpu_name == name && one.virtualisation == machine;
+    let Some(found) = file.calibrations.iter().rev().find(fits) else { return Ok(None) };
+    let Range { low, high } = found.joules_per_cpu_second;
+    if !(low > 0.0 && low <= high && high.is_finite()) {
+        return Err(format!(
+            "{CALIBRATION}: joules_per_cpu_second of {name:?}: found {low} to {high}; allowed: \
+             two positive numbers, the smaller first"
+        ));
+    }
+    let because = "calibrated on a processor of this name against its energy counter";
+    Ok(Some(Model { name: "calibrated", low, high, because }))
 }
 
 fn choose(tree: &Tree) -> &'static Model {

@@ -1,14 +1,19 @@
-//! Deterministic: 2 W for ever, read from the clock, with a counter that wraps every 5 s.
+//! Deterministic: 2 W for ever, read from the clock, with a counter that wraps every 5 s; with
+//! planted energy for each CPU second on top, where a test asks for it.
 
-use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
+use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 /// The counter shows 0 … RANGE_UJ − 1 and starts again.
 const RANGE_UJ: u64 = 10_000_000;
 const WATTS: u64 = 2;
+/// Joules that each second of busy CPU time costs, beside the 2 W.
+const PLANTED: &str = "WATTWIRE_FAKE_JOULES_PER_CPU_SECOND";
 
 struct Fake {
     /// In a replay, the raw counter comes from this file, so that fixtures can script it.
     script: Option<TreeFile>,
+    /// Busy CPU time, and what a clock tick of it costs in µJ.
+    planted: Option<(TreeFile, f64)>,
     energy: Option<SeriesId>,
 }
 
@@ -20,7 +25,35 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
             Some(file.map_err(|error| Absent::because(format!("fake/energy_uj: {error}")))?)
         }
     };
-    Ok(Opened::new(Fake { script, energy: None }))
+    let planted = match std::env::var(PLANTED) {
+        Ok(text) if script.is_none() => {
+            let joules: f64 = text.parse().map_err(|_| {
+                Absent::because(format!("{PLANTED}: found {text:?}; allowed: a number, in joules"))
+            })?;
+            let stat = tree.open("proc/stat");
+            let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
+            // SAFETY: plain system call.
+            let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64;
+            Some((stat, joules * 1e6 / per_second))
+        }
+        _ => None,
+    };
+    Ok(Opened::new(Fake { script, planted, energy: None }))
+}
+
+impl Fake {
+    /// What the machine's busy time costs so far; 0 where nothing is planted.
+    fn planted_uj(&self) -> Option<u64> {
+        let Some((stat, tick_uj)) = &self.planted else { return Some(0) };
+        let mut buffer = [0u8; 256];
+        let text = stat.read(&mut buffer).ok()?;
+        let words = text.strip_prefix(b"cpu ")?.split(|byte| *byte == b' ');
+        let times = words.filter(|word| !word.is_empty()).take(7).map(parse_number);
+        // user, nice, system, (idle, iowait), irq, softirq
+        let busy = times.enumerate().filter(|(index, _)| !matches!(index, 3 | 4));
+        let ticks = busy.map(|(_, ticks)| ticks).sum::<Option<u64>>()?;
+        Some((ticks as f64 * tick_uj) as u64)
+    }
 }
 
 impl Meter for Fake {
@@ -34,7 +67,7 @@ impl Meter for Fake {
         let t_ns = samples.begin();
         let raw = match &self.script {
             Some(file) => file.number(),
-            None => Some((t_ns as u64 / 1000 * WATTS) % RANGE_UJ),
+            None => self.planted_uj().map(|uj| (t_ns as u64 / 1000 * WATTS + uj) % RANGE_UJ),
         };
         match raw {
             Some(raw) => samples.counter(energy, raw),

@@ -24,7 +24,16 @@ struct NetIf {
 
 struct Interface {
     name: String,
-    series: Vec<SeriesId>,
+    series: [SeriesId; COLUMNS.len()],
+}
+
+impl Interface {
+    fn declare(name: &str, samples: &mut Samples) -> Interface {
+        let series = COLUMNS.map(|(quantity, _)| {
+            samples.declare(quantity, Place { wrap: Some(WRAP), ..Place::of(name) })
+        });
+        Interface { name: name.into(), series }
+    }
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
@@ -32,29 +41,26 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let file = tree.open(PATH).map_err(absent)?;
     let mut buffer = vec![0; BUFFER_BYTES];
     let text = file.read(&mut buffer).map_err(absent)?;
-    let named = rows(text).map(|(name, _)| String::from_utf8_lossy(name).into_owned());
-    let interfaces: Vec<Interface> =
-        named.map(|name| Interface { name, series: Vec::new() }).collect();
-    if interfaces.is_empty() {
+    if rows(text).next().is_none() {
         return Err(Absent::because(format!("/{PATH} shows no interface")));
     }
-    Ok(Opened::new(NetIf { file, buffer, interfaces }))
+    Ok(Opened::new(NetIf { file, buffer, interfaces: Vec::new() }))
 }
 
 impl Meter for NetIf {
-    fn declare(&mut self, samples: &mut Samples) {
-        for interface in &mut self.interfaces {
-            for (quantity, _) in COLUMNS {
-                let place = Place { wrap: Some(WRAP), ..Place::of(&interface.name) };
-                interface.series.push(samples.declare(quantity, place));
-            }
-        }
-    }
+    /// Interfaces come and go: each gets its series when it is first seen.
+    fn declare(&mut self, _samples: &mut Samples) {}
 
     fn read(&mut self, samples: &mut Samples) {
+        let NetIf { file, buffer, interfaces } = self;
         samples.begin();
-        let text = self.file.read(&mut self.buffer).unwrap_or_default();
-        for interface in &self.interfaces {
+        let text = file.read(buffer).unwrap_or_default();
+        for (name, _) in rows(text) {
+            if interfaces.iter().all(|known| known.name.as_bytes() != name) {
+                interfaces.push(Interface::declare(&String::from_utf8_lossy(name), samples));
+            }
+        }
+        for interface in interfaces {
             let row = rows(text).find(|(name, _)| *name == interface.name.as_bytes());
             for (series, (_, column)) in interface.series.iter().zip(COLUMNS) {
                 match row.and_then(|(_, counters)| number(counters, column)) {

@@ -23,11 +23,15 @@ pub struct Agent {
     pub folder: PathBuf,
 }
 
-/// A folder of this test alone, and a run token that no other process carries.
-pub fn scratch() -> (PathBuf, String) {
+/// A run token that no other process carries.
+pub fn token() -> String {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let token = format!("t{}x{serial}", std::process::id());
+    format!("t{}x{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A folder of this test alone, which goes with its agent, and a run token.
+pub fn scratch() -> (PathBuf, String) {
+    let token = token();
     let folder = std::env::temp_dir().join(format!("wattwire-test-{token}"));
     std::fs::create_dir_all(&folder).unwrap();
     (folder, token)
@@ -147,7 +151,12 @@ impl Drop for Agent {
     fn drop(&mut self) {
         self.stdin = None;
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        // Guards of a killed agent may still be writing their last words.
+        let end = Instant::now() + PATIENCE;
+        while std::fs::remove_dir_all(&self.folder).is_err() && self.folder.exists() {
+            assert!(Instant::now() < end, "{} cannot be removed", self.folder.display());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

@@ -1,0 +1,47 @@
+//! What an agent that died with its guards leaves in the cgroup tree.
+
+mod common;
+
+use common::{kill, scratch, until, Agent};
+use serde_json::json;
+
+/// The node ends with its guard; what it has started stays behind, in the cgroup.
+const STAYS: &str = "(trap '' HUP; exec env -i sleep 1000) & echo STARTED; exec sleep 1000";
+
+#[test]
+fn cgroups_of_a_dead_agent_are_removed_by_the_next_one_with_what_is_in_them() {
+    for rung in ["v1", "v2"] {
+        let (folder, run) = scratch();
+        let mut agent = Agent::start(&folder, rung);
+        if agent.hello["cgroup"]["rung"] != json!(rung) {
+            eprintln!("rung {rung} is not to be had here");
+            continue;
+        }
+        let spawned = agent.spawn("node", &run, &["sh", "-c", STAYS]);
+        agent.line("node");
+        let cgroup = std::path::PathBuf::from(spawned["cgroup"].as_str().unwrap());
+        let members = || -> Vec<i32> {
+            let text = std::fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
+            text.lines().map(|line| line.parse().unwrap()).collect()
+        };
+        until("all have come", || members().len() == 2);
+        // Both at once: neither may tidy up after the other.
+        // SAFETY: processes that this test started.
+        unsafe { libc::kill(agent.pid(), libc::SIGSTOP) };
+        kill(spawned["guard_pid"].as_i64().unwrap() as i32);
+        agent.kill();
+        until("only what the node started is left", || members().len() == 1);
+        let left = members()[0];
+        let (next_folder, _) = scratch();
+        let reply = Agent::start(&next_folder, rung).ask("clean", json!({"run": run}));
+        until("it is gone", || !alive(left));
+        let of_agent = cgroup.parent().unwrap();
+        assert!(!cgroup.exists() && !of_agent.exists(), "{rung}: {reply}");
+    }
+}
+
+/// Whether a process is there and not only waiting to be reaped.
+fn alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}

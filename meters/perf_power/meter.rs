@@ -1,0 +1,177 @@
+//! Energy events of the kernel's PMU `power`, one counter for each event and package.
+
+use std::io;
+
+use serde_json::{json, Map, Value};
+
+use crate::meter::{Absent, Meter, Opened, PerfCounter, Place, Samples, SeriesId, Tree};
+
+const FOLDER: &str = "sys/bus/event_source/devices/power";
+const GRANT: &str = "sudo sysctl kernel.perf_event_paranoid=0";
+const PREFIX: &str = "energy-";
+
+struct PerfPower {
+    counters: Vec<Counter>,
+}
+
+struct Counter {
+    event: Event,
+    subject: String,
+    cpu: u32,
+    counter: PerfCounter,
+    series: Option<SeriesId>,
+}
+
+#[derive(Clone)]
+struct Event {
+    name: String,
+    config: u64,
+    /// What one count is worth, in µJ.
+    step_uj: f64,
+}
+
+pub fn open(tree: &Tree) -> Result<Opened, Absent> {
+    let absent = |what: String| Absent::because(format!("/{FOLDER}{what}"));
+    let pmu = tree.text(&format!("{FOLDER}/type")).ok().and_then(|text| text.parse().ok());
+    let pmu: u32 = pmu.ok_or_else(|| {
+        let why = " is not there: the kernel has no such PMU (usual in a virtual machine; on \
+                   hardware: the module rapl is missing)";
+        absent(why.into())
+    })?;
+    let mask = tree.text(&format!("{FOLDER}/cpumask")).unwrap_or_default();
+    let cpus = cpus_of(&mask)
+        .ok_or_else(|| absent(format!("/cpumask: found {mask:?}; allowed: 0 or 0,18 or 0-3")))?;
+    let (events, skipped) = events(tree);
+    let mut counters = Vec::new();
+    let mut refused: Option<io::Error> = None;
+    for event in &events {
+        // The platform is one, whatever the number of packages.
+        let cpus = if event.name == "psys" { &cpus[..1] } else { &cpus[..] };
+        for cpu in cpus {
+            match tree.perf_counter(pmu, event.config, *cpu) {
+                Ok(counter) => {
+                    let subject = event.subject(tree, *cpu);
+                    let event = event.clone();
+                    counters.push(Counter { event, subject, cpu: *cpu, counter, series: None });
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+    }
+    if counters.is_empty() {
+        return Err(match refused {
+            Some(error) if is_denied(&error) => Absent {
+                reason: format!(
+                    "events of a whole package need kernel.perf_event_paranoid of 0 or less, or \
+                     CAP_PERFMON (found: {})",
+                    tree.text("proc/sys/kernel/perf_event_paranoid").unwrap_or("unknown".into())
+                ),
+                grant: GRANT.into(),
+            },
+            Some(error) => absent(format!(": no event could be opened: {error}")),
+            None => absent("/events has none of energy".into()),
+        });
+    }
+    let shown: Vec<Value> = counters
+        .iter()
+        .map(|one| json!(format!("{PREFIX}{} on cpu{}", one.event.name, one.cpu)))
+        .collect();
+    let mut info = Map::new();
+    info.insert("events".into(), shown.into());
+    info.insert("skipped".into(), json!(skipped));
+    info.insert("refused".into(), json!(refused.map(|error| error.to_string())));
+    Ok(Opened { meter: Box::new(PerfPower { counters }), info })
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// The PMU's events of energy, and the names of those whose files could not be understood.
+fn events(tree: &Tree) -> (Vec<Event>, Vec<String>) {
+    let (mut events, mut skipped) = (Vec::new(), Vec::new());
+    for name in tree.list(&format!("{FOLDER}/events")).unwrap_or_default() {
+        let Some(short) = name.strip_prefix(PREFIX).filter(|short| !short.contains('.')) else {
+            continue;
+        };
+        match event(tree, &name, short) {
+            Some(event) => events.push(event),
+            None => skipped.push(name),
+        }
+    }
+    (events, skipped)
+}
+
+fn event(tree: &Tree, name: &str, short: &str) -> Option<Event> {
+    let text = |suffix: &str| tree.text(&format!("{FOLDER}/events/{name}{suffix}")).ok();
+    let config = text("")?;
+    let hexadecimal = config.strip_prefix("event=0x")?;
+    let scale: f64 = text(".scale")?.parse().ok()?;
+    let is_joules = text(".unit")? == "Joules" && scale > 0.0;
+    let config = u64::from_str_radix(hexadecimal, 16).ok()?;
+    is_joules.then(|| Event { name: short.into(), config, step_uj: scale * 1e6 })
+}
+
+impl Event {
+    fn quantity(&self) -> &'static str {
+        match self.name.as_str() {
+            "pkg" => "energy",
+            "psys" => "energy_platform",
+            _ => "energy_part",
+        }
+    }
+
+    fn subject(&self, tree: &Tree, cpu: u32) -> String {
+        match self.quantity() {
+            "energy" => package(tree, cpu),
+            "energy_platform" => "psys".into(),
+            _ => format!("{}/{}", package(tree, cpu), self.name),
+        }
+    }
+}
+
+/// `package-0`, or `package-0-die-1` where a package has several.
+fn package(tree: &Tree, cpu: u32) -> String {
+    let topology = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+    let number = |file: &str| tree.text(&format!("{topology}/{file}")).ok();
+    let package = number("physical_package_id").unwrap_or_else(|| format!("of-cpu{cpu}"));
+    match number("die_id").filter(|die| die != "0") {
+        Some(die) => format!("package-{package}-die-{die}"),
+        None => format!("package-{package}"),
+    }
+}
+
+/// `0`, `0,18`, `0-3,8`: the CPUs that count, each for its package. None: not such a list.
+fn cpus_of(mask: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in mask.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        cpus.extend(first..=last);
+    }
+    Some(cpus).filter(|cpus| !cpus.is_empty())
+}
+
+impl Meter for PerfPower {
+    fn declare(&mut self, samples: &mut Samples) {
+        for one in &mut self.counters {
+            let mut info = Map::new();
+            info.insert("event".into(), format!("{PREFIX}{}", one.event.name).into());
+            info.insert("cpu".into(), one.cpu.into());
+            let place = Place { info, ..Place::of(&one.subject) };
+            one.series = Some(samples.declare(one.event.quantity(), place));
+        }
+    }
+
+    fn read(&mut self, samples: &mut Samples) {
+        for one in &self.counters {
+            let Some(series) = one.series else { continue };
+            samples.begin();
+            match one.counter.read() {
+                // The kernel sums up a 64-bit count itself: it does not wrap.
+                Some(raw) => samples.put(series, raw as f64 * one.event.step_uj),
+                None => samples.lost(series),
+            }
+        }
+    }
+}
