@@ -11,7 +11,7 @@ from typing import Any
 
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_OK, UsageError, nearest
-from wattwire.report.words import count, number, percent
+from wattwire.report.words import count, listed, number, percent
 from wattwire.store import Campaign
 
 WIDTH = 80
@@ -119,8 +119,7 @@ def _story(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) ->
     lines += _pairs("Figures", _figures(row))
     lines += _pairs("Evidence", _evidence(document, row))
     lines += ["Processes", *_processes(document, row), ""]
-    for node in document["nodes"]:
-        lines += _settings(node)
+    lines += _settings(document["nodes"])
     lines += [f"Files: {folder}"]
     return lines
 
@@ -210,15 +209,23 @@ def _exit_words(end: Mapping[str, Any] | None) -> str:
     return f"killed by signal {end['signal']}" if end.get("signal") else f"exit {end.get('code')}"
 
 
-def _settings(node: Mapping[str, Any]) -> list[str]:
-    ready = node.get("ready")
-    if not ready:
-        return [f"{node['process']} was never ready", ""]
-    library = ready.get("library", {})
-    named = " ".join(str(library[k]) for k in ("name", "version") if library.get(k))
-    title = f"In force in {node['process']}, as {named or 'the library'} says"
-    values = {**ready.get("effective", {}), **ready.get("guarantee", {})}
-    return _pairs(title, ((k, _plain(v)) for k, v in values.items() if v not in ("", None)))
+def _settings(nodes: list[dict[str, Any]]) -> list[str]:
+    """What each node said is in force; nodes that say the same share a block."""
+    lines: list[str] = []
+    blocks: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    for node in nodes:
+        ready = node.get("ready")
+        if not ready:
+            lines += [f"{node['process']} was never ready", ""]
+            continue
+        library = ready.get("library", {})
+        named = " ".join(str(library[k]) for k in ("name", "version") if library.get(k))
+        values = {**ready.get("effective", {}), **ready.get("guarantee", {})}
+        told = tuple((k, _plain(v)) for k, v in values.items() if v not in ("", None))
+        blocks.setdefault((named or "the library", told), []).append(node["process"])
+    for (named, told), processes in blocks.items():
+        lines += _pairs(f"In force in {listed(processes)}, as {named} says", told)
+    return lines
 
 
 def _plain(value: Any) -> str:
@@ -252,33 +259,41 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 # -- by hand -----------------------------------------------------------------------------------
 
 
+HEAD = """\
+# Run {run}, {count} processes in the order in which they were started.
+# Give each a terminal of its own, in this order; their files go to again/.
+# Then type to each node, with the same number for all of them, what this prints:
+#   python3 -c "import time; print('GO', time.monotonic_ns() + 5 * 10**9)"
+# and STOP after the window, to senders first. Where a spec's peers.endpoints is
+# not empty, put in what the listener prints now: endpoints change.
+# Added to the environment, beside what stands below: WATTWIRE_RUN={token}"""
+
+
 def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """A shell script: every process in the order in which it was started."""
     folder = folder.resolve()
     order = document["commands"]
-    yield f"# Run {document['run']}-{document['attempt']}: {len(order)} processes, in the order"
-    yield "# in which they were started. Give each a terminal of its own, then type to each node:"
-    yield '#   GO $(python3 -c "import time; print(time.monotonic_ns() + 3 * 10**9)")'
-    yield "# with the same number for all of them, and STOP after the window (senders first)."
-    yield "# Endpoints of listeners change from run to run: where peers.endpoints is not empty, put"
-    yield "# in what the listener prints now. wattwire left the rest of your environment as it was;"
-    yield f"# it added WATTWIRE_RUN={document['token']}."
+    yield HEAD.format(
+        run=f"{document['run']}-{document['attempt']}", count=len(order), token=document["token"]
+    )
     stored = document.get("environments")
     if stored is None:
-        yield "# This campaign is older than the keeping of environments: only commands are known."
-    listeners = {s["process"] for s in document["services"]}
+        yield "# This campaign is older than the keeping of environments: commands only."
+    services = {service["process"] for service in document["services"]}
     for process, argv in order.items():
-        kind = "service process" if process in listeners else "node"
         out = folder / "out" / process
-        yield ""
-        yield f"# {process} ({kind})"
-        yield shlex.join(["cd", str(out)])
         words = [_moved(word, folder) for word in argv]
+        yield ""
+        yield f"# {process} ({'service process' if process in services else 'node'})"
+        yield shlex.join(["mkdir", "-p", f"again/{process}"])
+        yield shlex.join(["cd", f"again/{process}"])
         for name, value in sorted((stored or {}).get(process, {}).items()):
             yield f"export {name}={shlex.quote(_moved(value, folder))}"
+        if process not in services and words[-2:-1] == ["--out"]:
+            words[-1] = "."  # the samples of the run itself stay as they are
         yield shlex.join(words)
         spec = out / "spec.json"
-        yield f"# spec: {spec}" if spec.is_file() else f"# configuration: {out}"
+        yield f"# spec: {spec}" if spec.is_file() else f"# its files: {out}"
 
 
 def _moved(word: str, folder: Path) -> str:

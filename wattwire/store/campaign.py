@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.store.files import atomic, sync_file, write_atomically
+from wattwire.store.files import atomic, read_json, sync_file, write_atomically
 from wattwire.store.journal import Journal
 
 FORMAT_VERSION = 1
@@ -106,7 +106,8 @@ class Campaign:
         write_atomically(self.path / name, source.read_bytes())
 
     def read_json(self, name: str) -> Any:
-        return json.loads((self.path / name).read_text(encoding="utf-8"))
+        """A JSON document of the campaign. Raises UsageError where it is damaged or gone."""
+        return read_json(self.path / name)
 
     @property
     def study(self) -> dict[str, Any]:
@@ -163,7 +164,7 @@ class Campaign:
         return self.path / "runs" / str(used_attempt([vars(a) for a in done])["folder"])
 
     def run(self, run: str) -> dict[str, Any]:
-        return json.loads((self.folder(run) / "run.json").read_text(encoding="utf-8"))
+        return read_json(self.folder(run) / "run.json")
 
     def messages(self, run: str) -> pl.DataFrame:
         return pl.read_parquet(self.folder(run) / "messages.parquet")
@@ -183,7 +184,7 @@ class Campaign:
             counts = used_attempt(done)["attempt"]
             for attempt in done:
                 path = self.path / "runs" / attempt["folder"] / "summary.json"
-                row = json.loads(path.read_text(encoding="utf-8"))
+                row = read_json(path)
                 usable = row["verdict"] == "ok" and attempt["attempt"] == counts
                 usable = usable and not row.get("control")
                 rows.append({**row, "used": usable})

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import UsageError
+
+RESTORE = (
+    "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "
+    "is whole."
+)
 
 
 def sync_file(path: Path) -> None:
@@ -31,3 +40,13 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Write a small file so that either the old or the new one is there, never half."""
     with atomic(path) as temporary:
         temporary.write_bytes(data)
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document of a campaign. Raises UsageError where it is damaged or gone."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: damaged, not valid JSON ({error}). {RESTORE}") from error
