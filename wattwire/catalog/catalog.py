@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import manifest
+from wattwire.catalog.home import home
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_roles import SETTING_ROLES
 from wattwire.model.study import merge
@@ -19,9 +20,8 @@ SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool
 
 def default_roots() -> list[Path]:
     """The roots that are searched: WATTWIRE_PATH's, then the one this package came with."""
-    here = Path(__file__).resolve().parents[2]
     extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
-    return [*extra, here]
+    return [*extra, home()]
 
 
 @dataclass(frozen=True)

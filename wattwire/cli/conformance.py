@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
+from wattwire.catalog.home import home
 from wattwire.cli.things import chosen_cells
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient, Builder, CellBuild
@@ -41,7 +42,7 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: bool) -> int
 
 def _suite() -> Any:
     # The contract and its suite stand beside the package, in the repository or in its data.
-    root = Path(__file__).resolve().parents[2]
+    root = home()
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     try:

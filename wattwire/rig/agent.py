@@ -17,6 +17,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from typing import Any
 
+from wattwire.catalog.home import home
 from wattwire.model.errors import AgentLostError, MissingError, WattwireError
 
 PROTOCOL = 1
@@ -33,11 +34,12 @@ class AgentError(WattwireError):
 
 
 def find_agent() -> Path:
-    """The agent's binary: WATTWIRE_AGENT, else this checkout's build, else one on PATH."""
+    """The agent's binary: WATTWIRE_AGENT, else the wheel's or this checkout's, else on PATH."""
     named = os.environ.get("WATTWIRE_AGENT")
-    built = Path(__file__).resolve().parents[2] / "target" / "release" / "wattwire-agent"
+    carried = home() / "bin" / "wattwire-agent"
+    built = home() / "target" / "release" / "wattwire-agent"
     on_path = shutil.which("wattwire-agent")
-    for candidate in (named, built, on_path):
+    for candidate in (named, carried, built, on_path):
         if candidate and os.access(candidate, os.X_OK):
             return Path(candidate)
     raise MissingError(
