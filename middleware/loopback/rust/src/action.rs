@@ -20,13 +20,7 @@ impl Events for Client {
     fn begin(&mut self, slot: Slot, goal: Message) -> Result<(), SendFailed> {
         let counter = counter_of(slot);
         self.goals.insert(counter, slot);
-        let Client {
-            kit,
-            link,
-            inbox,
-            server,
-            goals,
-        } = self;
+        let Client { kit, link, inbox, server, goals } = self;
         for _ in 0..link.copies(counter) {
             send_patiently(
                 kit,
@@ -37,13 +31,7 @@ impl Events for Client {
         Ok(())
     }
     fn poll(&mut self, timeout_ns: i64) {
-        let Client {
-            kit,
-            link,
-            inbox,
-            goals,
-            ..
-        } = self;
+        let Client { kit, link, inbox, goals, .. } = self;
         handle_answer(kit, link, inbox, goals, timeout_ns);
     }
 }
@@ -77,13 +65,7 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
     let server = link.peers()?.swap_remove(0);
     link.never_block()?;
     link.ready(Some(1))?;
-    let mut client = Client {
-        kit,
-        link,
-        inbox: Inbox::new(kit),
-        server,
-        goals: HashMap::new(),
-    };
+    let mut client = Client { kit, link, inbox: Inbox::new(kit), server, goals: HashMap::new() };
     if kit.is_native() {
         drive_native(kit, &mut client);
     } else {
@@ -123,12 +105,7 @@ fn perform(
     link.send(Kind::Accept, number, Message::Bytes(&[]), client)?;
     kit.accept(&goal);
     for _ in 0..kit.feedback_count() {
-        link.send(
-            Kind::Feedback,
-            number,
-            kit.feedback_begin(&mut goal, buffer),
-            client,
-        )?;
+        link.send(Kind::Feedback, number, kit.feedback_begin(&mut goal, buffer), client)?;
         kit.feedback_sent(&goal);
     }
     link.send(Kind::Result, number, kit.result(request).message(), client)?;

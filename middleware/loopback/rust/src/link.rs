@@ -43,28 +43,15 @@ pub struct Inbox {
 impl Inbox {
     pub fn new(kit: &Kit) -> Self {
         let is_record = kit.encoding() == "record";
-        Inbox {
-            frame: vec![0; FRAME_BYTES_MAX],
-            length: HEAD_BYTES,
-            record: None,
-            is_record,
-        }
+        Inbox { frame: vec![0; FRAME_BYTES_MAX], length: HEAD_BYTES, record: None, is_record }
     }
 
     fn parse(&mut self, length: usize, sender: SocketAddr) -> Option<Frame> {
         self.length = length;
         let (head, payload) = self.frame[..length].split_at_checked(HEAD_BYTES)?;
-        self.record = if self.is_record {
-            Record::from_json(payload)
-        } else {
-            None
-        };
+        self.record = if self.is_record { Record::from_json(payload) } else { None };
         let number = u64::from_le_bytes(head[1..].try_into().ok()?);
-        Some(Frame {
-            kind: head[0],
-            number,
-            sender,
-        })
+        Some(Frame { kind: head[0], number, sender })
     }
 
     pub fn payload(&self) -> Message<'_> {
@@ -108,14 +95,7 @@ impl Link {
         socket.set_write_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         let out = RefCell::new(Vec::with_capacity(FRAME_BYTES_MAX));
         let drops = read_drops(kit)?;
-        Ok(Link {
-            kit,
-            name,
-            socket,
-            out,
-            messages: Cell::new(0),
-            drops,
-        })
+        Ok(Link { kit, name, socket, out, messages: Cell::new(0), drops })
     }
 
     /// Addresses of the peers, from the endpoints `@name`; each must be bound.
@@ -123,10 +103,7 @@ impl Link {
         let endpoints = self.kit.strings("peers.endpoints");
         let wanted = self.kit.integer("peers.count");
         if (endpoints.len() as i64) < wanted.max(1) {
-            return Err(failed(format!(
-                "{} endpoints for {wanted}",
-                endpoints.len()
-            )));
+            return Err(failed(format!("{} endpoints for {wanted}", endpoints.len())));
         }
         let connected = |endpoint: &&str| {
             let address = address_of(endpoint.strip_prefix('@').unwrap_or(endpoint))?;

@@ -26,8 +26,7 @@ impl Call for Client {
         self.calls += 1;
         let deadline_ns = now_ns().saturating_add(timeout_ns);
         for _ in 0..self.link.copies(counter) {
-            self.link
-                .send(Kind::Request, counter, request, &self.server)?;
+            self.link.send(Kind::Request, counter, request, &self.server)?;
         }
         loop {
             let left_ns = deadline_ns - now_ns();
@@ -46,14 +45,7 @@ impl Events for Client {
     fn begin(&mut self, slot: Slot, request: Message) -> Result<(), SendFailed> {
         let counter = counter_of(slot);
         self.waiting.insert(counter, slot);
-        let Client {
-            kit,
-            link,
-            inbox,
-            server,
-            waiting,
-            ..
-        } = self;
+        let Client { kit, link, inbox, server, waiting, .. } = self;
         for _ in 0..link.copies(counter) {
             send_patiently(
                 kit,
@@ -64,13 +56,7 @@ impl Events for Client {
         Ok(())
     }
     fn poll(&mut self, timeout_ns: i64) {
-        let Client {
-            kit,
-            link,
-            inbox,
-            waiting,
-            ..
-        } = self;
+        let Client { kit, link, inbox, waiting, .. } = self;
         handle_reply(kit, link, inbox, waiting, timeout_ns);
     }
 }
@@ -96,14 +82,7 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
     let server = link.peers()?.swap_remove(0);
     link.ready(Some(1))?;
     let (inbox, waiting) = (Inbox::new(kit), HashMap::new());
-    let mut client = Client {
-        kit,
-        link,
-        inbox,
-        server,
-        calls: 0,
-        waiting,
-    };
+    let mut client = Client { kit, link, inbox, server, calls: 0, waiting };
     let overlapping = kit.string("loop") == "open" && kit.integer("outstanding_max") > 1;
     if kit.is_native() {
         client.link.never_block()?;
@@ -131,10 +110,7 @@ pub fn server(kit: &'static Kit) -> Result<(), Error> {
         link.count_message();
         let Some(request) = request else { return };
         // A client that has left gets no reply; its call is its own record.
-        if link
-            .send(Kind::Reply, frame.number, request.reply(), &frame.sender)
-            .is_ok()
-        {
+        if link.send(Kind::Reply, frame.number, request.reply(), &frame.sender).is_ok() {
             kit.served(&request);
         }
     });

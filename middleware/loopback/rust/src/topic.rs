@@ -17,10 +17,7 @@ impl Publisher {
         let mut good = true;
         for _ in 0..self.link.copies(counter) {
             for peer in &self.peers {
-                good &= self
-                    .link
-                    .send(Kind::Message, counter, message, peer)
-                    .is_ok();
+                good &= self.link.send(Kind::Message, counter, message, peer).is_ok();
             }
         }
         good
@@ -50,11 +47,7 @@ pub fn publish(kit: &'static Kit) -> Result<(), Error> {
         drive_native(kit, &mut publisher);
     } else {
         let mut counters = 0..;
-        kit.send_all(|message| {
-            counters
-                .next()
-                .is_some_and(|c| publisher.transmit(c, message))
-        })?;
+        kit.send_all(|message| counters.next().is_some_and(|c| publisher.transmit(c, message)))?;
     }
     publisher.link.fault("drain");
     Ok(())

@@ -21,29 +21,22 @@ pub struct Port {
 impl Port {
     /// A sender's: a free port on any address.
     pub fn open(kit: &'static Kit) -> Result<Self, Error> {
-        let socket = open(kit, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
-        Ok(Port {
-            kit,
-            socket,
-            limit_ms: 0,
-            buffer: vec![0; DATAGRAM_BYTES_MAX],
-            length: 0,
-        })
+        Ok(Port::over(kit, open(kit, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?))
     }
 
     /// On settings.bind_address and bind_port (0: a free one); prints LISTENING.
     pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
         let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
-        let address: Ipv4Addr = host
-            .parse()
-            .map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
+        let address: Ipv4Addr =
+            host.parse().map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
         let port = kit.integer("settings.bind_port") as u16;
         let socket = open(kit, SocketAddrV4::new(address, port))?;
         kit.listening(&[socket.local_addr()?.to_string()]);
-        Ok(Port {
-            socket,
-            ..Port::open(kit)?
-        })
+        Ok(Port::over(kit, socket))
+    }
+
+    fn over(kit: &'static Kit, socket: UdpSocket) -> Self {
+        Port { kit, socket, limit_ms: 0, buffer: vec![0; DATAGRAM_BYTES_MAX], length: 0 }
     }
 
     /// A new port: what is still on its way to the old one is lost.
@@ -57,10 +50,7 @@ impl Port {
     pub fn ready(&self, discovery_ns: Option<i64>) -> Result<(), Error> {
         let mut effective = self.kit.spec().settings();
         let asked = SockRef::from(&self.socket);
-        effective.insert(
-            "receive_buffer_bytes".into(),
-            asked.recv_buffer_size()?.into(),
-        );
+        effective.insert("receive_buffer_bytes".into(), asked.recv_buffer_size()?.into());
         effective.insert("send_buffer_bytes".into(), asked.send_buffer_size()?.into());
         effective.insert("transport".into(), "udp/ipv4".into());
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
@@ -103,9 +93,7 @@ impl Port {
 
     /// The same for a loop that has a schedule to keep: waits to the nanosecond.
     pub fn receive_until(&mut self, timeout_ns: i64) -> Option<SocketAddr> {
-        readable(&self.socket, timeout_ns)
-            .then(|| self.receive(timeout_ns))
-            .flatten()
+        readable(&self.socket, timeout_ns).then(|| self.receive(timeout_ns)).flatten()
     }
 
     pub fn message(&self) -> Message<'_> {
@@ -115,19 +103,14 @@ impl Port {
 
 fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
-    let (receive, send) = (
-        "settings.receive_buffer_bytes",
-        "settings.send_buffer_bytes",
-    );
+    let (receive, send) = ("settings.receive_buffer_bytes", "settings.send_buffer_bytes");
     if kit.integer(receive) != 0 {
         socket.set_recv_buffer_size(kit.integer(receive) as usize)?;
     }
     if kit.integer(send) != 0 {
         socket.set_send_buffer_size(kit.integer(send) as usize)?;
     }
-    socket
-        .bind(&address.into())
-        .map_err(|error| failed(format!("bind {address}: {error}")))?;
+    socket.bind(&address.into()).map_err(|error| failed(format!("bind {address}: {error}")))?;
     Ok(socket.into())
 }
 
@@ -144,11 +127,7 @@ pub fn peer_addresses(kit: &Kit) -> Result<Vec<SocketAddr>, Error> {
     }
     let address = |endpoint: &&str| {
         let found: Result<SocketAddrV4, _> = endpoint.parse();
-        found
-            .ok()
-            .filter(|a| a.port() != 0)
-            .map(Into::into)
-            .ok_or_else(|| bad(endpoint))
+        found.ok().filter(|a| a.port() != 0).map(Into::into).ok_or_else(|| bad(endpoint))
     };
     endpoints.iter().map(address).collect()
 }

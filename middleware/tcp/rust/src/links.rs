@@ -1,0 +1,147 @@
+//! Who is connected: a sender's streams, a listener's streams, and READY of both.
+
+use std::cell::Cell;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use socket2::{Domain, SockRef, Socket, Type};
+use wattwire_kit::{failed, Error, Guarantee, Kit, Library, Ready, COMPILER};
+
+use crate::stream::{wait_any, Frame, Inbox, Stream};
+
+const BACKLOG: i32 = 128;
+
+/// A socket that will connect or listen; buffers count before the handshake.
+fn open_socket(kit: &Kit) -> Result<Socket, Error> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    let (receive, send) = ("settings.receive_buffer_bytes", "settings.send_buffer_bytes");
+    if kit.integer(receive) != 0 {
+        socket.set_recv_buffer_size(kit.integer(receive) as usize)?;
+    }
+    if kit.integer(send) != 0 {
+        socket.set_send_buffer_size(kit.integer(send) as usize)?;
+    }
+    socket.set_tcp_nodelay(kit.boolean("settings.tcp_nodelay"))?;
+    Ok(socket)
+}
+
+/// A stream to each of peers.endpoints, in their order; never an empty list.
+pub fn connect_all(kit: &Kit) -> Result<Vec<Stream>, Error> {
+    let key = "peers.endpoints";
+    let (endpoints, wanted) = (kit.strings(key), kit.integer("peers.count").max(1));
+    if (endpoints.len() as i64) < wanted {
+        let found = format!("{} entries", endpoints.len());
+        return Err(Error::bad_spec(key, found, format!("at least {wanted} HOST:PORT")));
+    }
+    let limit = Duration::from_millis(kit.integer("ready_timeout_ms") as u64);
+    let connected = |endpoint: &&str| {
+        let address: SocketAddrV4 = endpoint
+            .parse()
+            .map_err(|_| Error::bad_spec(key, endpoint, "an IPv4 address and a port"))?;
+        let socket = open_socket(kit)?;
+        socket
+            .connect_timeout(&address.into(), limit)
+            .map_err(|error| failed(format!("connect {endpoint}: {error}")))?;
+        Ok(Stream::new(kit, TcpStream::from(socket))?)
+    };
+    endpoints.iter().map(connected).collect()
+}
+
+/// A listening socket and the streams that it accepted.
+pub struct Listener {
+    kit: &'static Kit,
+    pub socket: TcpListener,
+    pub accepted: usize,
+    streams: Vec<(Stream, Inbox)>,
+    waited: Vec<libc::pollfd>,
+}
+
+impl Listener {
+    /// Listens on settings.bind_address and prints LISTENING.
+    pub fn new(kit: &'static Kit) -> Result<Self, Error> {
+        let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
+        let address: Ipv4Addr =
+            host.parse().map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
+        let socket = open_socket(kit)?;
+        let own = SocketAddrV4::new(address, 0);
+        socket
+            .bind(&own.into())
+            .and_then(|()| socket.listen(BACKLOG))
+            .map_err(|error| failed(format!("listen on {host}: {error}")))?;
+        socket.set_nonblocking(true)?;
+        let socket = TcpListener::from(socket);
+        kit.listening(&[socket.local_addr()?.to_string()]);
+        Ok(Listener { kit, socket, accepted: 0, streams: Vec::new(), waited: Vec::new() })
+    }
+
+    /// Polls until peers.count nodes have connected; the nanoseconds that it took.
+    pub fn await_peers(&mut self, handle: impl Fn(&Stream, &Frame, &[u8])) -> Result<i64, Error> {
+        let (kit, accepted) = (self.kit, Cell::new(0));
+        kit.await_peers(
+            || accepted.get(),
+            |timeout_ns| {
+                self.poll(timeout_ns, &handle);
+                accepted.set(self.accepted);
+            },
+        )
+    }
+
+    /// Waits for arrivals, accepts who connects, and hands every whole frame and its payload to
+    /// `handle`.
+    pub fn poll(&mut self, timeout_ns: i64, mut handle: impl FnMut(&Stream, &Frame, &[u8])) {
+        let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        self.waited.clear();
+        self.waited.push(entry(self.socket.as_raw_fd()));
+        self.waited.extend(self.streams.iter().map(|(s, _)| entry(s.socket.as_raw_fd())));
+        if !wait_any(&mut self.waited, timeout_ns) {
+            return;
+        }
+        for ((stream, inbox), waited) in self.streams.iter_mut().zip(&self.waited[1..]) {
+            if waited.revents == 0 {
+                continue;
+            }
+            stream.read(inbox);
+            while let Some(frame) = stream.take(inbox) {
+                handle(stream, &frame, inbox.payload(&frame));
+            }
+        }
+        self.streams.retain(|(stream, _)| stream.is_open());
+        if self.waited[0].revents != 0 {
+            self.accept();
+        }
+    }
+
+    fn accept(&mut self) {
+        // Who cannot be accepted has left already.
+        let Ok((socket, _)) = self.socket.accept() else { return };
+        if let Ok(stream) = Stream::new(self.kit, socket) {
+            self.streams.push((stream, Inbox::new()));
+            self.accepted += 1;
+        }
+    }
+}
+
+/// READY; `asked` is the socket that is asked what is in force.
+pub fn ready(kit: &Kit, asked: &impl AsFd, matched: usize, discovery_ns: i64) -> Result<(), Error> {
+    let asked = SockRef::from(asked);
+    let mut effective = kit.spec().settings();
+    effective.insert("tcp_nodelay".into(), asked.tcp_nodelay()?.into());
+    effective.insert("receive_buffer_bytes".into(), asked.recv_buffer_size()?.into());
+    effective.insert("send_buffer_bytes".into(), asked.send_buffer_size()?.into());
+    effective.insert("segment_bytes".into(), asked.tcp_mss()?.into());
+    effective.insert("transport".into(), "tcp/ipv4".into());
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    kit.ready(&Ready {
+        matched: Some(matched),
+        library: Library {
+            name: "socket".into(),
+            version: release.trim().into(),
+            build: COMPILER.into(),
+        },
+        effective,
+        guarantee: Guarantee { delivery: "reliable", ordering: "per_sender", overload: "block" },
+        discovery_ns: Some(discovery_ns),
+    });
+    Ok(())
+}
