@@ -127,6 +127,12 @@ def _service(
     group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
 ) -> Iterator[Problem]:
     clause = "C-28" if group.pattern == "pingpong" else "C-27"
+    if group.pattern == "pingpong":
+        for run in (*senders, *receivers):
+            other = [tuple(r) for r in run.records if r.kind != CALL]
+            if other:
+                text = f"pings and pongs are recorded as calls, but there are {some(other)}"
+                yield run.problem("C-28", text)
     served: dict[int, Record] = {}
     for receiver in receivers:
         if receiver.spec["payload.literal"]:

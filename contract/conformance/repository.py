@@ -35,6 +35,12 @@ def loopback_languages() -> list[str]:
     return sorted(path.parent.name for path in found)
 
 
+def missing_tools(language: str) -> list[str]:
+    """What a language's cells need on PATH and is not there."""
+    needed = _manifest("languages", language, "language.toml").get("requires", [])
+    return [name for name in needed if shutil.which(name) is None]
+
+
 def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
     said: list[str] = []
     for word in words:

@@ -141,6 +141,25 @@ def sent_bytes(encoding: str) -> Scenario:
     return Scenario(f"wire-sent[{encoding}]", (SIZE_CLAUSES[encoding], "C-17"), check)
 
 
+def sent_literal(bench: Bench) -> list[Problem]:
+    """A literal is the payload, unstamped."""
+    only_loopback(bench)
+    bench.need("literal")
+    literal = "Hello, this is a literal of 35 bytes"
+    spec = bench.lone_spec("topic", "publisher", payload__literal=literal, **open_loop(4, 5))
+    with lone_node(bench, spec) as (node, wire):
+        go(node)
+        caught = [wire.receive(HANG_S) for _ in range(4)]
+        await_line(node, "SENT", "C-14")
+        _, _, problems = stop(node)
+    for frame in caught:
+        if frame is None or frame[2] != literal.encode():
+            found = frame[2] if frame is not None else None
+            text = f"{node.label}: on the wire is {found!r}, must be {literal.encode()!r}"
+            return [*problems, Problem("C-22", text)]
+    return problems
+
+
 def flip(data: bytes, at: int) -> bytes:
     """Another character of the alphabet, or another byte, at `at`."""
     other = b"B" if data[at : at + 1] == b"A" else b"A"
@@ -261,4 +280,5 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     if "topic" not in patterns:
         return []
     found = [sent_bytes(encoding) for encoding in ENCODINGS]
+    found.append(Scenario("wire-literal", ("C-22",), sent_literal))
     return found + [received_bytes(encoding) for encoding in ENCODINGS]

@@ -12,10 +12,7 @@ from pathlib import Path
 from ..repository import ROOT, loopback_cell, read_toml
 from ..suite import run_scenarios, scenarios_for
 
-FOLDER = Path(__file__).resolve().parent
 WORKERS = 3
-FLAGS = ("-O0",)
-"""Mutants are built once and run for a second: what counts is the compiler's time."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +26,9 @@ class Mutant:
     replace: str
     clause: str
     scenarios: tuple[str, ...]
+    quick: bool
+    """Run by the tests, too."""
+    build_flags: tuple[str, ...]
 
     @property
     def identity(self) -> str:
@@ -49,14 +49,25 @@ class Outcome:
 
 
 def mutants(language: str | None = None) -> list[Mutant]:
-    """The planted faults, from the TOML file of each language."""
+    """The planted faults, from `mutants.toml` of each language.
+
+    Its key `quick` names those that the tests run (absent: all), `build_flags` what is added to
+    the build, to make it fast.
+    """
     found = []
-    for path in sorted(FOLDER.glob("*.toml")):
-        if language in (None, path.stem):
-            table = read_toml(path)
-            for entry in table["mutant"]:
-                entry["scenarios"] = tuple(entry["scenarios"])
-                found.append(Mutant(path.stem, **entry))
+    for path in sorted((ROOT / "languages").glob("*/mutants.toml")):
+        if language not in (None, path.parent.name):
+            continue
+        table = read_toml(path)
+        names = {entry["name"] for entry in table["mutant"]}
+        quick = set(table.get("quick", names))
+        if quick - names:
+            raise LookupError(f"{path}: quick: no such mutant: {', '.join(sorted(quick - names))}")
+        flags = tuple(table.get("build_flags", ()))
+        for entry in table["mutant"]:
+            entry["scenarios"] = tuple(entry["scenarios"])
+            chosen = entry["name"] in quick
+            found.append(Mutant(path.parent.name, **entry, quick=chosen, build_flags=flags))
     return found
 
 
@@ -84,7 +95,7 @@ def try_mutant(mutant: Mutant) -> Outcome:
         folder = Path(name)
         try:
             kit = planted_kit(mutant, folder)
-            cell = loopback_cell(mutant.language, folder / "build", kit, FLAGS)
+            cell = loopback_cell(mutant.language, folder / "build", kit, mutant.build_flags)
         except (LookupError, RuntimeError) as error:
             return Outcome(mutant, trouble=str(error))
         every = {scenario.name: scenario for scenario in scenarios_for(cell, [])}

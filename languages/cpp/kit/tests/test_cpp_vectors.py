@@ -59,6 +59,39 @@ def test_short_payloads_are_completed(program: Path, case: dict[str, Any]) -> No
     assert found.split() == " ".join(wanted).split()
 
 
+@pytest.mark.parametrize("case", vectors("record")["made"], ids=lambda c: str(c["bytes"]))
+def test_a_stamped_record_has_the_golden_fields(program: Path, case: dict[str, Any]) -> None:
+    keys = ("seed", "seq", "begin_ns", "bytes")
+    assert json.loads(ask(program, "record", *(case[key] for key in keys))) == case["record"]
+
+
+@pytest.mark.parametrize("verify", ["header", "full"])
+@pytest.mark.parametrize("case", vectors("record")["check"], ids=lambda c: c["name"])
+def test_a_record_gets_the_golden_verdict(program: Path, case: dict[str, Any], verify: str) -> None:
+    shape = (case["seed"], case["bytes"], case["nodes"][0], verify)
+    found = ask(program, "check-record", *shape, json.dumps(case["record"]))
+    assert found == f"{case[verify]} {case['seq']}"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"header": 1}', "[" * 100_000, '{"header": {"seq": 1e400}}']
+)
+def test_what_is_no_record_is_unreadable(program: Path, text: str) -> None:
+    assert ask(program, "check-record", 7, 128, 2, "full", text) == "corrupt -"
+
+
+def test_a_field_that_is_missing_or_given_twice_is_unreadable(program: Path) -> None:
+    text = json.dumps(vectors("record")["check"][0]["record"])
+    for found in (
+        text.replace(', "trailer": {"seq"', ', "header": {"seq"'),
+        text.replace(', "y"', ', "x"', 1),
+        text.replace("}, {", "}, , {"),
+        text + "}",
+    ):
+        assert ask(program, "check-record", 7, 128, 2, "full", found) == "corrupt -"
+    assert ask(program, "check-record", 7, 128, 2, "full", text) == "ok 562949953421317"
+
+
 @pytest.mark.parametrize("case", vectors("samples"), ids=lambda c: f"{len(c['records'])}-records")
 def test_a_sample_file_has_the_golden_bytes(
     program: Path, case: dict[str, Any], tmp_path: Path

@@ -2,6 +2,8 @@
 // hexadecimal; "-" stands for none.
 //   payload SEED SEQ BEGIN_NS ENCODING BYTES            -> hexadecimal payload
 //   check SEED ENCODING BYTES NODE VERIFY HEX [HEX ...] -> verdict and sequence of each arrival
+//   record SEED SEQ BEGIN_NS BYTES                      -> the record as JSON
+//   check-record SEED BYTES NODE VERIFY JSON            -> verdict and sequence
 //   samples PATH ROLE NODE SEED CAPACITY < records      -> writes the file
 //   spec PATH                                           -> "ok", or the key that is refused
 #include <iostream>
@@ -45,6 +47,31 @@ static void check(std::istream& in) {
   std::cout << "\n";
 }
 
+static void record(std::istream& in) {
+  uint64_t seed, seq;
+  int64_t begin_ns;
+  size_t bytes;
+  in >> seed >> seq >> begin_ns >> bytes;
+  Payload made({bytes, false, seed, "", true, true}, {static_cast<int64_t>(seq >> 48)});
+  made.stamp(1, 2);
+  std::cout << to_json(*made.stamp(seq, begin_ns).record) << "\n";
+}
+
+static void check_record(std::istream& in) {
+  uint64_t seed;
+  std::string verify, json;
+  size_t bytes;
+  int64_t node;
+  in >> seed >> bytes >> node >> verify;
+  std::getline(in, json);
+  Payload made({bytes, false, seed, "", verify == "full", true}, {node});
+  std::optional<Record> read = record_from_json(json);
+  Checked found = made.check(read ? Bytes(*read) : Bytes::unreadable());
+  static const char* const kNames[] = {"ok", "corrupt", "foreign"};
+  std::cout << kNames[static_cast<int>(found.verdict)] << " "
+            << (found.seq ? std::to_string(*found.seq) : "-") << "\n";
+}
+
 static void samples(std::istream& in) {
   std::string path;
   unsigned role, node;
@@ -78,6 +105,8 @@ int main() {
     in >> what;
     if (what == "payload") payload(in);
     if (what == "check") check(in);
+    if (what == "record") record(in);
+    if (what == "check-record") check_record(in);
     if (what == "samples") samples(in);
     if (what == "spec") spec(in);
   }

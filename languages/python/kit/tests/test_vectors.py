@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from wattwire_kit.payload import CORRUPT, FOREIGN, OK, Payload
+from wattwire_kit.record import UNREADABLE, Record, RecordPayload, answer
 from wattwire_kit.recorder import Recorder
 from wattwire_kit.spec import BadSpec, read_spec
 
@@ -53,6 +54,53 @@ def test_short_payloads_are_completed(case: dict[str, Any]) -> None:
     found = [payload.check(bytes.fromhex(data)) for data in case["arrivals_hex"]]
     assert [seq for _, seq, _ in found] == [case["node"] << 48 | c for c in case["counters"]]
     assert {verdict for verdict, _, _ in found} == {OK}
+
+
+def record_shape(case: dict[str, Any], nodes: list[int], verify: str = "full") -> RecordPayload:
+    keys = {"payload.bytes": case["bytes"], "payload.seed": case["seed"], "verify": verify}
+    return RecordPayload(keys, nodes)
+
+
+@pytest.mark.parametrize("case", vectors("record")["made"], ids=lambda c: str(c["bytes"]))
+def test_a_stamped_record_has_the_golden_fields(case: dict[str, Any]) -> None:
+    payload = record_shape(case, [case["seq"] >> 48])
+    payload.stamp(1, 2)
+    payload.stamp(case["seq"], case["begin_ns"])
+    assert payload.buffer.to_dict() == case["record"]
+    arrived = Record.from_json(json.dumps(case["record"]))
+    assert payload.check(arrived) == (OK, case["seq"], case["begin_ns"])
+    assert Record.from_json(payload.buffer.to_json()) == arrived
+    assert len(arrived) == payload.length == 96 + 16 * len(case["record"]["samples"])
+
+
+@pytest.mark.parametrize("verify", ["header", "full"])
+@pytest.mark.parametrize("case", vectors("record")["check"], ids=lambda c: c["name"])
+def test_a_record_gets_the_golden_verdict(case: dict[str, Any], verify: str) -> None:
+    payload = record_shape(case, case["nodes"], verify)
+    verdict, seq, _ = payload.check(Record.from_dict(case["record"]))
+    assert (verdict, seq) == (VERDICTS[case[verify]], case["seq"])
+
+
+def test_answers_are_the_golden_ones() -> None:
+    echo, *others = vectors("record")["replies"]
+    request = Record.from_dict(echo["record"])
+    for case in (echo, *others):
+        assert answer(case["reply"], request, "granted").to_dict() == case["record"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"header": 1}', "[" * 100_000, '{"header": {"seq": 1e400}}']
+)
+def test_what_is_no_record_is_unreadable(text: str) -> None:
+    assert Record.from_json(text) is UNREADABLE
+
+
+def test_a_number_that_no_field_can_hold_is_unreadable() -> None:
+    found = vectors("record")["made"][0]["record"]
+    for header in ({"seq": 2**64, "send_ns": 0}, {"seq": -1, "send_ns": 0}, {"seq": 0.0}):
+        text = json.dumps({**found, "header": {"send_ns": 0, **header}})
+        assert Record.from_json(text) is UNREADABLE
+    assert Record.from_json(json.dumps({**found, "name": None})) is UNREADABLE
 
 
 @pytest.mark.parametrize("case", vectors("samples"), ids=lambda c: f"{len(c['records'])}-records")
