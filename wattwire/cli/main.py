@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 
 from wattwire import __version__
 from wattwire.cli import (
+    bundle,
     campaigns,
     clean,
     doctor,
+    execution,
     new,
     plan,
     show,
@@ -134,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
 
-    for module in (doctor, trial, new, plan, show, clean):
+    for module in (doctor, trial, new, execution, bundle, plan, show, clean):
         module.add_to(verbs)
     return top
 
