@@ -1,6 +1,8 @@
-//! Finds the meters: every `meters/*/meter.toml` with a `meter.rs` beside it is compiled in. A
-//! wrong manifest stops the build with its path, what was found and what is allowed.
+//! Finds the meters: every `meters/*/meter.toml`, here and below WATTWIRE_PATH's roots, with a
+//! `meter.rs` beside it is compiled in. A wrong manifest stops the build with its path, what was
+//! found and what is allowed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -39,16 +41,8 @@ const SCOPES: [&str; 6] = ["machine", "package", "cpu", "process", "interface", 
 const KINDS: [&str; 3] = ["measured", "estimate", "bound"];
 
 fn main() {
-    let agent = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo"));
-    let meters = agent.join("../meters");
-    println!("cargo:rerun-if-changed={}", meters.display());
     println!("cargo:rerun-if-changed=build.rs");
-    let mut folders: Vec<PathBuf> = fs::read_dir(&meters)
-        .unwrap_or_else(|error| panic!("{}: {error}", meters.display()))
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|folder| folder.join("meter.toml").exists() && folder.join("meter.rs").exists())
-        .collect();
-    folders.sort();
+    let folders = meter_folders();
     let mut modules = String::new();
     let mut entries = String::new();
     for (index, folder) in folders.iter().enumerate() {
@@ -60,6 +54,30 @@ fn main() {
     let text = format!("{modules}\npub static METERS: &[Entry] = &[\n{entries}];\n");
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by cargo"));
     fs::write(out.join("meters.rs"), text).expect("cargo's own folder is writable");
+}
+
+/// The folders of all meters by name; as in the catalogue the first root that has a name wins:
+/// those of WATTWIRE_PATH, then this repository.
+fn meter_folders() -> Vec<PathBuf> {
+    println!("cargo:rerun-if-env-changed=WATTWIRE_PATH");
+    let agent = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let elsewhere = env::var("WATTWIRE_PATH").unwrap_or_default();
+    let mut roots: Vec<PathBuf> =
+        elsewhere.split(':').filter(|root| !root.is_empty()).map(PathBuf::from).collect();
+    roots.push(agent.join(".."));
+    let mut found = BTreeMap::new();
+    for meters in roots.iter().map(|root| root.join("meters")).filter(|folder| folder.is_dir()) {
+        println!("cargo:rerun-if-changed={}", meters.display());
+        let entries =
+            fs::read_dir(&meters).unwrap_or_else(|error| panic!("{}: {error}", meters.display()));
+        for folder in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if folder.join("meter.toml").exists() && folder.join("meter.rs").exists() {
+                let name = folder.file_name().expect("an entry of a folder").to_owned();
+                found.entry(name).or_insert(folder);
+            }
+        }
+    }
+    found.into_values().collect()
 }
 
 fn entry(index: usize, folder: &Path) -> String {

@@ -118,6 +118,14 @@ class CampaignRunner:
 
     def _prepare(self, study: Study) -> Prepared:
         agent = self._connect()
+        compiled_in = {meter["name"] for meter in agent.hello["meters"]}
+        for name in study.meters.use:
+            if name in self.catalog.meters and name not in compiled_in:
+                raise MissingError(
+                    f"study {study.name}: meters.use: the agent does not have {name}, which is in "
+                    f"{self.catalog.meters[name]}. Meters with a meter.rs are compiled in: build "
+                    "the agent anew (`make agent`), with the same WATTWIRE_PATH."
+                )
         self._builder = Builder(agent, lambda text: self._progress.event("building", text=text))
         return prepare(study, self.catalog, self._builder)
 
