@@ -81,6 +81,10 @@ class Guards:
     temperature_max_celsius: float = 95.0
     free_disk_bytes_min: int = 200_000_000
     missed_ticks_max: float = 0.10
+    stall_max_ms: float = 10.0
+    """Longest time in the window for which the machine may stand still."""
+    clock_step_max_ms: float = 10.0
+    """By how much the wall clock may be set while a run goes on."""
 
 
 @dataclass(frozen=True)

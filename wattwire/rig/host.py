@@ -59,6 +59,15 @@ def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
     return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")
 
 
+def clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
+    """By how much the wall clock was set forward between two clock readings (back: below 0).
+
+    Slewing does not show: it changes the speed of all these clocks alike.
+    """
+    stepped = _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
+    return stepped - suspended_ns(begin, end)
+
+
 def _gap(triples: list[dict[str, int]], clock: str) -> int:
     # The reading with the narrowest bracket is the least disturbed one.
     best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])

@@ -48,6 +48,7 @@ _COLUMNS: dict[str, tuple[str, str, str]] = {
     "cpu_share": ("cores", "measured", "CPU time per second of the window"),
     "memory_kib": ("KiB", "measured", "resident memory, mean over the window"),
     "memory_kib_total": ("KiB", "measured", "resident memory of nodes and services"),
+    "energy_source": ("", "identity", "meter and quantity that power and energy are from"),
     "power_machine_w": ("W", "measured", "power before any process of the run"),
     "power_silent_w": ("W", "measured", "power with nodes connected and silent"),
     "power_window_w": ("W", "measured", "power in the window"),
@@ -58,7 +59,15 @@ _COLUMNS: dict[str, tuple[str, str, str]] = {
     "energy_estimate_low_j": ("J", "estimate", "low end of a model of CPU time"),
     "energy_estimate_high_j": ("J", "estimate", "high end of a model of CPU time"),
     "steal_share": ("cores", "measured", "share of all cores that the hypervisor took"),
-    "temperature_celsius": ("°C", "measured", "mean temperature in the window, where it is shown"),
+    "temperature_celsius": ("°C", "measured", "mean temperature of the hottest zone in the window"),
+    "stall_ms_max": ("ms", "measured", "longest time the machine stood still in the window"),
+    "stalled_ms": ("ms", "measured", "all times of 1 ms and more that it stood still, summed"),
+    "clock_step_ms": ("ms", "measured", "by how much the wall clock was set during the run"),
+    "datagrams_dropped": (
+        "",
+        "measured",
+        "datagrams dropped at full socket buffers",
+    ),
     "harness_cpu_share": ("cores", "measured", "CPU of the agent while sampling"),
     "other_load_share": ("cores", "measured", "share of all cores used by other processes"),
 }
@@ -86,7 +95,9 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         machine = [
             r["power_machine_w"]
             for r in rows
-            if r["block"] == row["block"] and r.get("power_machine_w") is not None
+            if r["block"] == row["block"]
+            and r.get("energy_source") == row.get("energy_source")
+            and r.get("power_machine_w") is not None
         ]
         silent, window_w = row.get("power_silent_w"), row.get("power_window_w")
         if not machine or silent is None or window_w is None:

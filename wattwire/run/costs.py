@@ -10,7 +10,7 @@ import polars as pl
 
 from wattwire.run.specs import SECOND_NS
 
-CPU_TIME, RSS, ENERGY = "cpu_time", "rss", "energy"
+CPU_TIME, RSS = "cpu_time", "rss"
 
 
 class Readings:
@@ -42,6 +42,25 @@ class Readings:
         first = chosen["meter"].unique().sort()[0]
         chosen = chosen.filter(pl.col("meter") == first).sort("t_ns")
         return chosen["t_ns"].to_numpy(), chosen["value"].to_numpy()
+
+    def of_meter(self, meter: str, quantity: str, subject: str) -> tuple[Any, Any]:
+        """Times (ns) and values of one meter's series."""
+        chosen = self._frame.filter(
+            pl.col("meter") == meter,
+            pl.col("quantity") == quantity,
+            pl.col("subject") == subject,
+        ).sort("t_ns")
+        return chosen["t_ns"].to_numpy(), chosen["value"].to_numpy()
+
+    def since(self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int) -> Any:
+        """Values of a gauge that says what happened since its last reading, for an interval.
+
+        The reading that ends with the interval belongs to it; the one that begins it does not.
+        """
+        times, values = self._series(quantity, scope, subject, "measured")
+        first = int(np.searchsorted(times, begin_ns))
+        last = int(np.searchsorted(times, end_ns))
+        return values[first + 1 : last + 1]
 
     def increase(
         self,
@@ -99,15 +118,6 @@ def total(values: Iterable[float | None]) -> float | None:
             return None
         summed += value
     return summed
-
-
-def power_w(readings: Readings, begin_ns: int, end_ns: int) -> float | None:
-    """Measured power of all packages between two times, in watts; None without a counter."""
-    packages = readings.subjects(ENERGY, "package")
-    if not packages:
-        return None
-    joules = total(readings.increase(ENERGY, "package", p, begin_ns, end_ns) for p in packages)
-    return None if joules is None else joules / 1e6 / ((end_ns - begin_ns) / SECOND_NS)
 
 
 def cpu_costs(

@@ -38,7 +38,7 @@ def judge(
     """All reasons against a run and the figures they rest on, as responses of the summary."""
     reasons = list(record.reasons)
     reasons += _judge_counts(done)
-    reasons += _judge_clocks(record)
+    reasons += _judge_suspend(record)
     figures: dict[str, float | None] = {}
     if readings is not None and record.window.get("end_ns"):
         figures = machine_figures(readings, record)
@@ -64,7 +64,7 @@ def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
     return reasons
 
 
-def _judge_clocks(record: RunRecord) -> list[Reason]:
+def _judge_suspend(record: RunRecord) -> list[Reason]:
     begin, end = record.clocks.get("begin"), record.clocks.get("end")
     if not begin or not end:
         return []
@@ -84,17 +84,32 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)
     nodes = [readings.rate(CPU_TIME, "process", p, *window) for p in record.processes.states]
+    stalls = readings.since("stall_longest", "machine", "machine", *window)
+    stalled = readings.increase("stalled_time", "machine", "machine", *window)
+    zones = readings.subjects("temperature", "machine")
+    heat = [readings.mean("temperature", "machine", zone, *window) for zone in zones]
+    # What arrives late is still on its way when the window ends: drops count until STOP.
+    drained = window[0], max(window[1], record.stop_ns)
     figures: dict[str, float | None] = {
+        "stall_ms_max": float(max(stalls)) / 1e6 if len(stalls) else None,
+        "stalled_ms": None if stalled is None else stalled / 1e6,
+        "clock_step_ms": _clock_step_ms(record),
+        "datagrams_dropped": readings.increase("datagrams_dropped", "machine", "machine", *drained),
         "steal_share": None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
         "other_load_share": None,
-        "temperature_celsius": readings.mean("temperature", "machine", "machine", *window),
+        "temperature_celsius": max((h for h in heat if h is not None), default=None),
     }
     if busy is not None and harness is not None:
         own = harness + sum(n for n in nodes if n is not None)
         # Clock ticks against nanoseconds: a small negative difference is rounding.
         figures["other_load_share"] = max(0.0, (busy - own) / 1e9 / cores)
     return figures
+
+
+def _clock_step_ms(record: RunRecord) -> float | None:
+    begin, end = record.clocks.get("begin"), record.clocks.get("end")
+    return host.clock_step_ns(begin, end) / 1e6 if begin and end else None
 
 
 def _judge_machine(figures: dict[str, float | None], guards: Guards) -> list[Reason]:
@@ -111,6 +126,14 @@ def _judge_machine(figures: dict[str, float | None], guards: Guards) -> list[Rea
     if celsius is not None and celsius > guards.temperature_max_celsius:
         text = f"{celsius:.0f} °C; allowed: {guards.temperature_max_celsius:.0f} °C"
         reasons.append(Reason(Verdict.UNKNOWN, "temperature", text))
+    stall_ms = figures.get("stall_ms_max")
+    if stall_ms is not None and stall_ms > guards.stall_max_ms:
+        text = f"the machine stood still for {stall_ms:.0f} ms; allowed: {guards.stall_max_ms:g} ms"
+        reasons.append(Reason(Verdict.UNKNOWN, "stall", text))
+    step_ms = figures.get("clock_step_ms")
+    if step_ms is not None and abs(step_ms) > guards.clock_step_max_ms:
+        text = f"the clock was set by {step_ms:.0f} ms; allowed: {guards.clock_step_max_ms:g} ms"
+        reasons.append(Reason(Verdict.UNKNOWN, "clock_step", text))
     return reasons
 
 

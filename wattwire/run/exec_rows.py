@@ -6,13 +6,13 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.run import power
 from wattwire.run.costs import (
     CPU_TIME,
     Readings,
     attributed_energy,
     column,
     energy_estimates,
-    power_w,
     total,
 )
 from wattwire.run.exec_one import COMMAND, Repeat, Request, attached_name
@@ -99,15 +99,18 @@ class ExecRows:
 
     def _power(self) -> tuple[float | None, float | None]:
         """Power of the machine in the baselines, weighted by their lengths, and in the window."""
+        spans = [*self._repeat.baselines, self._repeat.window]
+        series = self._repeat.sampling.get("series", [])
+        source = power.choose(self._readings, series, spans)
         joules, seconds = 0.0, 0.0
         for begin_ns, end_ns in self._repeat.baselines:
-            watts = power_w(self._readings, begin_ns, end_ns)
+            watts = power.mean_w(self._readings, source, (begin_ns, end_ns))
             if watts is None:
-                return None, power_w(self._readings, *self._repeat.window)
+                return None, None
             joules += watts * (end_ns - begin_ns) / SECOND_NS
             seconds += (end_ns - begin_ns) / SECOND_NS
         base_w = joules / seconds if seconds else None
-        return base_w, power_w(self._readings, *self._repeat.window)
+        return base_w, power.mean_w(self._readings, source, self._repeat.window)
 
     def _root_energies(self) -> dict[str, float | None]:
         """Measured energy (only what was started here has a baseline) and the model's range."""

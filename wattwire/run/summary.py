@@ -12,7 +12,7 @@ from wattwire.design import PlannedRun
 from wattwire.model.records import SampleFileError
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
-from wattwire.run import costs, counting, evidence
+from wattwire.run import costs, counting, evidence, power
 from wattwire.run.convert import messages_frame, quantities_frame, read_all_samples
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS
@@ -133,14 +133,24 @@ class Collected:
             **costs.cpu_costs(readings, processes, window, silent, sent),
             **costs.memory_costs(readings, processes, window),
             **costs.energy_estimates(readings, processes, window, model),
-            "power_machine_w": costs.power_w(readings, *_span(record.baselines["machine"])),
-            "power_silent_w": costs.power_w(readings, *silent),
-            "power_window_w": costs.power_w(readings, *window),
+            **self._power(window, silent),
         }
         if row["power_window_w"] is not None and row["power_silent_w"] is not None:
             dynamic_j = (row["power_window_w"] - row["power_silent_w"]) * row["window_s"]
             row |= costs.attributed_energy(readings, processes, window, silent, dynamic_j)
         return row
+
+    def _power(self, window: power.Span, silent: power.Span) -> dict[str, Any]:
+        """The machine's power in both baselines and the window, all by the same source."""
+        machine = _span(self.record.baselines["machine"])
+        series = self.record.sampling.get("series", [])
+        source = power.choose(self.readings, series, [machine, silent, window])
+        return {
+            "energy_source": source.name if source else None,
+            "power_machine_w": power.mean_w(self.readings, source, machine),
+            "power_silent_w": power.mean_w(self.readings, source, silent),
+            "power_window_w": power.mean_w(self.readings, source, window),
+        }
 
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
         """What the nodes say of themselves must agree with what their files hold."""

@@ -109,11 +109,3 @@ def test_what_a_process_used_to_start_is_not_in_an_interval_that_begins_with_its
 def test_a_total_with_an_unknown_part_is_unknown():
     assert costs.total([1.0, 2.0]) == 3.0
     assert costs.total([1.0, None]) is None
-
-
-def test_a_planted_energy_comes_out():
-    frame = pl.concat(
-        [quantities([(0, 0.0), (2 * 10**9, 6e6)], "energy", "package", "package-0"),
-         quantities([(0, 0.0), (2 * 10**9, 2e6)], "energy", "package", "package-1")]
-    )  # fmt: skip
-    assert costs.power_w(costs.Readings(frame), 0, 2 * 10**9) == pytest.approx(4.0)

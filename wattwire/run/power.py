@@ -1,0 +1,109 @@
+"""Which meter a run's energy is taken from, and the machine's power by it.
+
+A machine shows the same energy in several places; sources are ranked by their meters' manifests
+and exactly one is used (docs/manifests.md), so that nothing is added to what contains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wattwire.run.costs import Readings
+from wattwire.run.specs import SECOND_NS
+
+EDGE_NS = 250_000_000
+"""A source must have been read this close to both ends of a span, or within EDGE_SHARE of it."""
+EDGE_SHARE = 0.05
+HOLE_NS = 2_500_000_000
+"""A gauge says nothing of what lies between readings further apart, or beyond HOLE_SHARE."""
+HOLE_SHARE = 0.1
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A ranked quantity: its subjects together are the machine's energy, without overlap."""
+
+    meter: str
+    quantity: str
+    rank: int
+    counter: bool
+    """True: a counter in µJ; False: a gauge in µW."""
+    subjects: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.meter}/{self.quantity}"
+
+
+def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
+    """Every source of energy among a sampling's series, the one to be preferred first."""
+    found: dict[tuple[int, str, str, bool], set[str]] = {}
+    for one in series:
+        if one.get("rank") is not None:
+            key = (int(one["rank"]), one["meter"], one["quantity"], bool(one["counter"]))
+            found.setdefault(key, set()).add(one["subject"])
+    return [
+        Source(meter, quantity, rank, counter, tuple(sorted(subjects)))
+        for (rank, meter, quantity, counter), subjects in sorted(found.items())
+    ]
+
+
+def choose(
+    readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
+) -> Source | None:
+    """The source of the lowest rank that gives a power in every one of `spans` (ns)."""
+    for source in sources(series):
+        if all(mean_w(readings, source, span) is not None for span in spans):
+            return source
+    return None
+
+
+def mean_w(readings: Readings, source: Source | None, span: Span) -> float | None:
+    """Mean power in watts of all subjects of `source` in a span (ns); None if one is unread."""
+    if source is None or span[1] <= span[0]:
+        return None
+    watts = 0.0
+    for subject in source.subjects:
+        times, values = readings.of_meter(source.meter, source.quantity, subject)
+        mean = _counter_w(times, values, span) if source.counter else _gauge_w(times, values, span)
+        if mean is None:
+            return None
+        watts += mean
+    return watts
+
+
+def _is_read_at_ends(times: Any, span: Span) -> bool:
+    slack_ns = max(EDGE_NS, EDGE_SHARE * (span[1] - span[0]))
+    inside = (times >= span[0] - slack_ns) & (times <= span[1] + slack_ns)
+    if np.count_nonzero(inside) < 2:
+        return False
+    return bool(
+        np.abs(times - span[0]).min() <= slack_ns and np.abs(times - span[1]).min() <= slack_ns
+    )
+
+
+def _counter_w(times: Any, values: Any, span: Span) -> float | None:
+    """Increase of a counter in µJ over the span's length."""
+    if not _is_read_at_ends(times, span):
+        return None
+    begin, end = np.interp(span, times, values)
+    return float(end - begin) / 1e6 / ((span[1] - span[0]) / SECOND_NS)
+
+
+def _gauge_w(times: Any, values: Any, span: Span) -> float | None:
+    """Mean of a gauge in µW by the trapezoidal rule; None where it was not read for long."""
+    if not _is_read_at_ends(times, span):
+        return None
+    within = (times > span[0]) & (times < span[1])
+    knots = np.concatenate(([span[0]], times[within], [span[1]]))
+    if np.diff(knots).max() > max(HOLE_NS, HOLE_SHARE * (span[1] - span[0])):
+        return None
+    heights = np.interp(knots, times, values)
+    area = float(np.sum(np.diff(knots) * (heights[1:] + heights[:-1]) / 2.0))
+    return area / (span[1] - span[0]) / 1e6
