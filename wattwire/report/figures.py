@@ -219,6 +219,43 @@ def ratios_chart(points: Sequence[Mapping[str, Any]], margin: float | None) -> d
     return finish(chart, points)
 
 
+def sizes_chart(
+    points: Sequence[Mapping[str, Any]],
+    domain: Sequence[str],
+    colour_title: str,
+    panels: Sequence[str],
+) -> dict[str, Any]:
+    """Median latency against payload, joined by lines. Points: bytes, us, colour, panel."""
+    chosen = alt.selection_point(fields=["colour"], bind="legend", name=LEGEND)
+    base = alt.Chart(alt.NamedData(name=POINTS)).encode(
+        x=alt.X(
+            "bytes:Q",
+            title="payload (B, log scale)",
+            scale=alt.Scale(type="log", nice=False, padding=8),
+            axis=alt.Axis(tickCount=6, format="~s", labelOverlap=True),
+        ),
+        y=alt.Y(
+            "us:Q",
+            title="median latency (µs, log scale)",
+            scale=alt.Scale(type="log", nice=False, padding=8),
+            axis=alt.Axis(tickCount=5, format="~s"),
+        ),
+        color=colour("colour", colour_title, domain),
+        opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.12)),
+    )
+    dots = base.mark_circle(size=50).encode(
+        tooltip=[
+            alt.Tooltip("colour:N", title=colour_title),
+            alt.Tooltip("bytes:Q", title="payload (B)", format=",d"),
+            alt.Tooltip("us:Q", title="median latency (µs)", format=",.4~r"),
+        ]
+    )
+    lines = base.mark_line(strokeWidth=1.6)
+    per_row = min(2, max(1, len(panels)))
+    layered = (lines + dots.add_params(chosen)).properties(width=_panel(per_row), height=170)
+    return finish(_panels(layered, panels, per_row), points)
+
+
 def order_chart(
     points: Sequence[Mapping[str, Any]],
     domain: Sequence[str],

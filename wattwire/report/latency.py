@@ -132,10 +132,10 @@ def all_series(evidence: Evidence) -> dict[str, Series]:
     return found
 
 
-def section(evidence: Evidence) -> Section:
-    """The page's part about latency."""
+def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
+    """The page's part about latency; `every` is the series of every usable run, by run."""
     part = Section("latency", "Latency")
-    series = {run: s for run, s in all_series(evidence).items() if s.values_us.size}
+    series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
         part.parts.append(Text("No usable run carries a latency.", "warning"))
         return part
@@ -220,7 +220,7 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
 
 def panel_of(evidence: Evidence, treatment: Mapping[str, Any], across: str | None) -> str:
     """The panel of a figure that a treatment belongs to: its pattern and its level of `across`."""
-    told = [str(treatment.get("pattern", ""))] if len(titles_of(evidence, "pattern")) != 1 else []
+    told = [str(treatment.get("pattern", ""))] if len(titles_of(evidence, "pattern")) > 1 else []
     told += [evidence.title(across, treatment.get(across))] if across else []
     return ", ".join(word for word in told if word)
 
@@ -271,6 +271,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = len(each)
         row["messages"] = int(everything.size)
+        row["latencies"] = int(np.isfinite(everything).sum())
         row["lost"] = int(np.isinf(everything).sum())
         for share in SHARES:
             row[_name(share)] = _over_runs(each, share)
@@ -279,6 +280,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
     columns += [
         Column("runs", "runs", "measured"),
         Column("messages", "expected", "measured"),
+        Column("latencies", "latencies", "measured"),
         Column("lost", "lost", "measured"),
     ]
     columns += [Column(_name(s), _name(s).split("_")[0], "measured", "µs") for s in SHARES]
@@ -289,8 +291,11 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         rows,
         "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval over "
         "runs. With one or two runs: the first run's percentile with its order-statistic interval, "
-        "which describes that run only. “Too few (found of needed)” where the effective sample, or "
-        "the number of separate clusters above the percentile, does not carry it in some run.",
+        "which describes that run only. “Latencies” stand behind a percentile together with the "
+        "lost messages, which count as +∞: “∞ (lost)” where more than that were lost, at 95 %, "
+        "or in a run whose percentile falls among them. “Too few (found of needed)” where "
+        "the effective sample, or the number of separate clusters above the percentile, does not "
+        "carry it in some run.",
     )
 
 
@@ -301,9 +306,18 @@ def _name(share: float) -> str:
 def _over_runs(runs: list[FloatArray], share: float) -> Any:
     each = [stats.percentile(values, share) for values in runs]
     refused = [one for one in each if isinstance(one, stats.TooFew)]
+    if refused and _among_lost(runs, share):
+        return math.inf
     if refused:
         return min(refused, key=lambda one: one.found)
     found = [one for one in each if isinstance(one, stats.Percentile)]
     if len(found) < 3:
         return found[0].interval
     return stats.geometric_mean([one.interval.estimate for one in found])
+
+
+def _among_lost(runs: list[FloatArray], share: float) -> bool:
+    """Whether so many were lost that the percentile is infinite, however few there were."""
+    everything = np.concatenate(runs)
+    lost = int(np.isinf(everything).sum())
+    return stats.share_interval(lost, everything.size).low > 1.0 - share

@@ -22,6 +22,7 @@ from wattwire.report import (
     controls,
     costs,
     counts,
+    findings,
     latency,
     published,
 )
@@ -47,21 +48,30 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         )
     evidence = gather(campaign)
     answers = answer_all(evidence)
-    sections = _sections(evidence, answers)
+    series = latency.all_series(evidence)
+    found = findings.look(evidence, series)
+    sections = _sections(evidence, answers, series, found)
     folder = campaign.path / "report"
     parts = [part for section in sections for part in section.parts]
     drawn = _write_figures(figures_of(parts), folder / "figures")
     _write_tables(tables_of(parts), folder / "tables")
     page = folder / "index.html"
-    page.write_text(_render(evidence, headline(evidence, answers), sections, drawn), "utf-8")
+    told = (headline(evidence, answers), asked.second_line(evidence), found.in_short)
+    page.write_text(_render(evidence, told, sections, drawn), "utf-8")
     return page
 
 
-def _sections(evidence: Evidence, answers: Answers) -> list[Section]:
+def _sections(
+    evidence: Evidence,
+    answers: Answers,
+    series: Mapping[str, latency.Series],
+    found: findings.Findings,
+) -> list[Section]:
     made = [
         asked.section(evidence),
         answered.section(evidence, answers),
-        latency.section(evidence),
+        findings.section(found),
+        latency.section(evidence, series),
         costs.section(evidence),
         published.section(evidence),
         counts.section(evidence),
@@ -108,7 +118,10 @@ def _library() -> str:
 
 
 def _render(
-    evidence: Evidence, first: str, sections: Sequence[Section], drawn: Mapping[str, str]
+    evidence: Evidence,
+    told: tuple[str, ...],
+    sections: Sequence[Section],
+    drawn: Mapping[str, str],
 ) -> str:
     folder = resources.files("wattwire.report") / "templates"
     environment = jinja2.Environment(
@@ -123,8 +136,8 @@ def _render(
     specs_json = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return environment.get_template("page.html").render(
         title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
-        first=first,
-        second=asked.second_line(evidence),
+        first=told[0],
+        others=[one for one in told[1:] if one],
         sections=sections,
         images={name: _data_address(svg) for name, svg in drawn.items()},
         specs=Markup(specs_json),

@@ -109,6 +109,8 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     unit = FACTOR_UNITS.get(factor)
     if unit:
         return f"{plain(level)} {unit}"
+    if isinstance(level, bool):
+        return f"{factor_title(factor)} {'on' if level else 'off'}"
     if isinstance(level, (int, float)):
         noun = factor_title(factor)
         return f"{plain(level)} {noun.removesuffix('s') if level == 1 else noun}"

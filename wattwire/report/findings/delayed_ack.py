@@ -1,0 +1,271 @@
+"""Latencies that heap up at 40 ms or twice that: Nagle's algorithm and delayed acknowledgements.
+
+What: treatments with a mode of latency at 36 to 48 ms or 80 to 104 ms (two waits, each rounded up
+to the kernel's timer tick, and the call itself).
+How: `stats.mode_between` on each treatment's latencies; where settings of the right roles vary,
+the share of messages in the mode is compared between neighbouring runs of a block.
+What it misses: a mode of less than 1 % of the messages. It is silent where nodes say that
+another transport carries the messages, or that the delay is switched off. A handler that takes
+40 ms by itself has the same mode: without a contrast the cause stays a suspicion.
+Reference: RFC 896; RFC 9293 §3.7.4 and §3.8.6.3; Linux include/net/tcp.h, TCP_DELACK_MIN.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, factor_columns
+from wattwire.report.findings.finding import (
+    Finding,
+    Run,
+    Silence,
+    Treatment,
+    by_treatment,
+    settings_with,
+    shared_levels,
+    study_key,
+    told_level,
+)
+from wattwire.report.parts import Column, Table
+
+BANDS_US = ((36_000.0, 48_000.0), (80_000.0, 104_000.0))
+FAST_US = 20_000.0
+P_MAX = 0.05
+LEFT_OVER_MAX = 0.1
+PAIRS_NEEDED = 5
+ACKNOWLEDGED = re.compile(r"\b(mp)?tcp|websocket|\bwss?\b|\bhttp", re.IGNORECASE)
+CAUSE = (
+    "Nagle's algorithm holds a small piece back until the one before it is acknowledged, and a "
+    "receiver that is about to answer delays that acknowledgement, on Linux by 40 ms. It takes a "
+    "message that is written in two pieces or more, or a second message before the first is "
+    "acknowledged, and a socket without TCP_NODELAY. Twice 40 ms: request and reply both wait."
+)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A treatment with a mode in one of the bands; `inside` counts both bands."""
+
+    treatment: Treatment
+    runs: tuple[Run, ...]
+    mode: stats.Mode
+    inside: int
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A setting's two levels side by side: share of messages in the mode, pair by pair."""
+
+    setting: str
+    role: str
+    on: str
+    off: str
+    with_it: float
+    without_it: float
+    fell: int
+    pairs: int
+
+    @property
+    def p(self) -> float:
+        """Sign test: as many pairs falling by chance."""
+        return stats.sign_p(self.fell, self.pairs)
+
+    @property
+    def proves(self) -> bool:
+        """Whether the mode goes with the setting, and hardly anything of it is left."""
+        gone = self.without_it <= LEFT_OVER_MAX * self.with_it
+        return self.role != WRITES_PER_MESSAGE and gone and self.p <= P_MAX
+
+    def told(self, evidence: Evidence) -> str:
+        """The contrast in words."""
+        on, off = (told_level(evidence, self.setting, word) for word in (self.on, self.off))
+        return (
+            f"{on[:1].upper()}{on[1:]} against {off}, otherwise the same and in the same block: "
+            f"the share in the mode fell in {self.fell} of {words.plural(self.pairs, 'pair')} of "
+            f"runs, from {words.percent(self.with_it)} to {words.percent(self.without_it)} "
+            f"(sign test, p = {words.number(self.p, 2)})."
+        )
+
+
+def in_mode(run: Run) -> float:
+    """Share of a run's messages in either band."""
+    inside = [(run.values_us >= low) & (run.values_us < high) for low, high in BANDS_US]
+    return float(np.mean(inside[0] | inside[1]))
+
+
+def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
+    """Treatments with a mode in a band that acknowledgements could cause, the fuller band each."""
+    off = [(name, "yes") for role in (NAGLE_OFF, QUICK_ACK)
+           for name in settings_with(evidence, runs, role)]  # fmt: skip
+    some_fast = any(run.p50_us < FAST_US for run in runs)
+    found = []
+    for treatment, members in by_treatment(evidence, runs).items():
+        possible = [run for run in members if _possible(run, off, some_fast)]
+        series = [run.values_us for run in possible]
+        modes = [stats.mode_between(series, low, high) for low, high in BANDS_US]
+        known = [mode for mode in modes if mode is not None]
+        if known:
+            best = max(known, key=lambda mode: mode.inside)
+            inside = round(sum(in_mode(run) * run.values_us.size for run in possible))
+            found.append(Hit(treatment, tuple(possible), best, inside))
+    return found
+
+
+def _possible(run: Run, off: Sequence[tuple[str, str]], some_fast: bool) -> bool:
+    """Whether acknowledgements can be what this run's messages waited for."""
+    if any(run.in_force(name) == {word} for name, word in off):
+        return False
+    if run.transports and not any(ACKNOWLEDGED.search(word) for word in run.transports):
+        return False
+    # Between hosts 40 ms may be the way itself; something faster must show that it is not.
+    return some_fast or len(run.hosts) < 2
+
+
+def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Finding | Silence:
+    """The finding over all treatments together."""
+    if not hits:
+        return Silence("No latencies heap up at 40 ms or at twice that where TCP could be why.")
+    contrasts = _contrasts(evidence, runs, hits)
+    return Finding(
+        "delayed-acknowledgements",
+        "Messages wait 40 ms for an acknowledgement",
+        any(contrast.proves for contrast in contrasts),
+        CAUSE,
+        (
+            _summary(evidence, runs, hits),
+            *_force(evidence, runs, hits),
+            *(one.told(evidence) for one in contrasts),
+        ),
+        _settles(evidence, runs, contrasts),
+        (_table(evidence, hits),),
+    )
+
+
+def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> str:
+    treatments = by_treatment(evidence, runs)
+    inside = sum(hit.inside for hit in hits)
+    total = sum(hit.mode.total for hit in hits)
+    centres = sorted(hit.mode.centre / 1000 for hit in hits)
+    where = words.number(centres[0])
+    if words.number(centres[-1]) != where:
+        where += f" to {words.number(centres[-1])}"
+    told = (
+        f"{len(hits)} of {words.plural(len(treatments), 'treatment')}: {words.count(inside)} of "
+        f"{words.count(total)} messages ({words.percent(inside / total, 3)}) in "
+        f"{words.plural(sum(hit.mode.runs for hit in hits), 'run')} heap up at {where} ms."
+    )
+    common = shared_levels(evidence, (hit.treatment for hit in hits), treatments)
+    return f"{told} What these treatments share: {common}." if common else told
+
+
+def _force(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[str]:
+    """What nodes said about Nagle's algorithm in the runs that have the mode."""
+    names = settings_with(evidence, runs, NAGLE_OFF)
+    mine = [run for hit in hits for run in hit.runs]
+    told = {name: sorted({v for run in mine for v in run.in_force(name)}) for name in names}
+    return [
+        f"In force in those runs, as the nodes told: {words.factor_title(name)} "
+        f"{words.listed([{'yes': 'on', 'no': 'off'}.get(value, value) for value in values])}."
+        for name, values in told.items()
+        if values
+    ] or ["Whether Nagle's algorithm was on in those runs, no node told."]
+
+
+def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Contrast]:
+    found = []
+    for role in (NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE):
+        for setting in settings_with(evidence, runs, role):
+            name = f"settings.{setting}"
+            levels = sorted(evidence.factors.get(name, ()))
+            if len(levels) < 2:
+                continue
+            ends = [words.plain(levels[0]), words.plain(levels[-1])]
+            without, with_it = ends if role == WRITES_PER_MESSAGE else ends[::-1]
+            contrast = _contrast(evidence, runs, hits, (name, role, without, with_it))
+            if contrast is not None:
+                found.append(contrast)
+    return found
+
+
+def _contrast(
+    evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit], what: tuple[str, str, str, str]
+) -> Contrast | None:
+    name, role, without, with_it = what
+    known = {hit.treatment for hit in hits}
+    sides: dict[tuple[int, Treatment], dict[str, Run]] = {}
+    for run in runs:
+        level = words.plain(run.levels.get(name))
+        sides.setdefault((run.block, run.treatment(evidence.varied, (name,))), {})[level] = run
+    pairs = [
+        (in_mode(each[with_it]), in_mode(each[without]))
+        for each in sides.values()
+        if with_it in each and without in each and each[with_it].treatment(evidence.varied) in known
+    ]
+    if not pairs:
+        return None
+    high, low = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
+    fell = sum(one > other for one, other in pairs)
+    return Contrast(name, role, without, with_it, high, low, fell, len(pairs))
+
+
+def _settles(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contrast]) -> str:
+    if any(contrast.proves for contrast in contrasts):
+        return ""
+    names = [
+        f"settings.{name}"
+        for role in (NAGLE_OFF, QUICK_ACK)
+        for name in settings_with(evidence, runs, role)
+    ]
+    fixed = [name for name in names if len(evidence.factors.get(name, ())) < 2]
+    if names and len(fixed) < len(names):
+        return (
+            "What would prove it: more blocks (plan.blocks); with the mode in "
+            f"{PAIRS_NEEDED} pairs of neighbouring runs or more, a sign test can decide."
+        )
+    if fixed:
+        keys = " or ".join(study_key(name, (False, True)) for name in fixed)
+        return f"What would prove it: {keys} as a factor of the study."
+    return (
+        "What would prove it: a setting of this middleware that switches TCP_NODELAY on (its "
+        "manifest names none), or a capture of its packets with the first piece of a message "
+        "alone and nothing for 40 ms."
+    )
+
+
+def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
+    rows = []
+    for hit in hits:
+        row: dict[str, Any] = dict(hit.treatment)
+        row |= {
+            "runs": hit.mode.runs,
+            "messages": hit.mode.total,
+            "inside": hit.inside,
+            "share": 100 * hit.inside / hit.mode.total,
+            "beside": hit.mode.beside,
+            "centre": hit.mode.centre / 1000,
+        }
+        rows.append(row)
+    return Table(
+        "finding-delayed-acknowledgements",
+        "Treatments whose messages wait",
+        [
+            *factor_columns(evidence),
+            Column("runs", "runs", "measured"),
+            Column("messages", "messages", "measured"),
+            Column("inside", "in the mode", "measured"),
+            Column("share", "share", "measured", "%"),
+            Column("beside", "beside it", "measured"),
+            Column("centre", "its centre", "measured", "ms"),
+        ],
+        rows,
+        "In the mode: at 36 to 48 ms or at 80 to 104 ms. “Beside it”: messages in the fuller of "
+        "the two bands that are next to the fuller one and as wide on the log scale.",
+    )

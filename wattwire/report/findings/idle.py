@@ -1,0 +1,180 @@
+"""Latency that falls as the rate rises: what sleeps between messages has to wake up.
+
+What: groups of runs alike in all but the rate whose median latency is lower at the highest rate
+than at the lowest, and does not rise in between.
+How: log ratio of the medians inside each block, `stats.block_intervals` over blocks, Bonferroni
+over the groups. The ratio must exceed RATIO_MIN and the difference of two identical labels.
+What it misses: what wakes up. Idle states of the CPU, its frequency, cold caches and batching
+interrupts all do this; contrasts over rates cannot tell them apart, so it stays a suspicion.
+Reference: Linux Documentation/admin-guide/pm/cpuidle.rst; measurement by run summaries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, factor_columns
+from wattwire.report.findings.finding import (
+    CONFIDENCE,
+    Finding,
+    Run,
+    Silence,
+    Treatment,
+    by_treatment,
+)
+from wattwire.report.parts import Column, Table
+
+RATE_FACTORS = ("rate_hz", "interval_s")
+RATIO_MIN = 1.1
+RISE_ALLOWED = 1.05
+CAUSE = (
+    "Between rare messages the machine goes to sleep: idle states of the CPU, a lower frequency, "
+    "caches that others fill. The next message pays for waking up; frequent ones find it awake."
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs alike but for the rate: the log ratio of medians, lowest over highest, by block."""
+
+    treatment: Treatment
+    logs: tuple[float, ...]
+    medians_us: tuple[float, ...]
+
+    @property
+    def falls(self) -> bool:
+        """Whether the median, from rate to rate, never rises by more than RISE_ALLOWED."""
+        pairs = zip(self.medians_us, self.medians_us[1:], strict=False)
+        return all(later <= RISE_ALLOWED * earlier for earlier, later in pairs)
+
+
+def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) -> Finding | Silence:
+    """The finding over all groups together; `noise` is |log ratio| of identical labels."""
+    factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
+    if factor is None:
+        return Silence("Whether latency depends on the rate, this study cannot show: one rate.")
+    rates = _rates(evidence, factor, runs)
+    groups = _groups(evidence, factor, runs, rates)
+    least = max(math.log(RATIO_MIN), noise.get("latency_p50_us", 0.0))
+    level = stats.bonferroni(CONFIDENCE, max(1, len(groups)))
+    found = []
+    for group, interval in zip(
+        groups, stats.block_intervals([group.logs for group in groups], level), strict=True
+    ):
+        if not isinstance(interval, stats.Interval):
+            continue
+        if interval.low > 0 and interval.estimate > least and group.falls:
+            found.append((group, interval))
+    if not found:
+        blocks = max((len(group.logs) for group in groups), default=0)
+        if blocks < 3:
+            return Silence(
+                f"Whether latency depends on the rate: {words.plural(blocks, 'block')}, 3 needed."
+            )
+        return Silence("No latency falls as the rate rises, as far as the blocks can tell.")
+    return _finding(evidence, factor, found, groups, rates)
+
+
+def _rates(evidence: Evidence, factor: str, runs: Sequence[Run]) -> list[str]:
+    """Levels of the rate that were run, slowest first, as words."""
+    seen = {words.plain(run.levels.get(factor)) for run in runs}
+    levels = sorted(evidence.factors[factor], reverse=factor == "interval_s")
+    return [words.plain(level) for level in levels if words.plain(level) in seen]
+
+
+def _groups(
+    evidence: Evidence, factor: str, runs: Sequence[Run], rates: Sequence[str]
+) -> list[Group]:
+    usable = [run for run in runs if math.isfinite(run.p50_us) and run.p50_us > 0]
+    found = []
+    for treatment, members in by_treatment(evidence, usable, (factor,)).items():
+        by_rate: dict[str, dict[int, float]] = {}
+        for run in members:
+            by_rate.setdefault(words.plain(run.levels.get(factor)), {})[run.block] = run.p50_us
+        present = [rate for rate in rates if rate in by_rate]
+        if len(present) < 2:
+            continue
+        slow, fast = by_rate[present[0]], by_rate[present[-1]]
+        logs = tuple(math.log(slow[block] / fast[block]) for block in slow if block in fast)
+        medians = tuple(float(np.median(list(by_rate[rate].values()))) for rate in present)
+        found.append(Group(treatment, logs, medians))
+    return found
+
+
+def _finding(
+    evidence: Evidence,
+    factor: str,
+    found: Sequence[tuple[Group, stats.Interval]],
+    groups: Sequence[Group],
+    rates: Sequence[str],
+) -> Finding:
+    ratios = [math.exp(interval.estimate) for _, interval in found]
+    runs = sum(len(group.logs) * 2 for group, _ in found)
+    slow, fast = (words.level_title(factor, rate, {}) for rate in (rates[0], rates[-1]))
+    summary = (
+        f"{len(found)} of {words.plural(len(groups), 'group')} of runs alike but for the rate: at "
+        f"{slow} the median is {_span(ratios)} times that at {fast} ("
+        f"{words.plural(runs, 'run')}; simultaneous {words.confidence(CONFIDENCE)} intervals over "
+        "blocks exclude 1, see the table)."
+    )
+    told = [summary]
+    facts = evidence.reader.machine.get("hosts", {}).values()
+    known = {f["key"]: f["value"] for host in facts for f in host.get("facts", [])}
+    idle = [f"{k.replace('_', ' ')} {v}" for k, v in known.items() if "idle" in k or "govern" in k]
+    if idle:
+        told.append(f"The machine says: {', '.join(idle)}.")
+    settles = (
+        'What would prove it: loop = ["open", "closed"] as a factor shows whether the pause is '
+        "what costs, since calls back to back leave none; and the same study on another occasion "
+        "with idle states held off (a process that keeps /dev/cpu_dma_latency open at 0), beside "
+        "this one, shows whether they are what wakes up."
+    )
+    return Finding(
+        "rate-dependent-latency",
+        "Latency falls as the rate rises",
+        False,
+        CAUSE,
+        tuple(told),
+        settles,
+        (_table(evidence, factor, found),),
+    )
+
+
+def _span(ratios: Sequence[float]) -> str:
+    low, high = words.number(min(ratios)), words.number(max(ratios))
+    return low if low == high else f"{low} to {high}"
+
+
+def _table(evidence: Evidence, factor: str, found: Sequence[tuple[Group, stats.Interval]]) -> Table:
+    rows = []
+    for group, logs in found:
+        ratio = stats.Interval(
+            math.exp(logs.estimate), math.exp(logs.low), math.exp(logs.high), logs.level,
+            logs.count, logs.method, logs.degrees,
+        )  # fmt: skip
+        rows.append(
+            dict(group.treatment)
+            | {
+                "blocks": len(group.logs),
+                "ratio": ratio,
+                "medians": " → ".join(words.number(value) for value in group.medians_us),
+            }
+        )
+    return Table(
+        "finding-rate-dependent-latency",
+        "Groups whose latency falls as the rate rises",
+        [
+            *(column for column in factor_columns(evidence) if column.key != factor),
+            Column("blocks", "blocks", "measured"),
+            Column("ratio", "slowest / fastest rate", "measured"),
+            Column("medians", "medians, from slow to fast, µs"),
+        ],
+        rows,
+        "Geometric-mean ratio of the runs' medians with its simultaneous interval.",
+    )

@@ -1,0 +1,77 @@
+"""The page's part "Findings": what each detector found, or why it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wattwire.report import words
+from wattwire.report.controls import noise
+from wattwire.report.evidence import Evidence
+from wattwire.report.findings import delayed_ack, idle, sizes
+from wattwire.report.findings.finding import Finding, Silence, runs_of
+from wattwire.report.latency import Series
+from wattwire.report.parts import Section, Text
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the detectors found, and why the others are silent."""
+
+    found: tuple[Finding, ...]
+    silent: tuple[Silence, ...]
+
+    @property
+    def in_short(self) -> str:
+        """All findings in one sentence; empty where there are none."""
+        told = [f"{one.title[:1].lower()}{one.title[1:]} ({one.standing})" for one in self.found]
+        return f"Found: {words.listed(told)}." if told else ""
+
+
+def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
+    """Let every detector look through the usable runs; `series` is each run's latencies."""
+    runs = runs_of(evidence, series)
+    hits = delayed_ack.hits_of(evidence, runs)
+    stepped, unstepped = sizes.find(evidence, runs, hits)
+    results: list[Finding | Silence] = [
+        delayed_ack.find(evidence, runs, hits),
+        *stepped,
+        *([unstepped] if unstepped else []),
+        idle.find(evidence, runs, noise(evidence)),
+    ]
+    return Findings(
+        tuple(one for one in results if isinstance(one, Finding)),
+        tuple(one for one in results if isinstance(one, Silence)),
+    )
+
+
+def section(findings: Findings) -> Section:
+    """The page's part."""
+    part = Section("findings", "Findings")
+    part.parts.append(
+        Text(
+            "Detectors looked through the usable runs for known causes of strange latencies. What "
+            "they find is exploratory: the study did not ask for it. It is called shown only "
+            "where the study varied the setting that takes it away."
+        )
+    )
+    for one in findings.found:
+        part.parts += _told(one)
+    told = " ".join(one.words for one in findings.silent)
+    if told:
+        part.parts.append(
+            Text(f"{'Besides: ' if findings.found else 'No finding. '}{told}", "note")
+        )
+    return part
+
+
+def _told(finding: Finding) -> list[Any]:
+    told: list[Any] = [
+        Text(f"{finding.title}: {finding.standing}", "question"),
+        Text(finding.cause),
+        *(Text(one, "item") for one in finding.evidence),
+    ]
+    if finding.settles:
+        told.append(Text(finding.settles, "item"))
+    return [*told, *finding.parts]

@@ -1,0 +1,379 @@
+"""Steps at a payload size: where latency or loss jumps by more than the size explains.
+
+What: neighbouring payload sizes between which the median latency or the lost share jumps, in
+runs alike but for the payload.
+How: `stats.step_logs` and `stats.loss_excess` inside each block, `stats.block_intervals` over
+blocks, Bonferroni over all pairs of sizes in all groups. A step of latency must exceed
+STEP_MIN, one of loss LOSS_MIN. Candidate causes are sizes at which something is known to change
+between the two payloads, and the 40 ms mode where it is on one side only.
+What it misses: what `stats.steps` says; which of several candidates it is.
+Reference: RFC 791, RFC 894 (a frame of 1,500 B); Linux drivers/net/loopback.c (its MTU, 64 KiB).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.model.setting_roles import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
+from wattwire.report import figures, words
+from wattwire.report.evidence import Evidence, FloatArray, factor_columns
+from wattwire.report.findings.delayed_ack import Hit
+from wattwire.report.findings.finding import (
+    CONFIDENCE,
+    Finding,
+    Run,
+    Silence,
+    Treatment,
+    by_treatment,
+    settings_with,
+    shared_levels,
+    study_key,
+    told_levels,
+)
+from wattwire.report.parts import Column, Figure, Table
+
+FACTOR = "payload_bytes"
+STEP_MIN = 1.5
+LOSS_MIN = 0.01
+LANDMARKS: tuple[tuple[int, str], ...] = (
+    (1448, "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"),
+    (1472, "a UDP datagram of one Ethernet frame (1,472 B of payload at an MTU of 1,500)"),
+    (8948, "a TCP segment of one jumbo frame (8,948 B at an MTU of 9,000)"),
+    (65_483, "the largest TCP segment of the loopback device (65,483 B at an MTU of 65,536)"),
+    (65_507, "the largest UDP datagram (65,507 B of payload)"),
+)
+BUFFERS = {
+    SEND_BUFFER_BYTES: "the socket's send buffer",
+    RECEIVE_BUFFER_BYTES: "the socket's receive buffer",
+    FRAGMENT_BYTES: "the size from which on the middleware cuts messages",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs alike but for the payload: per block, the log step and excess loss of each pair."""
+
+    treatment: Treatment
+    sizes: tuple[int, ...]
+    latency: FloatArray
+    loss: FloatArray
+    medians_us: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pair of neighbouring sizes in one group; `interval` on the log scale, or a share."""
+
+    group: Group
+    place: int
+    kind: str
+    interval: stats.Interval
+
+    @property
+    def between(self) -> tuple[int, int]:
+        """The two sizes in bytes."""
+        return self.group.sizes[self.place], self.group.sizes[self.place + 1]
+
+    @property
+    def up(self) -> bool:
+        """Whether the larger size is the slower one."""
+        return self.interval.estimate > 0
+
+
+def find(
+    evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]
+) -> tuple[list[Finding], Silence | None]:
+    """A finding for each pair of sizes and direction; else why there is none."""
+    levels = evidence.factors.get(FACTOR, ())
+    if len(levels) < stats.SIZES_MIN:
+        told = words.plural(len(levels) or 1, "payload size")
+        return [], Silence(f"Steps at a payload size: {told}, {stats.SIZES_MIN} or more needed.")
+    groups = _groups(evidence, runs)
+    steps = steps_of(groups)
+    if not steps:
+        blocks = max((len(group.latency) for group in groups), default=0)
+        if blocks < 3:
+            told = words.plural(blocks, "block with all sizes", "blocks with all sizes")
+            return [], Silence(f"Steps at a payload size: {told}, 3 needed.")
+        return [], Silence("No step at a payload size that the size itself does not explain.")
+    kinds: dict[tuple[tuple[int, int], str, bool], list[Step]] = {}
+    for step in steps:
+        kinds.setdefault((step.between, step.kind, step.up), []).append(step)
+    ordered = sorted(kinds.items(), key=lambda item: item[0])
+    made = [_finding(evidence, runs, groups, same, hits) for _, same in ordered]
+    if made:
+        figure = _figure(evidence, groups)
+        made[0] = Finding(**{**vars(made[0]), "parts": (*made[0].parts, figure)})
+    return made, None
+
+
+def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
+    found = []
+    for treatment, members in by_treatment(evidence, runs, (FACTOR,)).items():
+        sizes = tuple(sorted({int(run.levels[FACTOR]) for run in members}))
+        if len(sizes) < stats.SIZES_MIN:
+            continue
+        blocks: dict[int, dict[int, Run]] = {}
+        for run in members:
+            blocks.setdefault(run.block, {})[int(run.levels[FACTOR])] = run
+        rows = [
+            [each[size] for size in sizes] for each in blocks.values() if len(each) == len(sizes)
+        ]
+        p50 = np.array([[run.p50_us for run in row] for row in rows]).reshape(-1, len(sizes))
+        lost = np.array([[run.loss_share for run in row] for row in rows]).reshape(-1, len(sizes))
+        known = np.isfinite(p50).all(axis=1) & (p50 > 0).all(axis=1)
+        pairs = len(sizes) - 1
+        latency = [stats.step_logs(sizes, row) for row in p50[known]]
+        loss = [stats.loss_excess(sizes, row) for row in lost[np.isfinite(lost).all(axis=1)]]
+        medians = tuple(float(v) for v in np.median(p50, axis=0)) if len(rows) else ()
+        found.append(
+            Group(
+                treatment,
+                sizes,
+                np.array(latency).reshape(-1, pairs),
+                np.array(loss).reshape(-1, pairs),
+                medians,
+            )
+        )
+    return found
+
+
+def steps_of(groups: Sequence[Group]) -> list[Step]:
+    """Every step that holds at the simultaneous level over all pairs of sizes in all groups."""
+    places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
+    level = stats.bonferroni(CONFIDENCE, max(1, 2 * len(places)))
+    found = []
+    for kind, least in (("latency", math.log(STEP_MIN)), ("loss", LOSS_MIN)):
+        columns = [getattr(group, kind)[:, place] for group, place in places]
+        intervals = stats.block_intervals(columns, level)
+        for (group, place), interval in zip(places, intervals, strict=True):
+            if not isinstance(interval, stats.Interval) or not interval.excludes(0.0):
+                continue
+            size = interval.estimate if kind == "loss" else abs(interval.estimate)
+            if size >= least:
+                found.append(Step(group, place, kind, interval))
+    return found
+
+
+def _finding(
+    evidence: Evidence,
+    runs: Sequence[Run],
+    groups: Sequence[Group],
+    steps: Sequence[Step],
+    hits: Sequence[Hit],
+) -> Finding:
+    low, high = steps[0].between
+    kind, up = steps[0].kind, steps[0].up
+    rises = "rises" if up else "falls"
+    name = "Latency" if kind == "latency" else "Loss"
+    waits = _waits(evidence, steps, hits)
+    causes = [] if waits else candidates(evidence, runs, low, high)
+    cause = (
+        "On one side of the step messages wait 40 ms or twice that for an acknowledgement, on the "
+        "other they do not: the finding above has the cause. A payload that fills a segment does "
+        "not wait."
+        if waits
+        else f"Between the two sizes lies {words.listed(causes)}."
+        if causes
+        else "No size at which something is known to change lies between the two."
+    )
+    moved = _moved(evidence, groups, steps)
+    return Finding(
+        f"step-{kind}-{low}-{high}-{'up' if up else 'down'}",
+        f"{name} {rises} in a step between {words.count(low)} and {words.count(high)} B",
+        any(shown for _, shown in moved),
+        cause,
+        (_summary(evidence, groups, steps), *(told for told, _ in moved)),
+        "" if any(shown for _, shown in moved) else _settles(evidence, runs, low, high),
+        (_table(evidence, steps),),
+    )
+
+
+def _waits(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
+    """Whether in every group of the step just one of the two sizes has the 40 ms mode."""
+    known = {hit.treatment for hit in hits}
+    for step in steps:
+        sides = [
+            tuple(
+                (name, str(size) if name == FACTOR else dict(step.group.treatment)[name])
+                for name in evidence.varied
+            )
+            in known
+            for size in step.between
+        ]
+        if sides[0] == sides[1]:
+            return False
+    return True
+
+
+def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[str]:
+    """What is known to change at a size in [low, high), by fixed sizes and by buffers in force."""
+    found = [told for size, told in LANDMARKS if low <= size < high]
+    for role, told in BUFFERS.items():
+        for setting in settings_with(evidence, runs, role):
+            words_of_it = {value for run in runs for value in run.in_force(setting)}
+            granted = sorted({int(value) for value in words_of_it if value.isdecimal()})
+            # Linux keeps half of a buffer for its own bookkeeping (socket(7)).
+            near = [size for size in granted if low <= size < high or low <= size // 2 < high]
+            found += [f"{told} ({words.count(size)} B granted)" for size in near]
+    return found
+
+
+def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]) -> str:
+    blocks = sum(step.interval.count for step in steps)
+    told = f"{len(steps)} of {words.plural(len(groups), 'group')} of runs alike but for the payload"
+    if steps[0].kind == "latency":
+        ratios = sorted(math.exp(abs(step.interval.estimate)) for step in steps)
+        span = words.number(ratios[0])
+        if len(ratios) > 1:
+            span += f" to {words.number(ratios[-1])}"
+        jump = (
+            f"the median is {span} times what the neighbouring sizes lead to expect"
+            if steps[0].up
+            else f"the median is {span} times lower at the larger payload"
+        )
+    else:
+        shares = [step.interval.estimate for step in steps]
+        jump = f"the lost share is up to {words.percent(max(shares))} above what the size explains"
+    text = (
+        f"{told}: {jump} ({words.plural(blocks, 'pair')} of runs side by side in blocks; "
+        f"simultaneous {words.confidence(CONFIDENCE)} intervals, see the table)."
+    )
+    mine = [step.group.treatment for step in steps]
+    common = shared_levels(evidence, mine, [group.treatment for group in groups])
+    return f"{text} What these groups share: {common}." if common else text
+
+
+def _moved(
+    evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]
+) -> list[tuple[str, bool]]:
+    """For each setting with a role that varies: whether the step goes with it."""
+    roles = evidence.reader.machine.get("setting_roles") or {}
+    known = {f"settings.{name}" for table in roles.values() for name in table}
+    found = []
+    for name in (name for name in evidence.varied if name in known):
+        told = _moved_by(evidence, groups, steps, name)
+        if told is not None:
+            found.append(told)
+    return found
+
+
+def _moved_by(
+    evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step], name: str
+) -> tuple[str, bool] | None:
+    differences, gone = [], 0
+    held = {id(step.group) for step in steps}
+    for step in steps:
+        own = getattr(step.group, step.kind)[:, step.place]
+        for other in groups:
+            if id(other) in held or not _differ_in(step.group, other, name):
+                continue
+            theirs = getattr(other, step.kind)
+            if other.sizes == step.group.sizes and len(theirs) == len(own):
+                differences.append(own - theirs[:, step.place])
+                gone += 1
+    if not differences:
+        return None
+    level = stats.bonferroni(CONFIDENCE, len(differences))
+    intervals = stats.block_intervals(differences, level)
+    clear = sum(isinstance(one, stats.Interval) and one.excludes(0.0) for one in intervals)
+    title = words.factor_title(name)
+    return (
+        f"At another level of {title}, otherwise the same: no step in {gone} of "
+        f"{words.plural(gone, 'group')}; the difference inside blocks is clear in {clear}.",
+        clear == gone,
+    )
+
+
+def _differ_in(one: Group, other: Group, name: str) -> bool:
+    left, right = dict(one.treatment), dict(other.treatment)
+    return [key for key in left if left[key] != right.get(key)] == [name]
+
+
+def _settles(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> str:
+    inside = [size for size, _ in LANDMARKS if low <= size < high]
+    sizes = [value for size in inside[:2] for value in (size, size + 1)]
+    closer = study_key(FACTOR, sizes or (low, (low + high) // 2, high))
+    told = f"What would prove it: {closer} beside the sizes of now, which narrows the step down"
+    names = [
+        f"settings.{setting}" for role in BUFFERS for setting in settings_with(evidence, runs, role)
+    ]
+    free = [name for name in names if len(evidence.factors.get(name, ())) < 2]
+    if free:
+        keys = " or ".join(study_key(name, (2 * low, 2 * high)) for name in free)
+        told += f"; {keys}: a step that a buffer makes moves with the buffer"
+    return told + "."
+
+
+def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
+    latency = steps[0].kind == "latency"
+    rows = []
+    for step in steps:
+        low, high = step.group.medians_us[step.place : step.place + 2]
+        one = step.interval
+        jump = (
+            stats.Interval(math.exp(one.estimate), math.exp(one.low), math.exp(one.high),
+                           one.level, one.count, one.method, one.degrees)
+            if latency else one
+        )  # fmt: skip
+        rows.append(
+            dict(step.group.treatment)
+            | {"blocks": one.count, "low": low, "high": high, "jump": jump}
+        )
+    small, large = (f"{words.count(size)} B" for size in steps[0].between)
+    return Table(
+        f"finding-step-{steps[0].kind}-{steps[0].between[0]}-{'up' if steps[0].up else 'down'}",
+        "Groups with the step",
+        [
+            *(column for column in factor_columns(evidence) if column.key != FACTOR),
+            Column("blocks", "blocks", "measured"),
+            Column("low", f"median at {small}", "measured", "µs"),
+            Column("high", f"median at {large}", "measured", "µs"),
+            Column("jump", "found / expected" if latency else "lost beyond", "measured"),
+        ],
+        rows,
+        "Medians over blocks. Found over expected: geometric mean over blocks with its "
+        "simultaneous interval."
+        if latency
+        else "Share lost beyond what grows with the size, with its simultaneous interval.",
+    )
+
+
+def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
+    points: list[Mapping[str, object]] = []
+    names = [name for name in evidence.varied if name != FACTOR]
+    primary = evidence.primary if evidence.primary in names else (names[0] if names else "")
+    for group in groups:
+        levels = dict(group.treatment)
+        rest = tuple((k, v) for k, v in group.treatment if k != primary)
+        panel = _panel(evidence, rest)
+        for size, value in zip(group.sizes, group.medians_us, strict=True):
+            points.append(
+                {
+                    "bytes": max(1, size),
+                    "us": figures.rounded(value),
+                    "colour": _panel(evidence, ((primary, levels[primary]),)) if primary else "all",
+                    "panel": panel,
+                }
+            )
+    return Figure(
+        "finding-payload-steps",
+        "Median latency by payload",
+        "Each point is the median over blocks of the runs' medians; lines join the sizes that were "
+        "measured and say nothing about those between.",
+        figures.sizes_chart(
+            points,
+            list(dict.fromkeys(str(point["colour"]) for point in points)),
+            words.factor_title(primary) if primary else "",
+            list(dict.fromkeys(str(point["panel"]) for point in points)),
+        ),
+    )
+
+
+def _panel(evidence: Evidence, levels: Treatment) -> str:
+    return told_levels(evidence, levels) if levels else ""
