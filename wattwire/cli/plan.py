@@ -16,7 +16,7 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
 from wattwire.cli.amounts import size_words
 from wattwire.cli.screen import duration_words
-from wattwire.design import PlannedRun, make_plan
+from wattwire.design import PlannedRun, cautions, make_plan
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.model.study import Study, parse_study
 from wattwire.rig import host
@@ -53,6 +53,8 @@ def plan(options: argparse.Namespace) -> int:
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():
         _say(f"skipped, {count} treatments: {reason}")
     _forecast_lines(study, ahead, meter_windows(catalog, study))
+    for caution in cautions(study, kept):
+        _say(f"caution: {caution}")
     if options.table:
         for run in runs:
             print(f"{run.run}  {run.label()}")

@@ -10,7 +10,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.study import Study, apply_preset, merge
+from wattwire.model.study import Study, apply_preset, merge, parse_study
 from wattwire.model.treatment import Treatment
 
 
@@ -39,9 +39,28 @@ def load(
         raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
     found, path = catalog.study(name)
     document = apply_preset(read_toml(path), preset, str(path))
+    stages = [document]
     for text in changes:
-        document = change(document, text)
-    return found, path, document
+        stages.append(change(stages[-1], text))
+    _blame(found, stages, changes, str(path))
+    return found, path, stages[-1]
+
+
+def _blame(name: str, stages: list[dict[str, Any]], changes: list[str], path: str) -> None:
+    """Where the changed study is refused, name the --set that broke it rather than the file."""
+    try:
+        parse_study(name, stages[-1], path)
+        return
+    except UsageError as error:
+        last = error
+    # Several changes may be right only together, so all of them are looked at from the end.
+    for text, before in zip(reversed(changes), reversed(stages[:-1]), strict=True):
+        try:
+            parse_study(name, before, path)
+        except UsageError as error:
+            if str(error) == str(last):
+                continue
+        raise UsageError(f"--set {text}: {str(last).removeprefix(f'{path}: ')}") from last
 
 
 def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:

@@ -283,7 +283,20 @@ def _fixed(
         raise UsageError(
             f"{where}: nothing says which cells to measure; give middleware and language, or cell"
         )
+    _check_literal(factors, fixed, where)
     return {k: v for k, v in fixed.items() if k not in factors}
+
+
+def _check_literal(
+    factors: Mapping[str, tuple[Level, ...]], fixed: Mapping[str, Level], where: str
+) -> None:
+    """Refuse sizes that a literal would quietly replace (C-22): the rows would lie."""
+    literals = [text for text in factors.get("literal", (fixed.get("literal", ""),)) if text]
+    if literals and "payload_bytes" in factors:
+        raise UsageError(
+            f"{where}: literal {literals[0]!r} is the whole payload, so the levels of the factor "
+            "payload_bytes would all send the same message. Delete the literal or the factor."
+        )
 
 
 def check_level(key: str, level: Any, where: str) -> Level:

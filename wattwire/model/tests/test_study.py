@@ -52,6 +52,16 @@ def test_a_level_of_the_wrong_type_says_what_was_found_and_what_is_allowed():
     assert 'unknown level "topik"' in refused(factors={"pattern": ["topik"]})
 
 
+def test_a_literal_beside_payload_sizes_is_refused():
+    assert "literal 'Hello' is the whole payload" in refused(
+        fixed={"literal": "Hello"}, factors={"payload_bytes": [64, 1024]}
+    )
+    both = {"literal": ["", "Hello"], "payload_bytes": [64]}
+    assert "the factor payload_bytes" in refused(factors=both)
+    assert parsed(fixed={"literal": "Hello", "payload_bytes": 5}).fixed["literal"] == "Hello"
+    assert parsed(factors={"literal": [""], "payload_bytes": [64]})
+
+
 def test_an_empty_factor_and_a_factor_that_is_no_list_are_refused():
     assert "the list is empty" in refused(factors={"clients": []})
     assert "a list of levels" in refused(factors={"clients": 2})

@@ -1,0 +1,51 @@
+"""An error of --set is blamed on --set, an error of the file on the file."""
+
+from pathlib import Path
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.cli.studies import load
+from wattwire.model.errors import UsageError
+
+GOOD = """
+[factors]
+clients = [1, 2]
+[fixed]
+cell = "loopback/python"
+pattern = "topic"
+"""
+
+
+def refused(tmp_path: Path, text: str, *changes: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load(Catalog([]), str(path), None, list(changes))
+    return str(caught.value).replace(str(path), "FILE")
+
+
+def test_the_change_that_breaks_a_study_is_named(tmp_path: Path) -> None:
+    said = refused(tmp_path, GOOD, "plan.blocks=2", "factors.clients=[0]", "plan.seed=3")
+    assert said == ("--set factors.clients=[0]: factors.clients: found 0; allowed: at least 1")
+    assert refused(tmp_path, GOOD, "plan.bocks=2").startswith(
+        '--set plan.bocks=2: plan: unknown key "bocks"'
+    )
+    assert refused(tmp_path, GOOD, "plan.blocks=two") == (
+        "--set plan.blocks=two: plan.blocks: found 'two'; allowed: int"
+    )
+
+
+def test_changes_that_are_right_only_together_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    changes = ["plan.warmup_s=20", "plan.duration_s=30"]
+    _, _, document = load(Catalog([]), str(path), None, changes)
+    assert document["plan"] == {"warmup_s": 20, "duration_s": 30}
+
+
+def test_what_is_wrong_in_the_file_is_left_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace('"topic"', '"gossip"'))
+    _, _, document = load(Catalog([]), str(path), None, ["plan.blocks=2"])
+    assert document["plan"] == {"blocks": 2}  # whoever parses it next names the file

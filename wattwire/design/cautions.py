@@ -1,0 +1,27 @@
+"""What is allowed in a study and yet likely to be a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wattwire.model.study import Study
+from wattwire.model.treatment import Treatment
+
+CALL_US_MIN = 20.0
+"""A call is hardly faster between two processes of one machine: a bound of experience."""
+
+
+def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
+    """Sentences to be read before the study is run; none where nothing looks wrong."""
+    counts = [int(t["count"]) for t in treatments if t["loop"] == "closed"]
+    if not counts:
+        return []
+    fewest, warmup_s = min(counts), study.plan.warmup_s
+    each_us = warmup_s * 1e6 / fewest
+    if each_us <= CALL_US_MIN:
+        return []
+    return [
+        f"closed loop: {fewest:,} calls back to back end within plan.warmup_s = {warmup_s:g} s, "
+        f"where nothing counts, unless a call takes more than {each_us:,.0f} us; "
+        "raise count or lower plan.warmup_s"
+    ]

@@ -1,0 +1,28 @@
+"""What is likely to be a mistake is said, and nothing else is."""
+
+from wattwire.design import cautions, expand
+from wattwire.model.study import merge, parse_study
+
+STUDY = {
+    "factors": {"loop": ["open", "closed"]},
+    "fixed": {"cell": "loopback/python", "pattern": "pingpong", "count": 1000},
+}
+
+
+def said(**changes):
+    study = parse_study("example", merge(STUDY, changes), "study.toml")
+    return cautions(study, [treatment for treatment, _ in expand(study)])
+
+
+def test_a_closed_loop_that_ends_within_its_warm_up_is_cautioned_against():
+    (sentence,) = said(plan={"warmup_s": 1.0})
+    assert "1,000 calls" in sentence
+    assert "unless a call takes more than 1,000 us" in sentence
+    assert "plan.warmup_s = 1 s" in sentence
+
+
+def test_a_closed_loop_of_enough_calls_and_an_open_loop_are_not():
+    assert said(plan={"warmup_s": 0.01}) == []
+    assert said(plan={"warmup_s": 0.0}) == []
+    assert said(plan={"warmup_s": 1.0}, fixed={"count": 100_000}) == []
+    assert said(plan={"warmup_s": 1.0}, factors={"loop": ["open"]}) == []
