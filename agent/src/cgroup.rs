@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::own;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rung {
     V2,
@@ -234,7 +236,7 @@ fn try_rung(rung: Rung) -> io::Result<PathBuf> {
 
 fn join_once(cgroup: &Path) -> io::Result<()> {
     let procs = CString::new(cgroup.join("cgroup.procs").to_string_lossy().into_owned())?;
-    let mut child = Command::new("/proc/self/exe");
+    let mut child = own::program();
     child.arg("version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {

@@ -30,7 +30,7 @@ pub fn process_cpu_ns(pid: i32) -> Option<i64> {
 /// Sleeps until CLOCK_MONOTONIC shows `deadline_ns`; a signal does not end the sleep.
 pub fn sleep_until(deadline_ns: i64) {
     let deadline = libc::timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (deadline_ns / 1_000_000_000) as _,
         tv_nsec: (deadline_ns % 1_000_000_000) as _,
     };
     loop {

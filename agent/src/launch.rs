@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::guard::{Order, Status};
+use crate::own;
 use crate::protocol::{Kind, Problem};
 
 /// A running node (or build command) with its guard.
@@ -56,7 +57,7 @@ pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
     order.stderr = node_stderr.as_raw_fd();
     order.env.insert("WATTWIRE_RUN".into(), run.into());
     let inherited = [order.stdin, order.stdout, order.stderr];
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = own::program();
     // The name by which `clean` knows a guard.
     command.arg0("wattwire-agent");
     command.arg("guard").env("WATTWIRE_RUN", run).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -14,6 +14,7 @@ mod launch;
 mod members;
 mod meter;
 mod output;
+mod own;
 mod perf;
 mod ports;
 mod process;
