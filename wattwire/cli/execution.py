@@ -209,7 +209,7 @@ def _titles(measured: bool) -> list[str]:
 
 
 def _cells(row: Row, measured: bool) -> list[str]:
-    name = row.name if row.count <= 1 else f"{row.name} ×{number(row.count)}"
+    name = row.name if row.count <= 1 else f"{row.name} ×{_whole_number(row.count)}"
     switches = [row.mean(f"{kind}_switches") for kind in ("voluntary", "involuntary")]
     known = [value for value in switches if value is not None]
     cells = [
@@ -249,8 +249,8 @@ def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
     ways = {row["ended_by"] for row in rows} - {"itself"}
     if "Ctrl-C" in ways:
         yield "Ctrl-C ended the last window; what is above was measured until then."
-    if executed.document["command"] and not ways and not _failures(executed):
-        yield "The command ended by itself with exit code 0."
+    if executed.document["command"] and not _failures(executed):
+        yield from _good_ends(rows)
     others = executed.values("other_load_cores")
     if others and max(others) > LOAD_WARNING_CORES:
         yield (
@@ -278,12 +278,31 @@ def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
         )
 
 
+def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """How the command ended where it ended well, by itself or because it was told to."""
+    for way, words in (
+        ("itself", "The command ended by itself"),
+        ("--for", "At the end of --for the command was told to end, and did so"),
+    ):
+        ends = {_end_words(row) for row in rows if row["ended_by"] == way}
+        if ends:
+            yield f"{words} {' or '.join(sorted(ends))}."
+
+
+def _end_words(row: dict[str, Any]) -> str:
+    if row.get("exit_signal"):
+        return f"by signal {row['exit_signal']}"
+    return f"with exit code {row.get('exit_code')}"
+
+
 def _message_sentences(executed: Executed) -> Iterator[str]:
     counts = executed.values("messages")
     if not counts:
         return
     per = told(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
-    text = f"Per message ({number(sum(counts) / len(counts), 6)} messages): {per} µs of CPU time"
+    text = (
+        f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {per} µs of CPU time"
+    )
     joules = executed.energy_per_message()
     if joules is not None:
         text += f", {told(joules, 1000.0)} mJ"

@@ -1,0 +1,109 @@
+"""What setuptools cannot be told in pyproject.toml: a wheel carries the agent and the open folders.
+
+The wheel's `wattwire/_data/` holds `bin/wattwire-agent`, the open folders and the contract.
+`WATTWIRE_WHEEL_TARGET` names a Rust target to build the agent for (a musl one gives a static
+program that runs on any Linux); `WATTWIRE_WHEEL_AGENT` names an agent that was built already.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+DATA = Path("wattwire") / "_data"
+AGENT = "wattwire-agent"
+FOLDERS = ("languages", "middleware", "meters", "studies", "contract")
+FILES = ("packages-debian.txt",)
+LEFT_OUT = ("tests", "fixtures", "target", "node_modules", "__pycache__", "*.pyc", ".*")
+
+MACHINES = {62: "x86_64", 183: "aarch64"}
+PT_INTERP = 3
+
+
+class BuildWithData(build_py):
+    """Copies the open folders and builds the agent into the package, for wheels only."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:  # a checkout's folders are found beside the package
+            return
+        data = Path(self.build_lib) / DATA
+        shutil.rmtree(data, ignore_errors=True)
+        for name in FOLDERS:
+            shutil.copytree(ROOT / name, data / name, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        for name in FILES:
+            shutil.copy2(ROOT / name, data / name)
+        (data / "bin").mkdir()
+        shutil.copy2(built_agent(), data / "bin" / AGENT)
+
+
+class OfOneMachine(Distribution):
+    """Carries a program, so that it is installed where a machine's own files go."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+class WheelWithAgent(bdist_wheel):
+    """The code is any Python 3's, the agent one machine's: the tag says both."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        agent = Path(self.bdist_dir) / DATA / "bin" / AGENT
+        if not agent.exists():
+            built = self.get_finalized_command("build_py")
+            agent = Path(built.build_lib) / DATA / "bin" / AGENT
+        return "py3", "none", platform_tag(agent.read_bytes())
+
+
+def built_agent() -> Path:
+    """The agent to be carried, built now unless one is named."""
+    named = os.environ.get("WATTWIRE_WHEEL_AGENT")
+    if named:
+        return Path(named)
+    target = os.environ.get("WATTWIRE_WHEEL_TARGET", "")
+    if shutil.which("cargo") is None:
+        sys.exit(
+            "wattwire: building a wheel needs cargo (Rust 1.82 or newer), or an agent that was "
+            "built already in WATTWIRE_WHEEL_AGENT"
+        )
+    output = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    command = ["cargo", "build", "--release", "--locked", "--quiet"]
+    command += ["--manifest-path", str(ROOT / "agent" / "Cargo.toml"), "--target-dir", str(output)]
+    command += ["--target", target] if target else []
+    subprocess.run(command, check=True)
+    return output / target / "release" / AGENT
+
+
+def platform_tag(program: bytes) -> str:
+    """The wheel's platform, read from the agent's ELF header.
+
+    A static program needs no C library, so it runs on every Linux of its machine (manylinux and
+    musllinux); a dynamic one needs at least the C library of the machine that built it, which the
+    plain `linux` tag claims nothing about.
+    """
+    if program[:6] != b"\x7fELF\x02\x01":
+        sys.exit("wattwire: the agent is no 64-bit little-endian ELF program")
+    (machine,) = struct.unpack_from("<H", program, 18)
+    (offset,) = struct.unpack_from("<Q", program, 32)
+    size, count = struct.unpack_from("<HH", program, 54)
+    kinds = [struct.unpack_from("<I", program, offset + i * size)[0] for i in range(count)]
+    if machine not in MACHINES:
+        sys.exit(f"wattwire: the agent is for machine {machine}; known: {MACHINES}")
+    name = MACHINES[machine]
+    if PT_INTERP in kinds:
+        return f"linux_{name}"
+    return f"manylinux_2_17_{name}.manylinux2014_{name}.musllinux_1_1_{name}"
+
+
+commands: dict[str, Any] = {"build_py": BuildWithData, "bdist_wheel": WheelWithAgent}
+setup(cmdclass=commands, distclass=OfOneMachine)
