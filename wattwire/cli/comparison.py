@@ -21,6 +21,8 @@ from wattwire.store import Campaign
 WIDTH = 80
 FACTOR, OTHER = "cell", "payload_bytes"
 PENDING = stats.NotComputable("not computed")
+NUMBERS_FROM = 2
+"""Columns of the table after this one stand to the right."""
 
 
 @dataclass(frozen=True)
@@ -244,31 +246,42 @@ def _notes(evidence: Evidence) -> list[str]:
 # -- words -------------------------------------------------------------------------------------
 
 
+HEADINGS = ("", "median latency, µs", "times the fastest", "lost", "CPU µs/message")
+
+
 def _table(payload: int, rows: Sequence[Line]) -> list[str]:
-    wide = max(12, *(len(row.cell) for row in rows))
-    head = f"{'median latency, µs':>20}{'times the fastest':>26} {'lost':>13} {'CPU µs':>7}"
-    lines = [f"{words.count(payload)} B", f"  {'':<{wide}}{head}"]
-    for row in rows:
-        centre = words.number(row.centre_us)
-        limits = row.latency_us
-        between = f"{_limits(limits)}" if isinstance(limits, stats.Interval) else _brief(limits)
-        ratio = "–" if row.ratio is None and row is not rows[0] else "1 (the fastest)"
-        if isinstance(row.ratio, stats.Ratio):
-            interval = row.ratio.interval
-            ratio = f"{words.number(interval.estimate)} {_limits(interval)}"
-        elif row.ratio is not None:
-            ratio = _brief(row.ratio)
-        if len(rows) == 1:
-            ratio = ""
-        lines.append(
-            f"  {row.cell:<{wide}}{centre:>8} {between:<19} {ratio:<21} "
-            f"{words.percent(row.loss_share):>7} {words.number(row.cpu_us):>7}"
-        )
-    return [*(line.rstrip() for line in lines), ""]
+    """A payload's cells, the fastest first; columns are as wide as what stands in them."""
+    cells = [_row(row, row is rows[0], len(rows) == 1) for row in rows]
+    widths = [max(len(text) for text in column_) for column_ in zip(HEADINGS, *cells, strict=True)]
+    lines = [f"{words.count(payload)} B"]
+    for texts in (HEADINGS, *cells):
+        padded = [
+            text.rjust(width) if at > NUMBERS_FROM else text.ljust(width)
+            for at, (text, width) in enumerate(zip(texts, widths, strict=True))
+        ]
+        lines.append(("  " + "  ".join(padded)).rstrip())
+    return [*lines, ""]
+
+
+def _row(row: Line, best: bool, alone: bool) -> tuple[str, ...]:
+    limits = row.latency_us
+    between = _limits(limits) if isinstance(limits, stats.Interval) else _brief(limits)
+    ratio = "–" if not best else "" if alone else "1"
+    if isinstance(row.ratio, stats.Ratio):
+        ratio = f"{words.number(row.ratio.interval.estimate)} {_limits(row.ratio.interval)}"
+    elif row.ratio is not None:
+        ratio = _brief(row.ratio)
+    return (
+        row.cell,
+        f"{words.number(row.centre_us)} {between}",
+        ratio,
+        words.percent(row.loss_share),
+        words.number(row.cpu_us),
+    )
 
 
 def _limits(interval: stats.Interval) -> str:
-    return f"({words.number(interval.low)} … {words.number(interval.high)})"
+    return f"({words.number(interval.low)}–{words.number(interval.high)})"
 
 
 def _brief(result: Any) -> str:

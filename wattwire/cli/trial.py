@@ -212,7 +212,7 @@ def to_toml(document: Mapping[str, Any]) -> str:
     for key, value in document.items():
         for table in value if _is_tables(value) else [value] if isinstance(value, Mapping) else []:
             lines += ["", f"[[{key}]]" if _is_tables(value) else f"[{key}]"]
-            lines += [f"{name} = {_value(inner)}" for name, inner in table.items()]
+            lines += [f"{_key(name)} = {_value(inner)}" for name, inner in table.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,165 @@
+"""The comparison in the terminal, on made-up campaigns whose truth is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.cli.comparison import compare
+
+DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
+"""A block's effect on all of its runs: the ratio inside a block does not feel it."""
+
+
+@dataclass
+class Made:
+    """A campaign in memory: latency of each (cell, payload), times the drift of its block."""
+
+    latency_us: dict
+    blocks: int = 5
+    verdict: str = "ok"
+    lost: int = 0
+    skipped: list = field(default_factory=list)
+    delivery: dict = field(default_factory=dict)
+    outcome: str = "completed"
+    path = None
+
+    def __post_init__(self):
+        self.cells = list(dict.fromkeys(cell for cell, _ in self.latency_us))
+        self.payloads = sorted({payload for _, payload in self.latency_us})
+        several = len(self.payloads) > 1
+        self.study = {
+            "title": "made up",
+            "factors": {
+                "cell": self.cells,
+                **({"payload_bytes": self.payloads} if several else {}),
+            },
+            "fixed": {} if several else {"payload_bytes": self.payloads[0]},
+            "plan": {"primary": "cell"},
+        }
+        self.machine = {}
+        self.rows, self.documents, self.plan = [], {}, list(self.skipped)
+        for block in range(self.blocks):
+            for at, ((cell, payload), latency) in enumerate(self.latency_us.items()):
+                self._add(f"b{block + 1}-p{at}", block, cell, payload, latency)
+
+    def _add(self, run, block, cell, payload, latency):
+        levels = {"cell": cell, "payload_bytes": payload}
+        self.plan.append({"run": run, "treatment": levels, "levels": levels, "skipped": None})
+        self.rows.append(
+            {
+                "run": run, "attempt": 1, "block": block + 1, "verdict": self.verdict,
+                "used": self.verdict == "ok", "outcome": self.outcome, "factor.cell": cell,
+                "factor.payload_bytes": payload, "sent": 100, "expected": 100, "lost": self.lost,
+                "latency_p50_us": latency * DRIFT[block], "cpu_us_per_message": 2.0 * latency,
+            }
+        )  # fmt: skip
+        ready = {"guarantee": {"delivery": self.delivery.get(cell, "reliable")}}
+        busy = {"code": "other_load", "detail": "a busy machine"}
+        self.documents[run] = {
+            "levels": levels, "treatment": levels, "nodes": [{"ready": ready}],
+            "outcome": self.outcome, "outcome_detail": "why", "reasons": [busy],
+        }  # fmt: skip
+
+    def summary(self):
+        return pl.DataFrame(self.rows)
+
+    def run(self, run):
+        return self.documents[run]
+
+
+def test_the_ratio_of_a_planted_factor_is_found_inside_the_blocks():
+    compared = compare(Made({("slow", 64): 300.0, ("fast", 64): 100.0}))
+    fast, slow = compared.rows
+    assert (fast.cell, slow.cell) == ("fast", "slow") and fast.ratio is None
+    assert slow.ratio.interval.estimate == pytest.approx(3.0)
+    assert slow.ratio.interval.high - slow.ratio.interval.low < 1e-6  # the drift is all the noise
+    assert fast.latency_us.low < 100.0 < fast.latency_us.high
+    assert fast.cpu_us == pytest.approx(200.0)
+    assert compared.lines()[0].startswith("fast was faster: slow took 3.00 (interval 3.00 to 3.00)")
+
+
+def test_each_payload_has_its_own_fastest_and_the_intervals_hold_together():
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0, ("a", 1024): 80.0, ("b", 1024): 40.0})
+    compared = compare(made)
+    assert [(r.cell, r.payload_bytes) for r in compared.rows] == [
+        ("a", 64), ("b", 64), ("b", 1024), ("a", 1024),
+    ]  # fmt: skip
+    ratios = [r.ratio for r in compared.rows if r.ratio is not None]
+    assert [r.interval.estimate for r in ratios] == [pytest.approx(2.0), pytest.approx(2.0)]
+    assert {r.interval.level for r in ratios} == {stats.bonferroni(0.95, 2)}
+    assert "The 2 ratios' intervals hold together at 95 %" in " ".join(compared.lines())
+
+
+def test_one_block_has_ratios_without_an_interval():
+    compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=1))
+    assert isinstance(compared.rows[1].ratio, stats.TooFew)
+    text = "\n".join(compared.lines())
+    assert "too few" in text and "a had the lowest median latency" in text.replace("\n  ", " ")
+
+
+def test_cells_that_cannot_be_told_apart_are_said_to_be_so():
+    made = Made({("a", 64): 100.0, ("b", 64): 101.0})
+    for at, row in enumerate(made.rows):
+        row["latency_p50_us"] *= 1.0 + 0.2 * math.sin(7.0 * at)
+    first = compare(made).lines()[0]
+    assert "cannot be told apart" in first
+
+
+def test_runs_that_were_set_aside_are_counted_by_name_only():
+    compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, verdict="unknown"))
+    assert compared.usable == 0
+    text = " ".join(" ".join(compared.lines()).split())
+    assert text.startswith("No run may be used, see below. Counted all the same: a was faster")
+    assert "10 runs set aside: a busy machine (so in 10)." in text
+
+
+def test_loss_is_told_and_half_a_runs_loss_leaves_no_median():
+    lossy = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, lost=25))
+    assert [row.loss_share for row in lossy.rows] == [0.25, 0.25]
+    assert "25 %" in "\n".join(lossy.lines())
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0}, lost=60)
+    for row in made.rows:
+        row["latency_p50_us"] = None if row["factor.cell"] == "b" else row["latency_p50_us"]
+    gone = compare(made)
+    assert [row.cell for row in gone.rows] == ["a", "b"] and math.isinf(gone.rows[1].centre_us)
+    assert "∞" in "\n".join(gone.lines())
+
+
+def test_different_promises_and_what_was_left_out_are_said():
+    skipped = [{"run": None, "treatment": {"cell": "c", "payload_bytes": 64},
+                "levels": {}, "skipped": "c has no pingpong"}]  # fmt: skip
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0}, skipped=skipped,
+                delivery={"a": "best_effort"}, outcome="saturated")  # fmt: skip
+    text = " ".join(" ".join(compare(made).lines()).split())
+    assert "Not like for like: they promise different delivery (a best effort, b reliable)." in text
+    assert "Left out: c at 64 B: c has no pingpong." in text
+    assert "Outcome: a saturated: why." in text
+
+
+def test_one_cell_alone_has_its_median_and_no_ratio():
+    compared = compare(Made({("a", 64): 10.0}))
+    assert compared.lines()[0].startswith("a: median latency 10.0 µs (")
+    assert compared.family == 0 and "ratio" not in " ".join(compared.lines())
+
+
+def test_no_finished_run_is_said_in_words():
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=0)
+    made.summary = pl.DataFrame
+    assert "no run was finished" in compare(made).lines()[0]
+
+
+def test_it_stays_within_80_columns():
+    cells = {(f"middleware/cell-{n}", size): 1e5 * n for n in (1, 2, 3) for size in (64, 10**6)}
+    assert max(map(len, compare(Made(cells)).lines())) <= 80
+
+
+def test_as_json_it_has_numbers_and_reasons():
+    document = compare(Made({("a", 64): 10.0, ("b", 64): 20.0})).to_json()
+    assert document["rows"][1]["ratio_to_fastest"]["estimate"] == pytest.approx(2.0)
+    few = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=1)).to_json()
+    assert few["rows"][1]["ratio_to_fastest"].startswith("too few")

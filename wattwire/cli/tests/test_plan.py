@@ -1,0 +1,122 @@
+"""What is said before a plan is run, and the question before a long one."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from wattwire.cli import plan
+from wattwire.cli.main import main
+from wattwire.design import expand, make_plan
+from wattwire.model.errors import UsageError
+from wattwire.model.study import parse_study
+from wattwire.run.forecast import forecast, meter_window, run_seconds
+
+
+def study(duration_s=10.0, blocks=5, **fixed):
+    document = {
+        "title": "T",
+        "factors": {"payload_bytes": [64, 128]},
+        "fixed": {"cell": "loopback/python", "pattern": "pingpong", "rate_hz": 100.0, **fixed},
+        "plan": {"blocks": blocks, "duration_s": duration_s, "controls": False},
+    }
+    return parse_study("t", document, "test")
+
+
+def runs_of(one):
+    return make_plan([t for t, because in expand(one) if because is None], one.plan)
+
+
+def test_a_plan_of_twice_the_blocks_takes_twice_the_time_and_nearly_twice_the_disk():
+    five, ten = (forecast(study(blocks=n), runs_of(study(blocks=n))) for n in (5, 10))
+    assert ten.seconds == pytest.approx(2 * five.seconds)
+    assert 1.0 < ten.disk_bytes / five.disk_bytes < 2.0
+    assert five.run_seconds == pytest.approx(five.seconds / 10)
+
+
+def test_a_run_lasts_its_window_its_baselines_its_drain_and_a_guess():
+    one = study(duration_s=7.0)
+    seconds = run_seconds(one, runs_of(one)[0].treatment)
+    assert seconds == pytest.approx(7.0 + 2 * 1.0 + 0.1 + 1.5)
+    assert "window 7 s" in forecast(one, runs_of(one)).basis
+
+
+def test_more_messages_take_more_disk():
+    slow, fast = study(rate_hz=1.0), study(rate_hz=10_000.0)
+    more = forecast(fast, runs_of(fast)).disk_bytes - forecast(slow, runs_of(slow)).disk_bytes
+    assert more > 10 * 100_000 * 2 * 10  # runs × messages × sides × bytes, at the least
+
+
+def quantity(**more):
+    return {"name": "q", "counter": True, **more}
+
+
+def test_a_counter_needs_a_hundred_of_its_steps_whatever_its_tier():
+    manifest = {"tier": "second", "quantity": [quantity(step_ns=1_000_000)]}
+    assert meter_window("m", manifest, 10.0).window_s == pytest.approx(0.1)
+
+
+def test_a_gauge_needs_two_readings_at_its_tier():
+    manifest = {"tier": "tick", "quantity": [quantity(counter=False)]}
+    assert meter_window("m", manifest, 20.0).window_s == pytest.approx(0.1)
+    manifest = {"tier": "second", "quantity": [quantity(counter=False)]}
+    assert meter_window("m", manifest, 20.0).window_s == pytest.approx(2.0)
+
+
+def test_the_slowest_quantity_decides_and_a_counter_without_a_known_step_says_nothing():
+    slow, fast = quantity(step_ns=10_000_000), quantity(step_ns=1_000)
+    assert meter_window("m", {"quantity": [fast, slow]}, 10.0).window_s == pytest.approx(1.0)
+    assert meter_window("m", {"tier": "tick", "quantity": [quantity()]}, 10.0) is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def ask(monkeypatch, capsys, typed, terminal=True):
+    """The question about a plan of some hours, answered with `typed`."""
+    one = study(duration_s=600.0, blocks=50)
+    monkeypatch.setattr("sys.stdin", Terminal(typed) if terminal else io.StringIO(typed))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    plan.confirm_long(one, runs_of(one), {"quick": 60.0, "endless": 1e9})
+
+
+def test_a_long_plan_is_asked_about_and_names_the_presets_that_are_shorter(monkeypatch, capsys):
+    ask(monkeypatch, capsys, "y\n")
+    told = capsys.readouterr().out
+    assert "100 runs take about 16 h" in told
+    assert "quick 1 min" in told and "endless" not in told
+    assert "[y/N]" in told
+
+
+@pytest.mark.parametrize("typed", ["\n", "n\n", "what\n"])
+def test_anything_but_yes_runs_nothing(monkeypatch, capsys, typed):
+    with pytest.raises(UsageError, match="nothing was run"):
+        ask(monkeypatch, capsys, typed)
+
+
+def test_without_a_terminal_a_long_plan_is_refused_and_yes_is_named(monkeypatch, capsys):
+    with pytest.raises(UsageError, match=r"--preset: quick .* --yes"):
+        ask(monkeypatch, capsys, "y\n", terminal=False)
+
+
+def test_a_short_plan_is_not_asked_about(monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
+    plan.confirm_long(study(), runs_of(study()), {})
+
+
+def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
+    (tmp_path / "s.toml").write_text(
+        'title = "A title that is somewhat long, as titles of studies tend to be in practice"\n'
+        '[factors]\npayload_bytes = [64]\nlanguage = ["python"]\n'
+        '[fixed]\nmiddleware = "loopback"\npattern = "topic"\n[plan]\nduration_s = 0.5\n'
+    )
+    assert main(["plan", str(tmp_path / "s.toml")]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+    assert out.startswith("A title that is")
+    assert "disk: about" in out and "are free here" in out
+    assert "time: a run is window 0.5 s" in out
+    assert "proc_cpu" in out and "(longer)" in out

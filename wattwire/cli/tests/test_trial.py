@@ -1,0 +1,92 @@
+"""The study that `try` writes: it says what was typed, and it is one that `run` takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.catalog.manifest import tomllib
+from wattwire.cli.main import main, parser
+from wattwire.cli.trial import document_of, to_toml
+from wattwire.design import expand
+from wattwire.model.errors import UsageError
+from wattwire.model.study import parse_study
+
+CELLS = ["loopback/cpp", "loopback/python"]
+
+
+def document(*arguments, cells=CELLS):
+    catalog = Catalog()
+    options = parser().parse_args(["try", *cells, *arguments])
+    return document_of(options, [catalog.cell(name) for name in cells])
+
+
+def test_every_option_stands_in_the_study():
+    study = document(
+        "--pattern", "service", "--payload", "1m,64,1Ki", "--rate", "50", "--for", "500ms",
+        "--blocks", "3", "--clients", "4",
+    )  # fmt: skip
+    assert study["factors"] == {"cell": CELLS, "payload_bytes": [64, 1024, 1_000_000]}
+    assert study["fixed"] == {"pattern": "service", "rate_hz": 50.0, "clients": 4}
+    plan = study["plan"]
+    assert (plan["blocks"], plan["duration_s"], plan["primary"]) == (3, 0.5, "cell")
+    assert 0 < plan["warmup_s"] <= 0.05
+
+
+def test_two_cells_alone_are_compared_in_five_blocks_within_a_minute():
+    study = parse_study("try", document(), "try")
+    assert len(expand(study)) == 2 and study.plan.blocks == 5
+    assert study.fixed["payload_bytes"] == 64 and study.fixed["pattern"] == "pingpong"
+    assert study.questions[0].factors == ("cell",)
+
+
+def test_what_is_written_reads_back_as_the_same_study():
+    study = document("--payload", "64,128", "--set", "reply=ack", "--set", "delay_us=20")
+    assert tomllib.loads(to_toml(study)) == study
+    odd = {"title": 'a "quoted" \\ line\nand é', "fixed": {"x": True, "y": 1e-06, "z": []}}
+    assert tomllib.loads(to_toml(odd)) == odd
+    nested = {"answers": {"baseline": {"cell": "a/b", "settings.x": 1}}}
+    assert tomllib.loads(to_toml(nested)) == nested
+
+
+def test_a_bare_name_is_a_level_or_a_setting_and_a_dotted_one_a_studys_key():
+    study = document("--set", "reply=ack", "--set", "delay_us=20", "--set", "plan.seed=7")
+    parsed = parse_study("try", study, "try")
+    assert parsed.fixed["reply"] == "ack" and parsed.fixed["settings.delay_us"] == 20
+    assert parsed.plan.seed == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--set", "delay_uss=20"], 'Did you mean "delay_us"'),
+        (["--set", "delay_us"], "allowed: KEY=VALUE"),
+        (["--pattern", "pingpng"], 'Did you mean "pingpong"'),
+        (["--payload", "64,big"], "--payload: found 'big'"),
+        (["--for", "0s"], "--for: found '0s'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_what_can(arguments, told):
+    with pytest.raises(UsageError, match=told.replace("?", ".")):
+        document(*arguments)
+
+
+def test_a_cell_named_twice_is_refused():
+    with pytest.raises(UsageError, match="a cell stands twice"):
+        document(cells=["loopback/python", "loopback/python"])
+
+
+def test_an_unknown_cell_names_the_nearest_and_leaves_no_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["try", "loopback/pyton"]) == 2
+    assert 'Did you mean "loopback/python"?' in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rate_that_no_study_allows_is_refused_before_anything_is_built(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["try", *CELLS, "--rate", "-5"]) == 2
+    assert "rate_hz: found -5.0" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

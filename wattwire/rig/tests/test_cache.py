@@ -1,0 +1,100 @@
+"""The cache of builds: what is old goes, what is being built or used stays."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from wattwire.rig import cache
+
+DAY_S = 86_400.0
+NOW_S = 1_000 * DAY_S
+
+
+def build(place: Path, key: str, age_days: float, size_bytes: int = 10_000) -> Path:
+    folder = place / "builds" / key
+    (folder / "source").mkdir(parents=True)
+    (folder / "source/node").write_bytes(b"x" * size_bytes)
+    for name in (f"{key}.lock", f"{key}.log"):
+        (folder.parent / name).write_text("")
+    marker = folder / cache.MARKER
+    marker.write_text("1.0\n")
+    os.utime(marker, (NOW_S, NOW_S - age_days * DAY_S))
+    return folder
+
+
+def test_entries_are_builds_and_blobs_with_their_size_and_the_age_of_their_last_use(tmp_path):
+    build(tmp_path, "old", 40.0)
+    build(tmp_path, "new", 1.0)
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "b").write_bytes(b"x")
+    found = {entry.path.name: entry for entry in cache.entries(tmp_path, NOW_S)}
+    assert set(found) == {"old", "new", "b"}
+    assert found["old"].age_days == pytest.approx(40.0)
+    assert found["old"].size_bytes >= 10_000
+
+
+def test_an_empty_cache_has_no_entries(tmp_path):
+    assert cache.entries(tmp_path / "none") == []
+
+
+def test_a_removed_build_leaves_nothing_that_looks_complete(tmp_path):
+    folder = build(tmp_path, "k", 40.0)
+    (entry,) = cache.entries(tmp_path, NOW_S)
+    assert cache.remove(entry)
+    assert not folder.exists() and not (tmp_path / "builds/k.log").exists()
+
+
+def test_a_build_that_somebody_holds_stays(tmp_path):
+    folder = build(tmp_path, "k", 40.0)
+    (entry,) = cache.entries(tmp_path, NOW_S)
+    with (tmp_path / "builds/k.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not cache.remove(entry)
+    assert (folder / cache.MARKER).exists()
+    assert cache.remove(entry)
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"WATTWIRE_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/c"),
+        ({"WATTWIRE_CACHE": "", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/wattwire"),
+        ({"HOME": "/h"}, "/h/.cache/wattwire"),
+        ({}, "/tmp/wattwire-cache"),
+    ],
+)
+def test_the_folder_is_the_one_that_the_agent_takes(environment, folder):
+    assert cache.folder(environment) == Path(folder)
+
+
+def process(proc: Path, pid: int, words: list[str], environment: dict[str, str]) -> None:
+    folder = proc / str(pid)
+    folder.mkdir(parents=True)
+    (folder / "cmdline").write_bytes(b"\0".join(w.encode() for w in words) + b"\0")
+    pairs = [f"{k}={v}".encode() for k, v in environment.items()]
+    (folder / "environ").write_bytes(b"\0".join(pairs) + b"\0")
+
+
+def test_agents_that_use_this_cache_are_found_by_their_own_environment(tmp_path):
+    place, proc = tmp_path / "cache", tmp_path / "proc"
+    place.mkdir()
+    ours, other = {"WATTWIRE_CACHE": str(place)}, {"WATTWIRE_CACHE": str(tmp_path / "other")}
+    process(proc, 11, ["/x/wattwire-agent", "serve"], ours)
+    process(proc, 12, ["/x/wattwire-agent", "guard"], ours)
+    process(proc, 13, ["/x/wattwire-agent", "serve"], other)
+    process(proc, 14, ["/bin/sleep", "serve"], ours)
+    process(proc, 15, ["/x/wattwire-agent", "serve"], ours)
+    (proc / "15" / "environ").unlink()  # another user's: nobody can say which cache it uses
+    assert cache.agents_using(place, proc) == [11, 15]
+
+
+def test_a_cache_that_is_not_there_yet_can_be_written_where_its_parent_can(tmp_path):
+    assert cache.writable(tmp_path / "not" / "there")
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o555)
+        assert not cache.writable(tmp_path / "not")
+        tmp_path.chmod(0o755)
