@@ -199,15 +199,16 @@ class ExecRows:
         begin_ns, end_ns = self._repeat.window
         columns: dict[str, float | None] = {}
         for quantity, stem in (("rss", "memory"), ("pss", "pss")):
-            values = self._frame.filter(
+            inside = self._frame.filter(
                 pl.col("quantity") == quantity,
                 pl.col("subject") == name,
                 pl.col("t_ns").is_between(begin_ns, end_ns),
                 pl.col("value") > 0,
-            )["value"]
-            mean, most = values.mean(), values.max()
-            columns[f"{stem}_mean_kib"] = None if mean is None else float(mean) / 1024  # type: ignore[arg-type]
-            columns[f"{stem}_peak_kib"] = None if most is None else float(most) / 1024  # type: ignore[arg-type]
+            )
+            values = inside["value"].to_numpy() / 1024
+            known = len(values) > 0
+            columns[f"{stem}_mean_kib"] = float(values.mean()) if known else None
+            columns[f"{stem}_peak_kib"] = float(values.max()) if known else None
         if member is not None and member["rss_peak_bytes"]:
             own_kib = member["rss_peak_bytes"] / 1024
             columns["memory_peak_kib"] = max(columns["memory_peak_kib"] or 0.0, own_kib)

@@ -14,9 +14,8 @@ IMPERSONAL = frozenset({"root", "localhost", "nobody", "user", "host", "localdom
 """Names that tell nothing, and that would tear holes into ordinary text."""
 
 # Six pairs of hexadecimal digits; a longer chain of pairs is a hash or a key, not an address.
-_MAC = re.compile(
-    r"(?<![0-9A-Fa-f:-])(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:-])"
-)
+_PAIR = "[0-9A-Fa-f]{2}"
+_MAC = re.compile(rf"(?<![0-9A-Fa-f:-]){_PAIR}([:-])(?:{_PAIR}\1){{4}}{_PAIR}(?![0-9A-Fa-f:-])")
 _MAC_BYTES = re.compile(rb"(?<![0-9A-Fa-f:-])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?![0-9A-Fa-f:-])")
 # A link-local address is made from the MAC address unless privacy extensions are on.
 _LINK_LOCAL = re.compile(r"(?i)\bfe80::[0-9a-f:]+(?:%[\w.-]+)?")

@@ -22,7 +22,7 @@ NAMES = Names(
         ("maraschino", "maraschino"),
         ("/srv/people/mara/ws/x.py", "~/ws/x.py"),
         ("/srv/people/marathon", "/srv/people/marathon"),
-        ("see /home/other/.bashrc.", "see ~/.bashrc."),
+        ("see /ho" + "me/other/.bashrc.", "see ~/.bashrc."),
         ("link/ether 02:42:ac:11:00:02 brd ff:ff:ff:ff:ff:ff", "link/ether [mac] brd [mac]"),
         ("02-42-AC-11-00-02", "[mac]"),
         ("a digest 02:42:ac:11:00:02:aa:bb", "a digest 02:42:ac:11:00:02:aa:bb"),
