@@ -82,6 +82,7 @@ impl Processes {
         };
         let errors = file_sink(&stderr)?;
         let watch = Arc::new(Watch::new(&request.run, self.shared_memory.clone()));
+        let starting = (request.stdout == "lines").then(|| watch.clone());
         let output = match request.stdout.as_str() {
             "lines" => self.line_sink(&request.process, watch.clone()),
             path => file_sink(path.as_ref())?,
@@ -112,6 +113,10 @@ impl Processes {
         table.insert(request.process, process);
         drop(table);
         let streams = [Stream::new(stdout, output), Stream::new(stderr, errors)];
+        if let Some(watch) = starting {
+            let subject = subject.clone();
+            thread::spawn(move || watch.look_until_first_line(&subject));
+        }
         let all = self.clone();
         thread::spawn(move || all.attend(&subject, &request.run, guard, status, streams));
         Ok(answer)
@@ -210,8 +215,9 @@ impl Processes {
     }
 }
 
-/// Looks now and then at the shared memory that one process tree uses: when it says something
-/// (before its window, as a rule) and before it is signalled, never on a timer.
+/// Looks now and then at the shared memory that one process tree uses: while it starts, when it
+/// says something (before its window, as a rule) and before it is signalled, never on a timer
+/// afterwards.
 struct Watch {
     run: String,
     guard_pid: OnceLock<i32>,
@@ -220,8 +226,16 @@ struct Watch {
     looked_ns: AtomicI64,
 }
 
+const NEVER_NS: i64 = i64::MIN / 2;
+
 /// A process that prints a lot is not looked at each time.
 const LOOK_PERIOD_NS: i64 = 1_000_000_000;
+
+/// While a process starts: what it makes in less time than this before a kill is not seen.
+const START_LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// What has not said a line by then is no node that gets ready.
+const START_LOOKS_MAX: u32 = 300;
 
 impl Watch {
     fn new(run: &str, journal: Arc<Journal>) -> Watch {
@@ -230,13 +244,24 @@ impl Watch {
             guard_pid: OnceLock::new(),
             before: shm::inodes(),
             journal,
-            looked_ns: AtomicI64::new(i64::MIN / 2),
+            looked_ns: AtomicI64::new(NEVER_NS),
         }
     }
 
     fn look_at(&self, t_ns: i64) {
         if t_ns - self.looked_ns.load(Ordering::Relaxed) >= LOOK_PERIOD_NS {
             self.looked_ns.store(t_ns, Ordering::Relaxed);
+            self.look();
+        }
+    }
+
+    fn look_until_first_line(&self, subject: &Subject) {
+        for _ in 0..START_LOOKS_MAX {
+            thread::sleep(START_LOOK_PERIOD);
+            let is_silent = self.looked_ns.load(Ordering::Relaxed) == NEVER_NS;
+            if !is_silent || subject.ended.get().is_some() {
+                return;
+            }
             self.look();
         }
     }

@@ -1,5 +1,6 @@
-//! Shared memory that nodes leave in /dev/shm. A file there is ours only if one of our processes
-//! was seen to map or open it and it was not there before that process was started.
+//! Shared memory that nodes leave in /dev/shm. A file there is ours only if it was not there before
+//! one of our processes was started, and that process was seen to map or open it, or to use the
+//! file that it is named after: locks and semaphores are held for moments only.
 
 use std::collections::HashSet;
 use std::fs;
@@ -15,6 +16,9 @@ use crate::members;
 
 const FOLDER: &str = "/dev/shm";
 
+/// Shorter names say too little about whose a file is.
+const COMPANION_NAME_MIN: usize = 8;
+
 /// A file of ours: the inode tells it from a later one of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
@@ -25,8 +29,15 @@ pub struct Segment {
 
 /// The inodes that are in /dev/shm now.
 pub fn inodes() -> HashSet<u64> {
+    files().map(|(_, inode)| inode).collect()
+}
+
+/// (name, inode) of what is in /dev/shm now.
+fn files() -> impl Iterator<Item = (String, u64)> {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
-    entries.filter_map(|entry| Some(entry.metadata().ok()?.ino())).collect()
+    entries.filter_map(|entry| {
+        Some((entry.file_name().into_string().ok()?, entry.metadata().ok()?.ino()))
+    })
 }
 
 /// What this agent's processes were seen to use. Kept in a file too, for whoever cleans up after
@@ -44,16 +55,25 @@ impl Journal {
         Journal { path, segments: Mutex::new(Vec::new()) }
     }
 
-    /// Notes what these processes use that is not in `before`.
+    /// Notes what these processes use, and what is named after it, that is not in `before`.
     pub fn observe(&self, run: &str, pids: &[i32], before: &HashSet<u64>) {
-        for pid in pids {
-            for (name, inode) in used_by(*pid) {
-                let segment = Segment { run: run.into(), name, inode };
-                let mut segments = locked(&self.segments);
-                if !before.contains(&inode) && !segments.contains(&segment) {
-                    self.append(&segment);
-                    segments.push(segment);
-                }
+        let is_new = |file: &(String, u64)| !before.contains(&file.1);
+        let mut found: Vec<(String, u64)> =
+            pids.iter().flat_map(|pid| used_by(*pid)).filter(is_new).collect();
+        if found.is_empty() {
+            return;
+        }
+        let named_after_one =
+            |name: &str| found.iter().any(|(owner, _)| is_named_after(name, owner));
+        let companions: Vec<(String, u64)> =
+            files().filter(is_new).filter(|(name, _)| named_after_one(name)).collect();
+        found.extend(companions);
+        let mut segments = locked(&self.segments);
+        for (name, inode) in found {
+            let segment = Segment { run: run.into(), name, inode };
+            if !segments.contains(&segment) {
+                self.append(&segment);
+                segments.push(segment);
             }
         }
     }
@@ -72,10 +92,13 @@ impl Journal {
     /// Removes what is ours, of one run or (empty) of all, and in nobody's use any more.
     pub fn remove_unused(&self, run: &str) -> Vec<PathBuf> {
         let mut segments = locked(&self.segments);
-        let (of_run, kept): (Vec<Segment>, Vec<Segment>) =
+        let (of_run, mut kept): (Vec<Segment>, Vec<Segment>) =
             segments.drain(..).partition(|segment| run.is_empty() || segment.run == run);
+        let removed = remove(&of_run);
+        // What somebody still uses stays ours to remove.
+        kept.extend(of_run.into_iter().filter(is_there));
         *segments = kept;
-        remove(&of_run)
+        removed
     }
 
     /// What `remove_unused` would remove.
@@ -136,11 +159,7 @@ fn remove(segments: &[Segment]) -> Vec<PathBuf> {
 
 /// The files of these segments that are still there and in nobody's use.
 fn unused(segments: &[Segment]) -> Vec<PathBuf> {
-    let is_there = |segment: &&Segment| {
-        let path = Path::new(FOLDER).join(&segment.name);
-        fs::metadata(path).is_ok_and(|metadata| metadata.ino() == segment.inode)
-    };
-    let there: Vec<&Segment> = segments.iter().filter(is_there).collect();
+    let there: Vec<&Segment> = segments.iter().filter(|segment| is_there(segment)).collect();
     if there.is_empty() {
         return Vec::new();
     }
@@ -148,6 +167,22 @@ fn unused(segments: &[Segment]) -> Vec<PathBuf> {
         members::all().into_iter().flat_map(used_by).map(|(_, inode)| inode).collect();
     let unused = there.into_iter().filter(|segment| !in_use.contains(&segment.inode));
     unused.map(|segment| Path::new(FOLDER).join(&segment.name)).collect()
+}
+
+fn is_there(segment: &Segment) -> bool {
+    let path = Path::new(FOLDER).join(&segment.name);
+    fs::metadata(path).is_ok_and(|metadata| metadata.ino() == segment.inode)
+}
+
+/// Whether `name` holds the whole name `owner` as a word of its own, as a lock's name does.
+fn is_named_after(name: &str, owner: &str) -> bool {
+    let is_apart = |side: Option<char>| side.is_none_or(|c| !c.is_ascii_alphanumeric());
+    owner.len() >= COMPANION_NAME_MIN
+        && name != owner
+        && name.match_indices(owner).any(|(at, _)| {
+            is_apart(name[..at].chars().next_back())
+                && is_apart(name[at + owner.len()..].chars().next())
+        })
 }
 
 /// (name, inode) of each file of /dev/shm that a process maps or holds open.
@@ -188,6 +223,16 @@ mod tests {
     }
 
     #[test]
+    fn a_companion_holds_the_whole_name_of_its_owner() {
+        assert!(is_named_after("sem.segment_7000_mutex", "segment_7000"));
+        assert!(is_named_after("segment_7000.lock", "segment_7000"));
+        assert!(!is_named_after("segment_70001", "segment_7000"));
+        assert!(!is_named_after("mysegment_7000", "segment_7000"));
+        assert!(!is_named_after("segment_7000", "segment_7000"));
+        assert!(!is_named_after("sem.a", "a"));
+    }
+
+    #[test]
     fn what_is_in_use_stays_until_it_is_not_and_what_was_there_before_is_never_ours() {
         let folder = std::env::temp_dir().join(format!("wattwire-journal-{}", std::process::id()));
         let journal = Journal::new(folder.clone());
@@ -198,9 +243,10 @@ mod tests {
         let old = fs::File::create(path("old")).unwrap();
         let before = inodes();
         let new = fs::File::create(path("new")).unwrap();
+        let lock = path("new").with_extension("lock");
+        fs::write(&lock, "held for moments only").unwrap();
         journal.observe("run1", &[own], &before);
-        assert_eq!(journal.remove_unused("run1"), Vec::<PathBuf>::new());
-        journal.observe("run1", &[own], &before);
+        assert_eq!(journal.remove_unused("run1"), [lock]);
         drop((old, new));
         assert_eq!(journal.remove_unused("other"), Vec::<PathBuf>::new());
         assert_eq!(journal.remove_unused("run1"), [path("new")]);
