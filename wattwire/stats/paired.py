@@ -2,10 +2,11 @@
 
 What: for each group of contrasts (one number per block), its mean with limits.
 How: t with the error pooled over the groups, as in a block analysis of variance, but never less
-than the group's own: a group that is noisier than the others is not lent their precision.
+than the group's own. Where the groups' variances differ by more than chance allows (Bartlett's
+test), each stands on its own: noisy groups are not lent the others' precision.
 What it misses: with fewer than BLOCKS_MIN blocks there is no interval; heavy tails widen it.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Conover, Practical
-Nonparametric Statistics, 3.4 (sign test).
+Nonparametric Statistics, 3.4 (sign test); Bartlett 1937, Proc. Royal Society A 160:268.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from wattwire.stats.results import Interval, TooFew
 
 FloatArray = NDArray[np.float64]
 BLOCKS_MIN = 3
+DIFFERENT_P = 0.2
 
 
 def block_intervals(
@@ -28,9 +30,7 @@ def block_intervals(
     """Mean of each group (one finite value per block) at `confidence` for that one interval."""
     data = [np.asarray(group, dtype=np.float64) for group in groups]
     counted = [group for group in data if group.size >= BLOCKS_MIN]
-    degrees = sum(group.size - 1 for group in counted)
-    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in counted)
-    pooled = squares / degrees if degrees else 0.0
+    pooled, degrees = _pooled(counted)
     found: list[Interval | TooFew] = []
     for group in data:
         if group.size < BLOCKS_MIN:
@@ -47,6 +47,19 @@ def block_intervals(
                      float(own))
         )  # fmt: skip
     return found
+
+
+def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
+    """Variance within groups and its degrees; 0, 0 where the groups differ in it.
+
+    A group without any scatter says nothing about that of the others, and is left out.
+    """
+    groups = [group for group in groups if float(np.ptp(group)) > 0]
+    if len(groups) < 2 or float(distributions.bartlett(*groups).pvalue) < DIFFERENT_P:
+        return 0.0, 0
+    degrees = sum(group.size - 1 for group in groups)
+    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
+    return squares / degrees, degrees
 
 
 def sign_p(higher: int, pairs: int) -> float:

@@ -40,6 +40,20 @@ from wattwire.report.parts import Column, Figure, Table
 FACTOR = "payload_bytes"
 STEP_MIN = 1.5
 LOSS_MIN = 0.01
+KINDS = {
+    "rise": (1.0, math.log(STEP_MIN)),
+    "fall": (-1.0, math.log(STEP_MIN)),
+    "loss": (1.0, LOSS_MIN),
+}
+"""Kind of a step → the sign that makes it positive, and the least that is told."""
+JUMPS = {
+    "rise": ("found / expected", "Geometric mean over blocks with its simultaneous interval."),
+    "fall": ("smaller / larger", "Geometric mean over blocks with its simultaneous interval."),
+    "loss": (
+        "lost beyond",
+        "Share lost beyond what grows with the size, with its simultaneous interval.",
+    ),
+}
 LANDMARKS: tuple[tuple[int, str], ...] = (
     (1448, "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"),
     (1472, "a UDP datagram of one Ethernet frame (1,472 B of payload at an MTU of 1,500)"),
@@ -56,18 +70,21 @@ BUFFERS = {
 
 @dataclass(frozen=True)
 class Group:
-    """Runs alike but for the payload: per block, the log step and excess loss of each pair."""
+    """Runs alike but for the payload. Shape (blocks, pairs of sizes) each: the log of latency
+    over what is expected, over the smaller size's, and the lost share beyond what is expected."""
 
     treatment: Treatment
     sizes: tuple[int, ...]
-    latency: FloatArray
+    rise: FloatArray
+    fall: FloatArray
     loss: FloatArray
     medians_us: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One pair of neighbouring sizes in one group; `interval` on the log scale, or a share."""
+    """One pair of neighbouring sizes in one group: `kind` "rise" or "fall" of latency with its
+    interval on the log scale, or "loss" with that of the share."""
 
     group: Group
     place: int
@@ -78,11 +95,6 @@ class Step:
     def between(self) -> tuple[int, int]:
         """The two sizes in bytes."""
         return self.group.sizes[self.place], self.group.sizes[self.place + 1]
-
-    @property
-    def up(self) -> bool:
-        """Whether the larger size is the slower one."""
-        return self.interval.estimate > 0
 
 
 def find(
@@ -96,14 +108,14 @@ def find(
     groups = _groups(evidence, runs)
     steps = steps_of(groups)
     if not steps:
-        blocks = max((len(group.latency) for group in groups), default=0)
+        blocks = max((len(group.rise) for group in groups), default=0)
         if blocks < 3:
             told = words.plural(blocks, "block with all sizes", "blocks with all sizes")
             return [], Silence(f"Steps at a payload size: {told}, 3 needed.")
         return [], Silence("No step at a payload size that the size itself does not explain.")
-    kinds: dict[tuple[tuple[int, int], str, bool], list[Step]] = {}
+    kinds: dict[tuple[tuple[int, int], str], list[Step]] = {}
     for step in steps:
-        kinds.setdefault((step.between, step.kind, step.up), []).append(step)
+        kinds.setdefault((step.between, step.kind), []).append(step)
     ordered = sorted(kinds.items(), key=lambda item: item[0])
     made = [_finding(evidence, runs, groups, same, hits) for _, same in ordered]
     if made:
@@ -128,14 +140,15 @@ def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
         lost = np.array([[run.loss_share for run in row] for row in rows]).reshape(-1, len(sizes))
         known = np.isfinite(p50).all(axis=1) & (p50 > 0).all(axis=1)
         pairs = len(sizes) - 1
-        latency = [stats.step_logs(sizes, row) for row in p50[known]]
+        logs = [stats.step_logs(sizes, row) for row in p50[known]]
         loss = [stats.loss_excess(sizes, row) for row in lost[np.isfinite(lost).all(axis=1)]]
         medians = tuple(float(v) for v in np.median(p50, axis=0)) if len(rows) else ()
         found.append(
             Group(
                 treatment,
                 sizes,
-                np.array(latency).reshape(-1, pairs),
+                np.array([rise for rise, _ in logs]).reshape(-1, pairs),
+                np.array([fall for _, fall in logs]).reshape(-1, pairs),
                 np.array(loss).reshape(-1, pairs),
                 medians,
             )
@@ -146,16 +159,15 @@ def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
 def steps_of(groups: Sequence[Group]) -> list[Step]:
     """Every step that holds at the simultaneous level over all pairs of sizes in all groups."""
     places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
-    level = stats.bonferroni(CONFIDENCE, max(1, 2 * len(places)))
+    level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(places)))
     found = []
-    for kind, least in (("latency", math.log(STEP_MIN)), ("loss", LOSS_MIN)):
-        columns = [getattr(group, kind)[:, place] for group, place in places]
+    for kind, (sign, least) in KINDS.items():
+        columns = [sign * getattr(group, kind)[:, place] for group, place in places]
         intervals = stats.block_intervals(columns, level)
         for (group, place), interval in zip(places, intervals, strict=True):
-            if not isinstance(interval, stats.Interval) or not interval.excludes(0.0):
+            if not isinstance(interval, stats.Interval) or interval.low <= 0:
                 continue
-            size = interval.estimate if kind == "loss" else abs(interval.estimate)
-            if size >= least:
+            if interval.estimate >= least:
                 found.append(Step(group, place, kind, interval))
     return found
 
@@ -168,9 +180,8 @@ def _finding(
     hits: Sequence[Hit],
 ) -> Finding:
     low, high = steps[0].between
-    kind, up = steps[0].kind, steps[0].up
-    rises = "rises" if up else "falls"
-    name = "Latency" if kind == "latency" else "Loss"
+    kind = steps[0].kind
+    name = "Loss rises" if kind == "loss" else f"Latency {kind}s"
     waits = _waits(evidence, steps, hits)
     causes = [] if waits else candidates(evidence, runs, low, high)
     cause = (
@@ -184,8 +195,8 @@ def _finding(
     )
     moved = _moved(evidence, groups, steps)
     return Finding(
-        f"step-{kind}-{low}-{high}-{'up' if up else 'down'}",
-        f"{name} {rises} in a step between {words.count(low)} and {words.count(high)} B",
+        f"step-{kind}-{low}-{high}",
+        f"{name} in a step between {words.count(low)} and {words.count(high)} B",
         any(shown for _, shown in moved),
         cause,
         (_summary(evidence, groups, steps), *(told for told, _ in moved)),
@@ -227,14 +238,14 @@ def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> 
 def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]) -> str:
     blocks = sum(step.interval.count for step in steps)
     told = f"{len(steps)} of {words.plural(len(groups), 'group')} of runs alike but for the payload"
-    if steps[0].kind == "latency":
-        ratios = sorted(math.exp(abs(step.interval.estimate)) for step in steps)
+    if steps[0].kind != "loss":
+        ratios = sorted(math.exp(step.interval.estimate) for step in steps)
         span = words.number(ratios[0])
         if len(ratios) > 1:
             span += f" to {words.number(ratios[-1])}"
         jump = (
             f"the median is {span} times what the neighbouring sizes lead to expect"
-            if steps[0].up
+            if steps[0].kind == "rise"
             else f"the median is {span} times lower at the larger payload"
         )
     else:
@@ -311,7 +322,7 @@ def _settles(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> st
 
 
 def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
-    latency = steps[0].kind == "latency"
+    kind = steps[0].kind
     rows = []
     for step in steps:
         low, high = step.group.medians_us[step.place : step.place + 2]
@@ -319,7 +330,7 @@ def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
         jump = (
             stats.Interval(math.exp(one.estimate), math.exp(one.low), math.exp(one.high),
                            one.level, one.count, one.method, one.degrees)
-            if latency else one
+            if kind != "loss" else one
         )  # fmt: skip
         rows.append(
             dict(step.group.treatment)
@@ -327,20 +338,17 @@ def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
         )
     small, large = (f"{words.count(size)} B" for size in steps[0].between)
     return Table(
-        f"finding-step-{steps[0].kind}-{steps[0].between[0]}-{'up' if steps[0].up else 'down'}",
+        f"finding-step-{kind}-{'-'.join(map(str, steps[0].between))}",
         "Groups with the step",
         [
             *(column for column in factor_columns(evidence) if column.key != FACTOR),
             Column("blocks", "blocks", "measured"),
             Column("low", f"median at {small}", "measured", "µs"),
             Column("high", f"median at {large}", "measured", "µs"),
-            Column("jump", "found / expected" if latency else "lost beyond", "measured"),
+            Column("jump", JUMPS[kind][0], "measured"),
         ],
         rows,
-        "Medians over blocks. Found over expected: geometric mean over blocks with its "
-        "simultaneous interval."
-        if latency
-        else "Share lost beyond what grows with the size, with its simultaneous interval.",
+        f"Medians over blocks. {JUMPS[kind][1]}",
     )
 
 

@@ -1,0 +1,152 @@
+"""Made-up campaigns for detectors: a function draws each run's latencies. Never data.
+
+Four payloads, three rates and two languages in blocks, as a study would have them; runs and
+blocks have effects of their own, and nothing but what a test plants depends on a level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
+from wattwire.report.evidence import Evidence, FloatArray
+from wattwire.report.findings.finding import Run
+
+Draw = Callable[[np.random.Generator, Mapping[str, Any], float], FloatArray]
+FACTORS: dict[str, tuple[Any, ...]] = {
+    "language": ("one", "other"),
+    "payload_bytes": (64, 1024, 16_384, 131_072),
+    "rate_hz": (10.0, 100.0, 1000.0),
+}
+ROLES = {"made_up": {"at_once": NAGLE_OFF, "ack_now": QUICK_ACK, "room": RECEIVE_BUFFER_BYTES}}
+MESSAGES = 60
+
+
+class Reader:
+    """The part of a campaign that detectors ask: what settings are for, and the machine."""
+
+    path = Path("made-up")
+    study: dict[str, Any] = {}
+    plan: list[dict[str, Any]] = []
+    machine: dict[str, Any] = {
+        "setting_roles": ROLES,
+        "hosts": {"local": {"facts": [{"key": "idle_driver", "value": "made_up"}]}},
+    }
+
+    def summary(self) -> pl.DataFrame:
+        return pl.DataFrame()
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        raise KeyError(run_id)
+
+    def messages(self, run_id: str) -> pl.DataFrame:
+        raise KeyError(run_id)
+
+
+def evidence_of(factors: Mapping[str, Sequence[Any]]) -> Evidence:
+    """What a page would know of such a campaign, its runs apart."""
+    empty = pl.DataFrame()
+    levels = {name: tuple(known) for name, known in factors.items()}
+    primary = next(iter(levels))
+    return Evidence(Reader(), {}, [], empty, empty, empty, empty, levels, primary, {})
+
+
+def campaign(
+    rng: np.random.Generator,
+    draw: Draw,
+    blocks: int = 3,
+    factors: Mapping[str, Sequence[Any]] = FACTORS,
+    effective: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None,
+    run_sd: float = 0.1,
+) -> tuple[Evidence, list[Run]]:
+    """Runs of a blocked campaign; `draw(rng, levels, scale)` gives latencies in µs, lost = +inf.
+
+    `scale` is what the run's block, its place and the run itself multiply latency by.
+    """
+    runs = []
+    for block in range(1, blocks + 1):
+        of_block = float(np.exp(rng.normal(0, 0.2)))
+        cells = list(product(*factors.values()))
+        for place, at in enumerate(rng.permutation(len(cells))):
+            levels = dict(zip(factors, cells[at], strict=True))
+            drift = 1.0 + 0.2 * place / len(cells)
+            scale = of_block * drift * float(np.exp(rng.normal(0, run_sd)))
+            values = draw(rng, levels, scale)
+            told = {"transport": "tcp/ipv4", **(effective(levels) if effective else {})}
+            node = {"cell": "made_up/one", "host": "local", "ready": {"effective": told}}
+            finite = np.sort(values)[max(0, -(-values.size // 2) - 1)]
+            p50 = float(finite) if np.isfinite(finite) else float("inf")
+            loss = float(np.mean(np.isinf(values)))
+            runs.append(Run(f"b{block}-p{place}", block, levels, values, p50, loss, [node, node]))
+    return evidence_of(factors), runs
+
+
+def grown(levels: Mapping[str, Any], base_us: float) -> float:
+    """A latency that grows with the payload by 1 ns a byte."""
+    return base_us + 0.001 * float(levels.get("payload_bytes", 64))
+
+
+def narrow(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """A quiet machine: 80 µs and the payload, give or take a fifth."""
+    return scale * grown(levels, 80.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
+
+
+def heavy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """A Pareto tail that passes 40 ms in one of twenty messages."""
+    return scale * (grown(levels, 0.0) + 5000.0 * (1 + rng.pareto(1.5, MESSAGES)))
+
+
+def wide(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """Lognormal over two decades, its middle near 25 ms."""
+    return scale * grown(levels, 25_000.0) * np.exp(rng.normal(0, 1.0, MESSAGES))
+
+
+def two_modes(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """Two modes, neither where acknowledgements are waited for: at the base and at 22 ms."""
+    slow = rng.random(MESSAGES) < 0.3
+    values = scale * grown(levels, 150.0) * np.exp(rng.normal(0, 0.2, MESSAGES))
+    return np.where(slow, 22_000.0 * np.exp(rng.normal(0, 0.05, MESSAGES)), values)
+
+
+def drifting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """A queue that fills: from the base to 200 ms in the course of the run."""
+    ramp = np.linspace(0.0, 1.0, MESSAGES)
+    noise = np.exp(rng.normal(0, 0.1, MESSAGES))
+    return scale * (grown(levels, 100.0) + 200_000.0 * ramp) * noise
+
+
+def clustered(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """Dependent messages, AR(1) of 0.9 on the log scale, often near 40 ms for a while."""
+    steps = rng.normal(0, 0.44, MESSAGES)
+    state = np.empty(MESSAGES)
+    last = rng.normal(0, 1.0)
+    for at, step in enumerate(steps):
+        last = state[at] = 0.9 * last + step
+    return scale * grown(levels, 15_000.0) * np.exp(state)
+
+
+def uneven(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """Runs of half of the treatments scatter much more than the others."""
+    own = 0.6 if levels["language"] == "one" else 0.02
+    return float(np.exp(rng.normal(0, own))) * narrow(rng, levels, scale)
+
+
+def lossy(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+    """One run in three loses a burst, at any payload and rate."""
+    values = narrow(rng, levels, scale)
+    if rng.random() < 1 / 3:
+        begin = rng.integers(0, MESSAGES - 5)
+        values[begin : begin + rng.integers(1, 5)] = np.inf
+    return values
+
+
+NULLS: dict[str, Draw] = {
+    draw.__name__: draw
+    for draw in (narrow, heavy, wide, two_modes, drifting, clustered, uneven, lossy)
+}
