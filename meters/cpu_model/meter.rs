@@ -15,7 +15,7 @@ struct Model {
     because: &'static str,
 }
 
-/// Written by `wattwire calibrate` (docs/calibration.md); more is in it than is read here.
+/// Written by `wattwire calibrate`; more is in it than is read here.
 const CALIBRATION: &str = "calibration.json";
 
 #[derive(Deserialize)]

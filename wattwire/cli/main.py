@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from wattwire import __version__
 from wattwire.cli import (
     bundle,
+    calibrate,
     campaigns,
     clean,
     doctor,
@@ -136,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
 
-    for module in (doctor, trial, new, execution, bundle, plan, show, clean):
+    for module in (doctor, trial, new, execution, bundle, plan, show, calibrate, clean):
         module.add_to(verbs)
     return top
 

@@ -1,0 +1,183 @@
+"""Steps of known load against an energy counter: what a calibration is computed from."""
+
+from __future__ import annotations
+
+import queue
+import random
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import MissingError, unknown
+from wattwire.rig import AgentClient
+from wattwire.run import power
+from wattwire.run.convert import quantities_frame
+from wattwire.run.costs import Readings
+from wattwire.run.specs import SECOND_NS
+
+TICK_HZ = 20.0
+SETTLE_S = 0.3
+"""After a load began or ended: until its processes run, or are gone."""
+
+LOAD = """
+import sys, time
+cpu_s, period_s = float(sys.argv[1]), 0.023
+due = time.monotonic()
+while True:
+    end = time.thread_time() + cpu_s * period_s
+    while time.thread_time() < end: pass
+    due = max(due + period_s, time.monotonic() - period_s)
+    time.sleep(max(0.0, due - time.monotonic()))
+"""
+"""Uses a share of a core; its period is no multiple of a clock tick, which would sample it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One step: where it belongs, and what machine and load used. Power in watts."""
+
+    block: int
+    asked_cores: float
+    busy_cores: float
+    load_cores: float
+    power_w: float
+
+
+def ranked_meters(meters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The meters that have a source of energy, whether they can read here or not."""
+    return [m for m in meters if any(q.get("rank") is not None for q in m["quantities"])]
+
+
+def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]:
+    """Names of the meters to calibrate against: the named one, else all that can read here.
+
+    Raises MissingError where there is none, with what each would need.
+    """
+    ranked = {m["name"]: m for m in ranked_meters(meters)}
+    if named is not None and named not in ranked:
+        raise unknown("calibrate: --meter", "meter with an energy counter", named, ranked)
+    wanted = [ranked[named]] if named else [m for m in ranked.values() if m["default"]]
+    present = [m["name"] for m in wanted if m["state"] == "present"]
+    if not present:
+        lines = [f"  {m['name']}: {m['reason']}" for m in wanted]
+        lines += [f"  to grant it: {m['grant']}" for m in wanted if m["grant"]]
+        raise MissingError(
+            "calibrate: no energy counter can be read here, so there is nothing to calibrate "
+            "against:\n" + "\n".join(lines) + "\nThe estimate keeps its wide stated range."
+        )
+    return present
+
+
+class LoadSteps:
+    """Holds loads still for `step_s` each, in random order with idle steps between."""
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        folder: Path,
+        blocks: int,
+        step_s: float,
+        cores: int,
+        tell: Callable[[str], None],
+        seed: int = 1,
+    ) -> None:
+        self._agent, self._folder = agent, folder
+        self._blocks, self._step_s, self._cores = blocks, step_s, cores
+        self._tell, self._random = tell, random.Random(seed)
+        self._token = "ww" + secrets.token_hex(5)
+        self._spans: list[tuple[int, float, power.Span, list[str]]] = []
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._count = 0
+
+    @property
+    def levels(self) -> list[float]:
+        """Loads in cores: half of one, one, all."""
+        return sorted({0.5, 1.0, float(self._cores)})
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes."""
+        return self._blocks * (2 * len(self.levels) + 1) * (self._step_s + SETTLE_S)
+
+    def measure(self, meters: list[str]) -> tuple[power.Source | None, list[Measured]]:
+        """Run all steps; gives the source of energy that covered them all, and the steps."""
+        readings = self._folder / "readings.bin"
+        request = self._agent.request
+        request("sample_start", path=str(readings), tick_hz=TICK_HZ, meters=meters, subjects={})
+        try:
+            for block in range(1, self._blocks + 1):
+                self._block(block)
+        finally:
+            sampling = request("sample_stop")
+            request("clean", run=self._token)
+        series = sampling["series"]
+        found = Readings(quantities_frame("calibration", "local", readings, series))
+        source = power.choose(found, series, [span for _, _, span, _ in self._spans])
+        return source, [self._measured(found, source, *step) for step in self._spans]
+
+    def _block(self, block: int) -> None:
+        levels = self._random.sample(self.levels, len(self.levels))
+        self._tell(f"block {block} of {self._blocks}")
+        self._step(block, 0.0)
+        for level in levels:
+            self._step(block, level)
+            self._step(block, 0.0)
+
+    def _step(self, block: int, level: float) -> None:
+        names = [self._load(share) for share in _shares(level)]
+        try:
+            time.sleep(SETTLE_S)
+            begin_ns = int(self._agent.request("mark", name=f"begin-{self._count}")["t_ns"])
+            time.sleep(self._step_s)
+            end_ns = int(self._agent.request("mark", name=f"end-{self._count}")["t_ns"])
+        finally:
+            for name in names:
+                self._agent.request("signal", process=name, signal="KILL", tree=True)
+        self._spans.append((block, level, (begin_ns, end_ns), names))
+
+    def _load(self, share: float) -> str:
+        self._count += 1
+        name = f"load-{self._count}"
+        log = str(self._folder / f"{name}.log")
+        self._agent.request(
+            "spawn",
+            process=name,
+            run=self._token,
+            argv=[sys.executable, "-S", "-c", LOAD, str(share)],
+            env={},
+            cwd=str(self._folder),
+            stdout=log,
+            stderr=log,
+            clear_env=False,
+        )
+        return name
+
+    @staticmethod
+    def _measured(
+        readings: Readings,
+        source: power.Source | None,
+        block: int,
+        asked: float,
+        span: power.Span,
+        names: list[str],
+    ) -> Measured:
+        busy = readings.rate("busy_time", "machine", "machine", *span)
+        watts = power.mean_w(readings, source, span)
+        if busy is None or watts is None:
+            raise MissingError(
+                "calibrate: no counter was read throughout (a battery that is charged, or a "
+                "device that went away); nothing is written. Mend that and calibrate again."
+            )
+        used = [readings.rate("cpu_time", "process", name, *span) for name in names]
+        load = sum(u for u in used if u is not None)
+        return Measured(block, asked, busy / SECOND_NS, load / SECOND_NS, watts)
+
+
+def _shares(level: float) -> list[float]:
+    """A load in cores as one share for each process."""
+    whole = int(level)
+    return [1.0] * whole + ([level - whole] if level > whole else [])
