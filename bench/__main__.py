@@ -6,21 +6,19 @@ Parts: recording, echo, libraries, sampler, own_time; all of them if none is nam
 from __future__ import annotations
 
 import argparse
-import contextlib
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from bench import own_time, sampler
+from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
 
 BARE = Path(__file__).with_name("bare")
 BYTES, CALLS = 64, 4000
-SLOW_CALLS = 1500
 MESSAGES = 100_000
 RECORDING_NS = {"python": 1000.0}
 """What recording a message may cost a kit of this language; natively compiled ones 100 ns."""
@@ -54,32 +52,13 @@ def _absolute(values: list[float], promise: float) -> str:
     return f"{np.median(values):.1f} | {high:.1f} | ≤ {promise:g} | {verdict}"
 
 
-@contextlib.contextmanager
-def bare_server(argv: list[str], env: dict[str, str] | None = None) -> Iterator[str]:
-    """A bare server; yields the first line it prints. Ended at the end."""
-    process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.wait()
-
-
-def printed_ns(argv: list[str], env: dict[str, str] | None = None) -> float:
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120, env=env)
-    return float(done.stdout)
-
-
 def echo(made: Bench, pairs: int) -> None:
     """Cells over UDP in compiled languages beside an echo in C."""
     program = made.folder / "echo"
     subprocess.run(["gcc", "-O2", "-Wall", "-o", program, BARE / "echo.c"], check=True)
 
     def bare() -> float:
-        with bare_server([str(program), "serve"]) as port:
+        with server([str(program), "serve"]) as port:
             return printed_ns([str(program), "ping", port, str(BYTES), str(CALLS)])
 
     found = []
@@ -94,8 +73,6 @@ def echo(made: Bench, pairs: int) -> None:
 
 def libraries(made: Bench, pairs: int) -> None:
     """Cells beside a bare client of their own library, and beside their middleware's own tool."""
-    from bench.libraries import comparisons  # noqa: PLC0415 - needs what only some machines have
-
     print("\n## Ping-pong beside a bare client of the same library, 64 B, median round trip\n")
     print(table(list(comparisons(made, pairs))), flush=True)
 
