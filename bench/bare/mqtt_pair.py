@@ -1,0 +1,59 @@
+"""A bare MQTT 5 request and response with paho: `pong HOST PORT` or `ping HOST PORT BYTES COUNT`.
+
+Ping prints the median round trip in ns; pong answers until it is ended.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import time
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+
+def connected(host: str, port: int, topic: str, on_message: mqtt.CallbackOnMessage) -> mqtt.Client:
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
+    granted: queue.SimpleQueue[bool] = queue.SimpleQueue()
+    client.on_message = on_message
+    client.on_connect = lambda *_: client.subscribe(topic)
+    client.on_subscribe = lambda *_: granted.put(True)
+    client.connect(host, port)
+    client.loop_start()
+    granted.get(timeout=10)
+    return client
+
+
+def pong(host: str, port: int) -> None:
+    def on_request(client: mqtt.Client, _: object, request: mqtt.MQTTMessage) -> None:
+        properties = Properties(PacketTypes.PUBLISH)
+        properties.CorrelationData = request.properties.CorrelationData
+        client.publish(request.properties.ResponseTopic, request.payload, properties=properties)
+
+    connected(host, port, "bare/request", on_request)
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+def ping(host: str, port: int, length: int, count: int) -> None:
+    replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    client = connected(host, port, "bare/reply", lambda *args: replies.put(args[2].payload))
+    properties = Properties(PacketTypes.PUBLISH)
+    properties.ResponseTopic = "bare/reply"
+    times = []
+    payload = bytes(length)
+    for number in range(count):
+        properties.CorrelationData = number.to_bytes(8, "little")
+        begin_ns = time.monotonic_ns()
+        client.publish("bare/request", payload, properties=properties)
+        replies.get(timeout=5)
+        times.append(time.monotonic_ns() - begin_ns)
+    print(sorted(times)[len(times) // 2])
+    client.disconnect()
+
+
+if __name__ == "__main__":
+    role, host, port, *rest = sys.argv[1:]
+    {"pong": pong, "ping": ping}[role](host, int(port), *map(int, rest))
