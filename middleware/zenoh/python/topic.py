@@ -25,7 +25,8 @@ def publish(kit: Kit, session: Session) -> None:
     matched = session.await_peers(
         "publisher", "subscriber", lambda: publisher.matching_status.matching
     )
-    session.ready(matched, publisher.congestion_control, str(publisher.reliability).rpartition(".")[2].lower())
+    reliability = str(publisher.reliability).rpartition(".")[2].lower()
+    session.ready(matched, publisher.congestion_control, reliability)
     kit.send_all(send)
 
 

@@ -1,0 +1,145 @@
+"""The types of ../idl/wattwire.idl as cyclonedds has them, and their way to and from the kit.
+
+Annotations are evaluated: no `from __future__ import annotations` here.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cyclonedds.idl import IdlStruct
+from cyclonedds.idl.annotations import final
+from cyclonedds.idl.types import byte, float64, int64, sequence, uint32, uint64
+from wattwire_kit import Kit
+from wattwire_kit import Record as KitRecord
+
+
+@dataclass
+@final
+class Bytes(IdlStruct, typename="wattwire.Bytes"):
+    data: sequence[byte]
+
+
+@dataclass
+@final
+class Text(IdlStruct, typename="wattwire.Text"):
+    data: str
+
+
+@dataclass
+@final
+class Header(IdlStruct, typename="wattwire.Header"):
+    seq: uint64
+    send_ns: int64
+
+
+@dataclass
+@final
+class Position(IdlStruct, typename="wattwire.Position"):
+    x: float64
+    y: float64
+    z: float64
+
+
+@dataclass
+@final
+class Orientation(IdlStruct, typename="wattwire.Orientation"):
+    x: float64
+    y: float64
+    z: float64
+    w: float64
+
+
+@dataclass
+@final
+class Pose(IdlStruct, typename="wattwire.Pose"):
+    position: Position
+    orientation: Orientation
+
+
+@dataclass
+@final
+class Sample(IdlStruct, typename="wattwire.Sample"):
+    id: uint32
+    state: uint32
+    value: float64
+
+
+@dataclass
+@final
+class Trailer(IdlStruct, typename="wattwire.Trailer"):
+    seq: uint64
+
+
+@dataclass
+@final
+class Record(IdlStruct, typename="wattwire.Record"):
+    header: Header
+    name: str
+    pose: Pose
+    samples: sequence[Sample]
+    trailer: Trailer
+
+
+@dataclass
+@final
+class Call(IdlStruct, typename="wattwire.Call"):
+    client: uint32
+    number: uint64
+
+
+@dataclass
+@final
+class BytesCall(IdlStruct, typename="wattwire.BytesCall"):
+    call: Call
+    body: Bytes
+
+
+@dataclass
+@final
+class TextCall(IdlStruct, typename="wattwire.TextCall"):
+    call: Call
+    body: Text
+
+
+@dataclass
+@final
+class RecordCall(IdlStruct, typename="wattwire.RecordCall"):
+    call: Call
+    body: Record
+
+
+MESSAGES = {"bytes": Bytes, "text": Text, "record": Record}
+CALLS = {"bytes": BytesCall, "text": TextCall, "record": RecordCall}
+
+
+def message_of(kit: Kit, data: Any) -> Any:
+    """The DDS message that carries the kit's buffer or reply."""
+    if kit.encoding == "bytes":
+        return Bytes(bytes(data))
+    if kit.encoding == "text":
+        return Text(bytes(data).decode("ascii"))
+    return Record(
+        Header(data.seq, data.send_ns),
+        data.name,
+        Pose(Position(*data.position), Orientation(*data.orientation)),
+        [Sample(*sample) for sample in data.samples],
+        Trailer(data.trailer_seq),
+    )
+
+
+def data_of(message: Any) -> Any:
+    """What the kit takes for an arrival."""
+    if isinstance(message, Bytes):
+        return bytes(message.data)
+    if isinstance(message, Text):
+        return message.data
+    pose = message.pose
+    return KitRecord(
+        message.header.seq,
+        message.header.send_ns,
+        message.name,
+        (pose.position.x, pose.position.y, pose.position.z),
+        (pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w),
+        [(sample.id, sample.state, sample.value) for sample in message.samples],
+        message.trailer.seq,
+    )

@@ -1,0 +1,147 @@
+"""One participant: its domain and configuration, QoS, waiting, and what is in force."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+# Nothing of the shell's configuration reaches a node, and the wheel's own library is loaded.
+for name in [name for name in os.environ if name.startswith("CYCLONEDDS_")]:
+    del os.environ[name]
+
+from cyclonedds.core import (  # noqa: E402
+    DDSException,
+    InstanceState,
+    Policy,
+    Qos,
+    ReadCondition,
+    SampleState,
+    ViewState,
+    WaitSet,
+)
+from cyclonedds.domain import Domain, DomainParticipant  # noqa: E402
+from cyclonedds.pub import DataWriter  # noqa: E402
+from cyclonedds.sub import DataReader  # noqa: E402
+from cyclonedds.topic import Topic  # noqa: E402
+from wattwire_kit import Kit, MiddlewareFailed, SendFailed  # noqa: E402
+
+# One interface, no multicast, and the run's own tag: participants of other tags do not exist.
+CONFIGURATION = """<CycloneDDS><Domain Id="any">
+<General><Interfaces><NetworkInterface name={interface}/></Interfaces>
+<AllowMulticast>false</AllowMulticast></General>
+<Discovery><Tag>{tag}</Tag><ParticipantIndex>auto</ParticipantIndex>
+<MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>
+<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>
+</Domain></CycloneDDS>"""
+BLOCKING_NS_MAX = 100_000_000  # DDS's default of max_blocking_time
+TAKE_MAX = 32
+# Also what a writer sent that has gone since: its instance is no longer alive.
+UNREAD = SampleState.NotRead | ViewState.Any | InstanceState.Any
+
+
+class Participant:
+    """Open on return; raises MiddlewareFailed where Cyclone DDS does not start."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit = kit
+        self.domain = domain_of(kit)
+        self.prefix = f"wattwire_{kit.spec['run']}"
+        configuration = CONFIGURATION.format(
+            interface=quoteattr(kit.setting("interface")), tag=kit.spec["run"]
+        )
+        try:
+            self._domain = Domain(self.domain, configuration)  # lives as long as it is referred to
+            self.participant = DomainParticipant(self.domain)
+        except DDSException as error:
+            raise MiddlewareFailed(
+                f"no participant in domain {self.domain} on {kit.setting('interface')}: {error}"
+            ) from error
+        self.created_ns = kit.now()
+        self._waitset = WaitSet(self.participant)
+
+    def _qos(self) -> Qos:
+        setting = self.kit.setting
+        return Qos(
+            Policy.Reliability.Reliable(BLOCKING_NS_MAX)
+            if setting("reliability") == "reliable"
+            else Policy.Reliability.BestEffort,
+            Policy.History.KeepAll
+            if setting("history") == "keep_all"
+            else Policy.History.KeepLast(setting("depth")),
+        )
+
+    def _topic(self, name: str, kind: Any) -> Any:
+        return Topic(self.participant, f"{self.prefix}_{name}", kind)
+
+    def writer(self, name: str, kind: Any) -> Any:
+        return DataWriter(self.participant, self._topic(name, kind), qos=self._qos())
+
+    def reader(self, name: str, kind: Any) -> Any:
+        reader = DataReader(self.participant, self._topic(name, kind), qos=self._qos())
+        self._condition = ReadCondition(reader, UNREAD)
+        self._waitset.attach(self._condition)
+        return reader
+
+    def take(self, reader: Any, timeout_s: float) -> list[Any]:
+        """Waits for messages, and takes those that are there."""
+        self._waitset.wait(max(1, int(timeout_s * 1e9)))
+        taken = reader.take(TAKE_MAX, condition=self._condition)
+        return [message for message in taken if message.sample_info.valid_data]
+
+    def await_matched(self, writer: Any = None, reader: Any = None) -> int:
+        """Waits until peers.count of the other side are matched by all that is given."""
+
+        def matched() -> int:
+            subscriptions = [len(writer.get_matched_subscriptions())] if writer else []
+            publications = [len(reader.get_matched_publications())] if reader else []
+            return min(subscriptions + publications)
+
+        self.kit.await_peers(matched)
+        return matched()
+
+    def ready(self, matched: int, entity: Any) -> None:
+        qos = entity.get_qos()
+        reliability, history = qos[Policy.Reliability], qos[Policy.History]
+        reliable = isinstance(reliability, Policy.Reliability.Reliable)
+        keeps_all = history == Policy.History.KeepAll
+        overload = "drop_oldest"
+        if keeps_all:
+            overload = "block" if reliable else "drop_newest"
+        self.kit.ready(
+            matched=matched,
+            discovery_ns=self.kit.now() - self.created_ns,
+            library=("cyclonedds", version("cyclonedds"), "wheel"),
+            effective={
+                "reliability": "reliable" if reliable else "best_effort",
+                "history": "keep_all" if keeps_all else "keep_last",
+                "depth": self.kit.setting("depth") if keeps_all else history.depth,
+                "interface": self.kit.setting("interface"),
+                "domain": entity.get_domain_id(),
+                "transport": "udp/ipv4",
+                "multicast": False,
+            },
+            guarantee=(
+                "reliable" if reliable and keeps_all else "best_effort",
+                "per_sender",
+                overload,
+            ),
+        )
+
+
+def write(writer: Any, message: Any) -> None:
+    try:
+        writer.write(message)
+    except DDSException as error:  # a timeout where the readers' acknowledgements did not come
+        raise SendFailed(str(error)) from error
+
+
+def domain_of(kit: Kit) -> int:
+    """The spec's domain, or one of 1 … 100 from the run token (FNV-1a: all languages agree)."""
+    if kit.setting("domain"):
+        return int(kit.setting("domain"))
+    state = 0x811C9DC5
+    for byte in kit.spec["run"].encode():
+        state = ((state ^ byte) * 0x01000193) % 2**32
+    return 1 + state % 100

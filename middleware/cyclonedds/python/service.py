@@ -1,0 +1,76 @@
+"""Service and pingpong patterns: a topic of requests and one of replies, matched by number.
+
+Every client reads all replies and drops those of others, as request and reply over DDS do it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from messages import CALLS, Call, data_of, message_of
+from participant import Participant, write
+from wattwire_kit import Kit, SendFailed
+
+
+def serve(kit: Kit) -> None:
+    participant = Participant(kit)
+    kind = CALLS[kit.encoding]
+    replies = participant.writer("reply", kind)
+    requests = participant.reader("request", kind)
+    participant.ready(participant.await_matched(replies, requests), requests)
+
+    def poll(timeout_s: float) -> None:
+        for request in participant.take(requests, timeout_s):
+            reply = kit.serve(data_of(request.body))
+            if reply is None:
+                continue
+            with suppress(SendFailed):
+                write(replies, kind(request.call, message_of(kit, reply)))
+                kit.served()
+
+    kit.poll(poll)
+
+
+def call(kit: Kit) -> None:
+    participant = Participant(kit)
+    kind = CALLS[kit.encoding]
+    requests = participant.writer("request", kind)
+    replies = participant.reader("reply", kind)
+    client = kit.spec["node"]
+    number = 0
+
+    def send(buffer: Any) -> int:
+        nonlocal number
+        number += 1
+        write(requests, kind(Call(client, number), message_of(kit, buffer)))
+        return number
+
+    def own(timeout_s: float) -> list[Any]:
+        found = participant.take(replies, timeout_s)
+        return [reply for reply in found if reply.call.client == client]
+
+    def call_once(buffer: Any, timeout_s: float) -> Any:
+        deadline_ns = kit.now() + int(timeout_s * 1e9)
+        awaited = send(buffer)
+        while (left_ns := deadline_ns - kit.now()) > 0:
+            for reply in own(left_ns / 1e9):
+                if reply.call.number == awaited:
+                    return data_of(reply.body)
+        return None
+
+    slots: dict[int, Any] = {}
+
+    def begin(slot: Any, buffer: Any) -> None:
+        slots[send(buffer)] = slot
+
+    def poll(timeout_s: float) -> None:
+        for reply in own(timeout_s):
+            if reply.call.number in slots:
+                kit.complete(slots.pop(reply.call.number), data_of(reply.body))
+
+    participant.ready(participant.await_matched(requests, replies), requests)
+    if kit.spec["loop"] == "open" and kit.spec["outstanding_max"] > 1:
+        kit.drive(begin, poll)
+    else:
+        kit.call_all(call_once)
