@@ -10,8 +10,8 @@ int main(int argc, char** argv) {
   cell.settings = {{"tcp_nodelay", wattwire::boolean()}, {"tcp_quickack", wattwire::boolean()},
                    {"writes", wattwire::integer(1, 2)},  {"receive_buffer_bytes", buffer_bytes},
                    {"send_buffer_bytes", buffer_bytes},  {"bind_address", wattwire::string()}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",
-                       "loop.open",      "loop.closed",   "reply.echo",
-                       "reply.ack",      "reply.literal", "literal"};
+  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit", "loop.open",
+                       "loop.closed",    "reply.echo",    "reply.ack",  "reply.literal",
+                       "literal",        "async_client"};
   return wattwire::run(argc, argv, cell);
 }

@@ -21,6 +21,6 @@ run(
     },
     capabilities=(
         *("encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed"),
-        *("reply.echo", "reply.ack", "reply.literal", "literal"),
+        *("reply.echo", "reply.ack", "reply.literal", "literal", "async_client"),
     ),
 )
