@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.nodes import Bench
@@ -54,30 +54,31 @@ def free_port() -> int:
 
 def comparisons(made: Bench, pairs: int) -> Iterator[Comparison]:
     """One comparison for each cell that can be built here."""
-    for name, script, place in (
-        ("mqtt/python", "mqtt_pair.py", "broker"),
-        ("zenoh/python", "zenoh_query.py", "endpoint"),
-        ("cyclonedds/python", "cyclone_pair.py", "domain"),
-    ):
-        cell = made.cell(name)
-        if cell is None:
-            continue
-        program = [cell.argv[0], str(BARE / script)]
-        env = {**os.environ, **cell.env}
-        with cell.service() as endpoints:
-
-            def bare() -> float:
-                where = {
-                    "broker": endpoints[0].split(":") if endpoints else [],
-                    "endpoint": [f"tcp/127.0.0.1:{free_port()}"],
-                    "domain": ["117"],
-                }[place]
-                with server([*program, "pong", *where], env):
-                    return printed_ns([*program, "ping", *where, str(BYTES), str(CALLS)], env)
-
-            ours, peer = abba(lambda: made.ping_ns(cell, CALLS), bare, pairs)
-        yield Comparison(f"{name} against {script}", "ns", ours, peer, PROMISE)
+    yield from _beside(made, pairs, "mqtt/python", "mqtt_pair.py", lambda ends: ends[0].split(":"))
+    yield from _beside(made, pairs, "zenoh/python", "zenoh_query.py",
+                       lambda _: [f"tcp/127.0.0.1:{free_port()}"])  # fmt: skip
+    yield from _beside(made, pairs, "cyclonedds/python", "cyclone_pair.py", lambda _: ["117"])
     yield from _beside_ddsperf(made, pairs)
+
+
+def _beside(
+    made: Bench, pairs: int, name: str, script: str, where: Callable[[list[str]], list[str]]
+) -> Iterator[Comparison]:
+    """The cell beside `script`, which is told `where` from the service's endpoints."""
+    cell = made.cell(name)
+    if cell is None:
+        return
+    program = [cell.argv[0], str(BARE / script)]
+    env = {**os.environ, **cell.env}
+
+    def bare() -> float:
+        with cell.service() as endpoints:
+            place = where(list(endpoints))
+            with server([*program, "pong", *place], env):
+                return printed_ns([*program, "ping", *place, str(BYTES), str(CALLS)], env)
+
+    ours, peer = abba(lambda: made.ping_ns(cell, CALLS), bare, pairs)
+    yield Comparison(f"{name} against {script}", "ns", ours, peer, PROMISE)
 
 
 def _beside_ddsperf(made: Bench, pairs: int) -> Iterator[Comparison]:
