@@ -27,7 +27,7 @@ fn measured(argv: &[&str]) -> (String, Vec<f64>) {
     let path = agent.folder.join("readings.bin");
     agent.ask(
         "sample_start",
-        json!({"path": path, "tick_hz": 10.0, "meters": ["rusage"], "subjects": {}}),
+        json!({"path": path, "tick_hz": 10.0, "meters": ["proc_rusage"], "subjects": {}}),
     );
     agent.spawn("node", &run, argv);
     let line = agent.line("node");

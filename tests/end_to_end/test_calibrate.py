@@ -50,7 +50,7 @@ def test_without_a_counter_it_says_what_each_would_need(cli, settings):
     if listed.code != 3:
         pytest.skip("this machine has an energy counter")
     assert "no energy counter can be read here" in listed.err
-    assert "powercap: " in listed.err and "power_supply: " in listed.err
+    assert "powercap: " in listed.err and "battery_power: " in listed.err
     assert not settings.exists()
 
 

@@ -65,7 +65,8 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     if batteries.is_empty() {
         let found = if skipped.is_empty() { "none".into() } else { skipped.join(", ") };
         return Err(Absent::because(format!(
-            "/{FOLDER} has no battery that feeds this machine and states its power (others: {found})"
+            "/{FOLDER} has no battery that feeds this machine and states its power (others: \
+             {found})"
         )));
     }
     let mut info = Map::new();
