@@ -76,7 +76,7 @@ def planted_kit(mutant: Mutant, folder: Path) -> Path:
     kit = folder / "kit"
     shutil.copytree(
         ROOT / "languages" / mutant.language / "kit", kit,
-        ignore=shutil.ignore_patterns("__pycache__", "tests"),
+        ignore=shutil.ignore_patterns("__pycache__", "tests", "target"),
     )  # fmt: skip
     path = kit / mutant.file
     text = path.read_text(encoding="utf-8")

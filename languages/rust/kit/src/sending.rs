@@ -57,12 +57,8 @@ impl Kit {
     /// Stamps the buffer for this slot; the next statement sends it.
     pub fn begin<'b>(&self, slot: Slot, buffer: &'b mut Buffer) -> Message<'b> {
         let mut state = self.lock();
-        state.counts.sent += 1;
         let begin_ns = now_ns();
-        state.schedule.begin(slot, begin_ns);
-        if state.first_begin_ns == UNKNOWN_NS {
-            state.first_begin_ns = begin_ns;
-        }
+        open(&mut state, slot, begin_ns);
         drop(state);
         self.form.stamp(buffer, slot.seq, begin_ns)
     }
@@ -209,15 +205,18 @@ impl Kit {
             if !self.sleep_until(due_ns) {
                 break;
             }
-            let slot = {
+            let (slot, begin_ns) = {
                 let mut state = self.lock();
-                if state.schedule.is_through(now_ns(), false) {
+                let begin_ns = now_ns();
+                if state.schedule.is_through(begin_ns, false) {
                     break;
                 }
-                state.schedule.take()
+                let slot = state.schedule.take();
+                open(&mut state, slot, begin_ns);
+                (slot, begin_ns)
             };
             self.current_seq.store(slot.seq, Relaxed);
-            send(self, slot, self.begin(slot, &mut buffer));
+            send(self, slot, self.form.stamp(&mut buffer, slot.seq, begin_ns));
         }
         self.print_sent();
         self.dialogue.wait_stop();
@@ -228,10 +227,11 @@ impl Kit {
     fn sleep_until(&self, due_ns: i64) -> bool {
         let wake_ns = due_ns.saturating_sub(self.spin_ns);
         while !self.dialogue.stopped() {
-            let at_ns = now_ns();
+            let mut at_ns = now_ns();
             if at_ns >= wake_ns {
-                while now_ns() < due_ns {
+                while at_ns < due_ns {
                     std::hint::spin_loop();
+                    at_ns = now_ns();
                 }
                 return true;
             }
@@ -274,5 +274,14 @@ impl Kit {
             let slot = open.slot;
             self.resolve(state, slot, UNKNOWN_NS, flag::TIMEOUT);
         }
+    }
+}
+
+/// A slot's message begins.
+fn open(state: &mut State, slot: Slot, begin_ns: i64) {
+    state.schedule.begin(slot, begin_ns);
+    state.counts.sent += 1;
+    if state.first_begin_ns == UNKNOWN_NS {
+        state.first_begin_ns = begin_ns;
     }
 }

@@ -48,7 +48,8 @@ impl Rule {
                     && t.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
             }),
             Rule::Cell => text.and_then(|t| t.split_once('/')).is_some_and(|(left, right)| {
-                let word = |w: &str| !w.is_empty() && !w.contains(['/', ' ', '\t', '\r', '\n']);
+                let printable = |b: u8| b.is_ascii_graphic() && b != b'/';
+                let word = |w: &str| !w.is_empty() && w.bytes().all(printable);
                 word(left) && word(right)
             }),
             Rule::Strings => value.as_array().is_some_and(|a| a.iter().all(Value::is_string)),
