@@ -103,7 +103,7 @@ class Comparison:
         return (
             f"{self.usable} of {words.plural(self.runs, 'run')} can be used, in "
             f"{words.plural(self.blocks, 'block')}. Medians are geometric means over runs, with "
-            f"{level} intervals.{together}"
+            f"{level} intervals; CPU time is all nodes' for one message.{together}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _notes(evidence: Evidence) -> list[str]:
 # -- words -------------------------------------------------------------------------------------
 
 
-HEADINGS = ("", "median latency, µs", "times the fastest", "lost", "CPU µs/message")
+HEADINGS = ("", "median latency, µs", "times the fastest", "lost", "CPU, µs")
 
 
 def _table(payload: int, rows: Sequence[Line]) -> list[str]:
@@ -315,8 +315,3 @@ def _finite(value: float) -> float | None:
 
 def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def say(text: str) -> None:
-    """Print a sentence within the terminal's width."""
-    print("\n".join(_wrap(text)), flush=True)

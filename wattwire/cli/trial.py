@@ -7,12 +7,13 @@ import datetime
 import json
 import shlex
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.cli import campaigns, comparison
+from wattwire.cli import campaigns
 from wattwire.cli.amounts import duration_s, size_bytes
 from wattwire.cli.plan import confirm_long
 from wattwire.cli.screen import duration_words, make_progress
@@ -28,6 +29,7 @@ from wattwire.run.forecast import forecast
 from wattwire.store import Campaign
 
 NAME = "try"
+WIDTH = 80
 WARMUP_S_MAX = 0.2
 WARMUP_SHARE = 0.1
 HEAD = """\
@@ -87,11 +89,12 @@ def try_cells(options: argparse.Namespace) -> int:
 
 
 def _announce(study: Study, runs: Sequence[PlannedRun]) -> None:
-    seconds = forecast(study, runs).seconds
-    comparison.say(
+    told = (
         f"{study.title}: {len(runs)} runs in {study.plan.blocks} blocks, about "
-        f"{duration_words(seconds)}, and once the time to build what is not built yet."
+        f"{duration_words(forecast(study, runs).seconds)}, and once the time to build what is "
+        "not built yet."
     )
+    print("\n".join(textwrap.wrap(told, WIDTH, break_on_hyphens=False)), flush=True)
 
 
 def _measure(
@@ -110,6 +113,8 @@ def _measure(
 
 
 def _close(options: argparse.Namespace, directory: Path) -> int:
+    from wattwire.cli import comparison  # noqa: PLC0415 - statistics are slow to import
+
     page = None if options.no_report else campaigns.write_report(directory)
     campaign = Campaign(directory)
     try:

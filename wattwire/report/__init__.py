@@ -1,6 +1,24 @@
 """Tables, figures and the page of a campaign."""
 
-from wattwire.report.evidence import CampaignReader
-from wattwire.report.page import build_report
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wattwire.report.evidence import CampaignReader
+    from wattwire.report.page import build_report
 
 __all__ = ["CampaignReader", "build_report"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what draws pages only when a page is wanted: it takes seconds, its words do not."""
+    if name == "build_report":
+        from wattwire.report.page import build_report  # noqa: PLC0415
+
+        return build_report
+    if name == "CampaignReader":
+        from wattwire.report.evidence import CampaignReader  # noqa: PLC0415
+
+        return CampaignReader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
