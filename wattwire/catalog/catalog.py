@@ -18,6 +18,10 @@ from wattwire.model.treatment import Level
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 
 
+def _is_of(value: object, wanted: type) -> bool:
+    return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+
+
 def default_roots() -> list[Path]:
     """The roots that are searched: WATTWIRE_PATH's, then the one this package came with."""
     extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
@@ -60,7 +64,7 @@ class Middleware:
         table = self.settings[name]
         wanted = SETTING_TYPES[table["type"]]
         where = f"middleware {self.name}: setting {name}: found {value!r}; allowed: "
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        if not _is_of(value, wanted):
             raise UsageError(where + f"{table['type']}")
         if "allowed" in table and value not in table["allowed"]:
             raise UsageError(where + ", ".join(map(repr, table["allowed"])))
@@ -126,6 +130,12 @@ class Catalog:
         for root in reversed(self.roots):
             yield from sorted(root.glob(pattern))
 
+    @staticmethod
+    def _language(path: Path) -> dict[str, Any]:
+        document = manifest.read_toml(path)
+        manifest.check_keys(document, manifest.LANGUAGE_KEYS, str(path))
+        return document
+
     def _middleware(self, path: Path) -> Middleware:
         document = manifest.read_toml(path)
         manifest.check_keys(document, manifest.MIDDLEWARE_KEYS, str(path))
@@ -136,6 +146,11 @@ class Catalog:
                     + ", ".join(SETTING_TYPES)
                 )
             _check_role(f"{path}: settings.{name}", table)
+            if not _is_of(table["default"], SETTING_TYPES[table["type"]]):
+                raise UsageError(
+                    f"{path}: settings.{name}.default: found {table['default']!r}; "
+                    f"allowed: {table['type']}"
+                )
         return Middleware(path.parent.name, path.parent, document)
 
     @property
@@ -144,7 +159,7 @@ class Catalog:
 
     def titles(self) -> dict[str, dict[str, str]]:
         """What languages and middleware call themselves: kind → name → title."""
-        languages = {n: manifest.read_toml(p) for n, p in self.languages.items()}
+        languages = {n: self._language(p) for n, p in self.languages.items()}
         return {
             "language": {n: str(d.get("title", n)) for n, d in languages.items()},
             "middleware": {n: str(m.document.get("title", n)) for n, m in self.middleware.items()},
@@ -172,8 +187,7 @@ class Catalog:
         if language not in self.languages:
             raise unknown(str(path), "language", language, self.languages)
         language_path = self.languages[language]
-        language_document = manifest.read_toml(language_path)
-        manifest.check_keys(language_document, manifest.LANGUAGE_KEYS, str(language_path))
+        language_document = self._language(language_path)
         document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
         inherited = ("build", "run", "payload_bytes_max", "record_bytes_max")
         shared = {k: v for k, v in middleware.document.items() if k in inherited}

@@ -14,37 +14,43 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BUILD_KEYS = {"commands": None, "timeout_s": None, "heavy": None, "lists": {"*": None}}
-RUN_KEYS = {"argv": None, "env": {"*": None}}
+# What a key may hold: a type (float: any number), [type]: a list of it, list: any list,
+# None: anything, a table: these keys ("*": any key).
+WORDS: list[Any] = [str]
+COMMANDS: list[Any] = [WORDS]
+BUILD_KEYS: dict[str, Any] = {
+    "commands": COMMANDS, "timeout_s": float, "heavy": str, "lists": {"*": WORDS},
+}  # fmt: skip
+RUN_KEYS: dict[str, Any] = {"argv": WORDS, "env": {"*": str}}
 CELL_KEYS: dict[str, Any] = {
-    "inputs": None, "requires": None, "patterns": None, "capabilities": None, "because": None,
-    "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": None,
-    "record_bytes_max": None,
+    "inputs": WORDS, "requires": WORDS, "patterns": WORDS, "capabilities": WORDS, "because": str,
+    "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": int, "record_bytes_max": int,
 }  # fmt: skip
-LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": None, "kit": None}
-SETTING_KEYS = {
-    "type": None, "default": None, "allowed": None, "summary": None, "minimum": None,
-    "maximum": None, "role": None,
+LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": str, "kit": str}
+SETTING_KEYS: dict[str, Any] = {
+    "type": str, "default": None, "allowed": list, "summary": str, "minimum": float,
+    "maximum": float, "role": str,
 }  # fmt: skip
-SERVICE_KEYS = {
-    "argv": None, "requires": None, "ports": None, "files": {"*": None}, "env": {"*": None},
-    "ready": {"port": None, "line": None, "exec": None}, "endpoints": None, "stop": None,
+SERVICE_KEYS: dict[str, Any] = {
+    "argv": WORDS, "requires": WORDS, "ports": int, "files": {"*": str}, "env": {"*": str},
+    "ready": {"port": str, "line": str, "exec": WORDS}, "endpoints": WORDS, "stop": str,
 }  # fmt: skip
-ENVIRONMENT_KEYS = {
-    "requires": None, "inputs": None, "commands": None, "exports": None, "timeout_s": None,
-    "host_env": None,
+ENVIRONMENT_KEYS: dict[str, Any] = {
+    "requires": WORDS, "inputs": WORDS, "commands": COMMANDS, "exports": str, "timeout_s": float,
+    "host_env": WORDS,
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
-    "title": None, "summary": None, "payload_bytes_max": None, "record_bytes_max": None,
+    "title": str, "summary": str, "payload_bytes_max": int, "record_bytes_max": int,
     "build": BUILD_KEYS, "run": RUN_KEYS,
-    "patterns": {"*": {"listens": None}}, "settings": {"*": SETTING_KEYS},
+    "patterns": {"*": {"listens": str}}, "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
 }  # fmt: skip
-NODE_KEYS: dict[str, Any] = {**CELL_KEYS, "language": None, "quarantine": {"*": None}}
+NODE_KEYS: dict[str, Any] = {**CELL_KEYS, "language": str, "quarantine": {"*": None}}
 METER_KEYS: dict[str, Any] = {
     "title": None, "summary": None, "tier": None, "default": None, "quantity": None,
     "run": None, "info": {"*": None},
 }  # fmt: skip
+KIND_WORDS = {str: "a string", int: "a whole number", float: "a number", list: "a list"}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -55,12 +61,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number too long
         raise UsageError(f"{path}: not valid TOML: {error}") from error
 
 
 def check_keys(table: Mapping[str, Any], allowed: Mapping[str, Any], where: str) -> None:
-    """Refuse every key that `allowed` does not name ("*" stands for any key)."""
+    """Refuse every key that `allowed` does not name, and every value that it does not allow."""
     for key, value in table.items():
         if key not in allowed and "*" not in allowed:
             raise unknown(where, "key", key, allowed)
@@ -69,3 +75,21 @@ def check_keys(table: Mapping[str, Any], allowed: Mapping[str, Any], where: str)
             if not isinstance(value, Mapping):
                 raise UsageError(f"{where}: {key}: found {value!r}; allowed: a table")
             check_keys(value, below, f"{where}: {key}")
+        elif not _obeys(value, below):
+            raise UsageError(f"{where}: {key}: found {value!r}; allowed: {_describe(below)}")
+
+
+def _obeys(value: Any, kind: Any) -> bool:
+    if kind is None:
+        return True
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_obeys(item, kind[0]) for item in value)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _describe(kind: Any) -> str:
+    if isinstance(kind, list):
+        return f"a list, each: {_describe(kind[0])}"
+    return KIND_WORDS[kind]

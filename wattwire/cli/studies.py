@@ -77,6 +77,9 @@ def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
     if len(parts) == 2:
         overlay = {parts[0]: overlay}
     merged = merge(document, overlay)
+    for table in ("factors", "fixed"):
+        if not isinstance(merged.get(table, {}), dict):
+            raise UsageError(f"--set {wanted}: {table}: found {merged[table]!r}; allowed: a table")
     if parts[0] == "fixed":
         merged.get("factors", {}).pop(parts[-1], None)
     if parts[0] == "factors":

@@ -16,6 +16,7 @@ PROBE_COUNTER = 2**48 - 1
 COUNTER_MASK = 2**48 - 1
 KINDS = ("message", "call", "goal", "accept", "feedback", "result", "relay")
 FLAG_WARM_UP, FLAG_FAILED, FLAG_TIMEOUT, FLAG_CORRUPT = 1, 2, 4, 8
+ALL_FLAGS = 15
 ROLES = (
     "publisher", "subscriber", "server", "client",
     "action_server", "action_client", "ping", "pong",
@@ -50,8 +51,10 @@ class NodeSamples:
     records: npt.NDArray[np.void]
 
 
-def read_node_samples(path: Path, seed: int | None = None) -> NodeSamples:
-    """Read one samples file (contract C-24, C-25).
+def read_node_samples(
+    path: Path, seed: int | None = None, role: str = "", node: int | None = None
+) -> NodeSamples:
+    """Read one samples file (contract C-24, C-25); what is given of seed, role, node must be its.
 
     Raises SampleFileError where the file is short, long, or not ours; nothing is guessed.
     """
@@ -63,6 +66,9 @@ def read_node_samples(path: Path, seed: int | None = None) -> NodeSamples:
         )
     header = np.frombuffer(data[:_HEADER_BYTES], MESSAGE_HEADER)[0]
     _check_header(path, header, seed)
+    found = ROLES[int(header["role"])], int(header["node"])
+    if found != (role or found[0], found[1] if node is None else node):
+        raise SampleFileError(f"{path}: of {found[0]} {found[1]}; it should be {role} {node}'s")
     count, expected = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
     if len(data) != expected:
         raise SampleFileError(
@@ -74,9 +80,11 @@ def read_node_samples(path: Path, seed: int | None = None) -> NodeSamples:
         raise SampleFileError(
             f"{path}: record kind {int(records['kind'].max())}; allowed: 0 to {len(KINDS) - 1}"
         )
-    return NodeSamples(
-        ROLES[int(header["role"])], int(header["node"]), int(header["overflow"]), records
-    )
+    if count and int(records["flags"].max()) > ALL_FLAGS:
+        raise SampleFileError(
+            f"{path}: record flags {int(records['flags'].max())}; allowed: 0 to {ALL_FLAGS}"
+        )
+    return NodeSamples(*found, int(header["overflow"]), records)
 
 
 def _check_header(path: Path, header: np.void, seed: int | None) -> None:
@@ -87,6 +95,8 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
     for key, value in expected.items():
         if int(header[key]) != value:
             raise SampleFileError(f"{path}: {key} is {int(header[key])}; this reader knows {value}")
+    if int(header["pad16"]) or int(header["pad32"]) or any(bytes(header["rest"])):
+        raise SampleFileError(f"{path}: bytes of the header that must be 0 are not: damaged")
     if int(header["role"]) >= len(ROLES):
         raise SampleFileError(f"{path}: role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}")
     if seed is not None and int(header["seed"]) != seed:
@@ -98,7 +108,16 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
     data = path.read_bytes()
     if len(data) < _HEADER_BYTES or data[:8] != b"WWSAMPLE":
         raise SampleFileError(f"{path}: {len(data)} bytes, begins {data[:8]!r}; not a sampler file")
+    version, record_bytes = np.frombuffer(data[8:12], "<u2")
+    if (version, record_bytes) != (1, READING_RECORD.itemsize) or any(data[12:_HEADER_BYTES]):
+        raise SampleFileError(
+            f"{path}: version {version}, {record_bytes} bytes a record; allowed: 1 and 24, "
+            "with zeros after them"
+        )
     body = len(data) - _HEADER_BYTES
     if body % READING_RECORD.itemsize:
         raise SampleFileError(f"{path}: {body} bytes of records; not a multiple of 24: truncated")
-    return np.frombuffer(data, READING_RECORD, offset=_HEADER_BYTES)
+    readings = np.frombuffer(data, READING_RECORD, offset=_HEADER_BYTES)
+    if not np.isfinite(readings["value"]).all():
+        raise SampleFileError(f"{path}: a reading is not a finite number; no meter writes one")
+    return readings

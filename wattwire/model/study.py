@@ -138,9 +138,13 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     base = {k: v for k, v in document.items() if k != "presets"}
     if preset is None:
         return base
-    if preset not in presets:
-        raise unknown(where, "preset", preset, presets)
+    if not isinstance(presets, Mapping) or preset not in presets:
+        raise unknown(where, "preset", preset, presets if isinstance(presets, Mapping) else ())
     overlay = presets[preset]
+    if not isinstance(overlay, Mapping):
+        raise UsageError(f"{where}: presets.{preset}: found {overlay!r}; allowed: a table")
+    for table, place in ((base, where), (overlay, f"{where}: presets.{preset}")):
+        _check_shapes(table, place)
     for key in overlay:
         if key not in TOP_KEYS - {"presets"}:
             raise unknown(f"{where}: presets.{preset}", "key", key, TOP_KEYS - {"presets"})
@@ -221,7 +225,10 @@ def _check_answers(
     margin = answers.get("margin", 0.05)
     if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 < margin < 1:
         raise UsageError(f"{where}: answers.margin: found {margin!r}; allowed: between 0 and 1")
-    for key, level in answers.get("baseline", {}).items():
+    baseline = answers.get("baseline", {})
+    if not isinstance(baseline, Mapping):
+        raise UsageError(f"{where}: answers.baseline: found {baseline!r}; allowed: a table")
+    for key, level in baseline.items():
         # A preset may hold a factor or leave levels out; then its baseline has no part in it.
         known = key in LEVEL_TYPES or key.startswith("settings.")
         if not known:
@@ -367,6 +374,12 @@ def _questions(items: Any, factors: Mapping[str, Any], where: str) -> tuple[Ques
             if key not in {"id", "text", "factors", "responses"}:
                 raise unknown(
                     f"{where}: question", "key", key, ("id", "text", "factors", "responses")
+                )
+            if key in ("factors", "responses") and not (
+                isinstance(item[key], list) and all(isinstance(name, str) for name in item[key])
+            ):
+                raise UsageError(
+                    f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
                 )
         asked = [f for f in item.get("factors", []) if f in factors]
         questions.append(

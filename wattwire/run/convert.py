@@ -14,6 +14,7 @@ from wattwire.model.records import (
     UNKNOWN_NS,
     UNKNOWN_PEER,
     NodeSamples,
+    SampleFileError,
     read_node_samples,
     read_readings,
 )
@@ -46,7 +47,8 @@ def read_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Node
         present = [path for path in files if path.exists()]
         if present:
             found[node.node] = [
-                read_node_samples(path, node.spec["payload.seed"]) for path in present
+                read_node_samples(path, node.spec["payload.seed"], node.role, node.node)
+                for path in present
             ]
     return found
 
@@ -98,6 +100,9 @@ def _frame(run: str, pattern: str, host: str, part: NodeSamples) -> pl.DataFrame
 def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any]]) -> pl.DataFrame:
     """The sampler's readings as a long table: run, host, scope, …, t_ns, value."""
     readings = read_readings(path)
+    unknown = np.setdiff1d(readings["series"], [int(s["series"]) for s in series])
+    if len(unknown):
+        raise SampleFileError(f"{path}: readings of a series {unknown[0]} that nobody declared")
     table = pl.DataFrame(
         {
             "series": pl.Series([int(s["series"]) for s in series], dtype=pl.UInt32),

@@ -59,7 +59,7 @@ def test_a_foreign_header_is_refused_by_name(tmp_path, header, words):
 
 def test_a_torn_sampler_file_is_refused(tmp_path):
     path = tmp_path / "r.bin"
-    path.write_bytes(b"WWSAMPLE" + bytes(56) + bytes(25))
+    path.write_bytes(b"WWSAMPLE" + bytes([1, 0, 24, 0]) + bytes(52) + bytes(25))
     with pytest.raises(SampleFileError, match="truncated"):
         read_readings(path)
     path.write_bytes(b"")

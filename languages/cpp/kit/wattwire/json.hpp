@@ -142,6 +142,10 @@ class FlatJson {
     }
     if (found == "null") return;
     size_t digits = found.rfind('-', 0) == 0 ? 1 : 0;
+    if (!number(found.c_str() + digits)) {
+      at_ = begin;
+      wrong("a value (objects in objects and lists in lists have no place here)");
+    }
     if (found.find_first_not_of("0123456789", digits) == std::string::npos &&
         found.size() > digits) {
       errno = 0;
@@ -149,12 +153,42 @@ class FlatJson {
       if (errno == 0) result->kind = Value::kInteger;
       return;
     }
-    char* end = nullptr;
-    std::strtod(found.c_str(), &end);
-    if (found.empty() || *end != '\0') {
-      at_ = begin;
-      wrong("a value (objects in objects and lists in lists have no place here)");
+  }
+
+  // Whether this is what JSON calls a number, its sign apart.
+  static bool number(const char* at) {
+    auto digits = [&at] {
+      const char* begin = at;
+      while (*at >= '0' && *at <= '9') ++at;
+      return at != begin;
+    };
+    if (*at == '0' && at[1] >= '0' && at[1] <= '9') return false;
+    if (!digits()) return false;
+    if (*at == '.' && (++at, !digits())) return false;
+    if (*at != 'e' && *at != 'E') return *at == '\0';
+    ++at;
+    if (*at == '+' || *at == '-') ++at;
+    return digits() && *at == '\0';
+  }
+
+  // Copies one character of UTF-8; anything else is refused.
+  void character(std::string* out) {
+    auto byte = [this](size_t at) {
+      return at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0u;
+    };
+    unsigned lead = byte(at_);
+    size_t more = lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    unsigned code = more == 0 ? lead : lead & (0x3Fu >> more);
+    bool good = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
+    for (size_t at = 1; good && at <= more; ++at) {
+      good = (byte(at_ + at) & 0xC0) == 0x80;
+      code = code << 6 | (byte(at_ + at) & 0x3F);
     }
+    static const unsigned kLeast[] = {0, 0x80, 0x800, 0x10000};
+    if (!good || code < kLeast[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+      wrong("UTF-8");
+    out->append(text_, at_, more + 1);
+    at_ += more + 1;
   }
 
   std::string string() {
@@ -162,8 +196,9 @@ class FlatJson {
     ++at_;
     std::string out;
     while (at_ < text_.size() && text_[at_] != '"') {
+      if (static_cast<unsigned char>(text_[at_]) < 0x20) wrong("no control character");
       if (text_[at_] != '\\') {
-        out += text_[at_++];
+        character(&out);
       } else if (++at_ < text_.size()) {
         escape(text_[at_++], &out);
       }
@@ -182,8 +217,11 @@ class FlatJson {
       uint32_t code = hex4();
       if (code >= 0xD800 && code < 0xDC00 && text_.compare(at_, 2, "\\u") == 0) {
         at_ += 2;
-        code = 0x10000 + ((code - 0xD800) << 10) + (hex4() - 0xDC00);
+        uint32_t low = hex4();
+        if (low < 0xDC00 || low > 0xDFFF) wrong("the second half of a character");
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
       }
+      if (code >= 0xD800 && code < 0xE000) wrong("a whole character");
       utf8(code, out);
     } else {
       wrong("an escape");

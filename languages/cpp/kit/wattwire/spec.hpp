@@ -105,7 +105,7 @@ struct Rule {
         size_t slash = text.find('/');
         return is_string(value) && slash != std::string::npos && slash > 0 &&
                slash + 1 < text.size() && slash == text.rfind('/') &&
-               text.find_first_of(" \t\r\n") == std::string::npos;
+               std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
       }
       case kString:
         return is_string(value);
@@ -172,14 +172,16 @@ inline std::map<std::string, Rule> spec_rules() {
 
 class Spec {
  public:
-  Spec(const std::string& path, const std::map<std::string, Rule>& settings) {
-    std::ifstream file(path);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  Spec(const std::string& path, const std::map<std::string, Rule>& settings)
+      : Spec(text_of(path), path, settings) {}
+
+  // `where` is what an error says that the text is of.
+  Spec(const std::string& text, const std::string& where,
+       const std::map<std::string, Rule>& settings) {
     try {
-      if (!file) throw std::invalid_argument("cannot be read");
       values_ = FlatJson(text).read();
     } catch (const std::invalid_argument& error) {
-      throw BadSpec("--spec", path, std::string("a flat JSON object (") + error.what() + ")");
+      throw BadSpec("--spec", where, std::string("a flat JSON object (") + error.what() + ")");
     }
     auto rules = spec_rules();
     Names known_settings;
@@ -220,6 +222,13 @@ class Spec {
   const std::map<std::string, Value>& values() const { return values_; }
 
  private:
+  static std::string text_of(const std::string& path) {
+    std::ifstream file(path);
+    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (!file) throw BadSpec("--spec", path, "a file that can be read");
+    return text;
+  }
+
   // What one key demands of another.
   void check_together() const {
     const auto& roles = kPatternRoles.at(string("pattern"));

@@ -28,7 +28,7 @@ _MS = range(0, 2**40)
 KEYS: dict[str, Any] = {
     "contract": range(1, 2),
     "run": re.compile(r"[a-z0-9]{4,32}"),
-    "cell": re.compile(r"[^/\s]+/[^/\s]+"),
+    "cell": re.compile(r"[!-.0-~]+/[!-.0-~]+"),
     "pattern": tuple(ROLES),
     "role": ROLE_CODES,
     "node": range(0, 65535),
@@ -99,18 +99,35 @@ def _obeys(value: object, rule: Any) -> bool:
         return isinstance(value, str) and rule.fullmatch(value) is not None
     if isinstance(rule, tuple):
         return isinstance(value, str) and value in rule
-    return type(value) is rule
+    # A lone surrogate is no character, and nothing that is sent could carry it.
+    return type(value) is rule and (rule is not str or value.isascii() or _is_text(value))
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Reads and checks a specification; `settings` maps the cell's setting names to rules."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError) as error:
+        with open(path, "rb") as file:
+            return parse_spec(file.read(), path, settings)
+    except OSError as error:
         raise BadSpec("--spec", path, f"a readable JSON file ({error})") from error
+
+
+def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Checks the text of a specification; `where` is what an error says that it is of."""
+    try:
+        found = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadSpec("--spec", where, f"a JSON text ({error})") from error
     if not isinstance(found, dict):
-        raise BadSpec("--spec", path, "a flat JSON object")
+        raise BadSpec("--spec", where, "a flat JSON object")
     rules = {**KEYS, **{f"settings.{name}": rule for name, rule in settings.items()}}
     known = ", ".join(settings)
     for key, value in found.items():

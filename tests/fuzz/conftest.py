@@ -1,0 +1,34 @@
+"""How long the fuzzing lasts: short in the tests, as long as WATTWIRE_FUZZ_CASES says elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "languages" / "python" / "kit"))
+
+Cases = Callable[[int], Iterator[int]]
+
+
+@pytest.fixture
+def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
+    """`cases(short)` gives seeds: `short` of them, or WATTWIRE_FUZZ_CASES from WATTWIRE_FUZZ_SEED.
+
+    At the end the long form prints how many ran (`pytest -s`).
+    """
+    counts: Counter[str] = Counter()
+
+    def seeds(short: int) -> Iterator[int]:
+        first = int(os.environ.get("WATTWIRE_FUZZ_SEED", "1"))
+        for seed in range(first, first + int(os.environ.get("WATTWIRE_FUZZ_CASES", short))):
+            counts["cases"] += 1
+            yield seed
+
+    yield seeds
+    if "WATTWIRE_FUZZ_CASES" in os.environ:
+        print(f"\n{request.node.name}: {counts['cases']:,} cases")
