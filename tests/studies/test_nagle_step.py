@@ -1,0 +1,47 @@
+"""The study nagle-step on this machine: the step is found, and it is gone with TCP_NODELAY."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HANG_S = 800
+FOUND = "Messages wait 40 ms for an acknowledgement"
+
+
+def report_of(folder: Path, only: str, *more: str) -> Path:
+    """Runs some treatments of the smoke preset, whatever else the machine does."""
+    command = [
+        *(sys.executable, "-m", "wattwire", "run", "nagle-step", "--preset", "smoke"),
+        *("--set", "guards.other_load_max=1000", "--set", "guards.steal_max=1"),
+        *("--set", "plan.retries=2", "--only", only, *more, "--campaign", str(folder)),
+    ]
+    done = subprocess.run(
+        command, env=dict(os.environ), capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "report"
+
+
+def test_two_writes_without_nodelay_wait_and_the_report_says_why(tmp_path: Path) -> None:
+    only = "language=python,payload_bytes=64|1024,settings.writes=2"
+    report = report_of(tmp_path / "step", only, "--set", "plan.blocks=3")
+    page = (report / "index.html").read_text(encoding="utf-8")
+    assert f"{FOUND}: shown by this study" in page
+    with (report / "tables" / "finding-delayed-acknowledgements.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["payload_bytes"] for row in rows} == {"64", "1024"}
+    for row in rows:
+        assert row["settings.tcp_nodelay"] == "no"
+        assert int(row["inside"]) > 0.8 * int(row["messages"])
+
+
+def test_with_nodelay_nothing_is_found(tmp_path: Path) -> None:
+    only = "language=python,payload_bytes=64|1024,settings.tcp_nodelay=True"
+    report = report_of(tmp_path / "none", only)
+    page = (report / "index.html").read_text(encoding="utf-8")
+    assert FOUND not in page
+    assert "No finding." in page
