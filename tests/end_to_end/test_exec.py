@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import zipfile
 from pathlib import Path
 
 import polars as pl
@@ -228,8 +229,12 @@ def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
     assert result.code == 0 and table["whole"]["cpu_s"]["mean"] > 0
     result, table, _ = measured("--", "sh", "-c", "exit 7")
     assert result.code == 1 and table["repeats"][0]["exit_code"] == 7
-    shown = cli("exec", "--", "sh", "-c", "exit 7")
+    shown = cli("exec", "--out", "shown", "--", "sh", "-c", "exit 7")
     assert "exit code 7" in shown.out and "CPU s" in shown.out
+    assert cli("bundle", "shown").code == 0
+    with zipfile.ZipFile(cli.folder / "shown.zip") as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+    assert {"processes.csv", "summary.parquet", "README.md", "SHA256SUMS", "exec.json"} <= names
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -31,6 +31,7 @@ LOAD_WARNING_CORES = 0.2
 EXIT_INTERRUPTED = 130
 KIB_PER_MIB = 1 / 1024
 PIPE_WIDTH = 120
+ROWS_MAX = 30
 EPILOGUE = """\
 examples:
   wattwire exec --for 60s -- ros2 launch my_robot bringup.launch.py
@@ -178,14 +179,23 @@ def _print_table(executed: Executed, folder: Path) -> None:
     table.add_column("process", overflow="fold", min_width=12)
     for title in _titles(measured):
         table.add_column(title, justify="right", no_wrap=True)
-    for row in executed.rows:
+    shown, folded = _fold_small(executed.rows)
+    for row in shown:
         table.add_row(*_cells(row, measured))
+    if folded:
+        cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
+        table.add_row(f"({len(folded)} more rows: see the data)", told(cpu_s))
     if len(executed.rows) > 1:
         table.add_row(*_cells(_whole(executed), measured), style="bold")
     console.print(table)
     for line in _sentences(executed, measured):
         console.print(line, soft_wrap=True)
     console.print(f"Data: {folder}", soft_wrap=True)
+
+
+def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that a screen has room for, by CPU time, and those that are only in the data."""
+    return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
 
 
 def _headline(executed: Executed) -> str:

@@ -153,7 +153,11 @@ class ExecRows:
         user_ns = member["user_ns"] - earlier.get("user_ns", 0)
         system_ns = member["system_ns"] - earlier.get("system_ns", 0)
         read_ns = self.cpu_ns(name)
-        cpu_ns = max(read_ns or 0.0, float(user_ns + system_ns))
+        cpu_ns = read_ns if read_ns is not None else float(user_ns + system_ns)
+        if not earlier:
+            # Ticks are cut off, so they never say too much of a whole life; they may know more of
+            # its end than the last reading. Of a part of a life they are two roundings apart.
+            cpu_ns = max(cpu_ns, float(user_ns + system_ns))
         user_share = user_ns / (user_ns + system_ns) if user_ns + system_ns else None
         begin_ns = self._repeat.window[0]
         ended_ns = member["ended_ns"]
