@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire import __version__
-from wattwire.catalog import Catalog, Cell
+from wattwire.catalog import Catalog, Cell, home
 from wattwire.cli.amounts import size_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
 from wattwire.report.words import percent
@@ -28,8 +28,9 @@ LOOK_S = 0.5
 GROUP = "wattwire"
 RULES_FILE = "/etc/udev/rules.d/70-wattwire.rules"
 PERF_PARANOID = "/proc/sys/kernel/perf_event_paranoid"
-HERE = Path(__file__).resolve().parents[2]
+HERE = home()
 CONTROL = "loopback"
+BUILD = "wattwire build"
 BUSY_SHARE = 0.25
 STEAL_SHARE = 0.05
 FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
@@ -140,14 +141,15 @@ def _cell_item(cell: Cell, agent: AgentClient) -> Item:
             require(service.get("requires", []), f"the {name} of {cell.middleware.name}")
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
-        return Item(cell.name, "missing", str(error), install_command(error.programs))
+        told = str(error).removeprefix(f"{cell.name}: ")
+        return Item(cell.name, "missing", told, install_command(error.programs))
     except NotBuiltError as error:
         told = "can be built" + (f" ({error.heavy})" if error.heavy else "")
         if error.built_name != cell.name:
-            told += f"; what is possible shows when the environment of {error.built_name} is there"
-        return Item(cell.name, "note", told, f"wattwire build {cell.name}")
+            told += f", after the environment of {error.built_name}"
+        return Item(cell.name, "note", told, f"{BUILD} {cell.name}")
     except MissingError as error:
-        return Item(cell.name, "missing", str(error))
+        return Item(cell.name, "missing", str(error).removeprefix(f"{cell.name}: "))
     versions = ", ".join(f"{k} {v}" for k, v in build.facts.items() if isinstance(v, (str, int)))
     return Item(cell.name, "ok", "built" + (f": {versions}" if versions else ""))
 
@@ -297,7 +299,7 @@ def _next(catalog: Catalog, cells: Mapping[str, Item]) -> str:
         return len(groups[middleware]) < 2, middleware == CONTROL, needs, middleware
 
     if not groups:
-        return "wattwire build"
+        return BUILD
     best = sorted(groups[min(groups, key=rank)])[:2]
     return shlex.join(["wattwire", "try", *best])
 
@@ -322,8 +324,10 @@ def lines_of(health: Health) -> Iterator[str]:
                 subsequent_indent=" " * (wide + 6),
                 break_on_hyphens=False,
             )
-            if item.command:
+            if item.command and not item.command.startswith(BUILD):
                 yield f"{' ' * (wide + 6)}$ {item.command}"
+        if any(item.command.startswith(BUILD) for item in items):
+            yield f"  $ {BUILD} CELL…   (try and run build what they need by themselves)"
     yield ""
     yield "+ there   ~ there, with a remark   - not there   $ the command that changes it"
     yield f"Next: {health.next}"

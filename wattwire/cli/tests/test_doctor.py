@@ -81,8 +81,8 @@ def text_of(capsys):
 def test_cells_are_told_apart_by_what_they_lack(agent, root, capsys):
     assert main(["doctor"]) == 0
     out = text_of(capsys)
-    assert "~ wire/plain can be built $ wattwire build wire/plain" in out
-    assert "- wire/odd wire/odd: no-such-compiler is not on PATH" in out
+    assert "~ wire/plain can be built $ wattwire build CELL…" in out
+    assert "- wire/odd no-such-compiler is not on PATH" in out
     assert out.endswith("Next: wattwire try wire/plain")
 
 
