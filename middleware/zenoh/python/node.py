@@ -24,6 +24,7 @@ if __name__ == "__main__":
         capabilities=(
             "encoding.bytes",
             "encoding.text",
+            "encoding.record",
             "pacing.kit",
             "loop.open",
             "loop.closed",
@@ -31,5 +32,6 @@ if __name__ == "__main__":
             "reply.ack",
             "reply.literal",
             "literal",
+            "async_client",
         ),
     )

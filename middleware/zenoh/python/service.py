@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import zenoh
+from messages import data_of, payload_of
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
@@ -19,9 +21,9 @@ def serve(kit: Kit, session: Session) -> None:
         payload = query.payload
         if payload is None:
             return
-        reply = kit.serve(payload.to_string() if kit.text else payload.to_bytes())
+        reply = kit.serve(data_of(kit, payload))
         if reply is not None:
-            query.reply(key, bytes(reply), express=express)
+            query.reply(key, payload_of(kit, reply), express=express)
             kit.served()
 
     session.keep(session.zenoh.declare_queryable(key, on_query))
@@ -32,14 +34,15 @@ def serve(kit: Kit, session: Session) -> None:
 @with_session(listens=False)
 def call(kit: Kit, session: Session) -> None:
     key = session.keep(session.zenoh.declare_keyexpr(f"{session.prefix}/service"))
+    call_timeout_s = kit.spec["timeout_ns"] / 1e9
     options = {
         "congestion_control": session.congestion(zenoh.CongestionControl.BLOCK),
         "express": kit.setting("express"),
     }
 
-    def call_once(buffer: bytearray, timeout_s: float) -> Any:
-        payload = buffer.decode("ascii") if kit.text else bytes(buffer)
+    def call_once(buffer: Any, timeout_s: float) -> Any:
         deadline_ns = kit.now() + int(timeout_s * 1e9)
+        payload = payload_of(kit, buffer)
         try:
             replies = session.zenoh.get(key, payload=payload, timeout=timeout_s, **options)
             answer = replies.recv().ok
@@ -48,10 +51,30 @@ def call(kit: Kit, session: Session) -> None:
             if kit.now() < deadline_ns:
                 raise SendFailed(str(error)) from error
             return None
-        if answer is None:  # Zenoh's own error reply at the timeout
-            return None
-        return answer.payload.to_string() if kit.text else answer.payload.to_bytes()
+        # Nothing of Zenoh's own error reply, as it makes it at the timeout.
+        return None if answer is None else data_of(kit, answer.payload)
+
+    resolved = threading.Event()
+
+    def begin(slot: Any, buffer: Any) -> None:
+        def on_reply(reply: zenoh.Reply) -> None:
+            if reply.ok is not None:
+                kit.complete(slot, data_of(kit, reply.ok.payload))
+                resolved.set()
+
+        payload = payload_of(kit, buffer)
+        try:
+            session.zenoh.get(key, on_reply, payload=payload, timeout=call_timeout_s, **options)
+        except zenoh.ZError as error:
+            raise SendFailed(str(error)) from error
+
+    def poll(timeout_s: float) -> None:
+        resolved.wait(timeout_s)
+        resolved.clear()
 
     matched = session.await_peers("client", "server")
     session.ready(matched, options["congestion_control"], "reliable")
-    kit.call_all(call_once)
+    if kit.spec["loop"] == "open" and kit.spec["outstanding_max"] > 1:
+        kit.drive(begin, poll)
+    else:
+        kit.call_all(call_once)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
-import socket
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
 import zenoh
+from configuration import SHARED_BYTES_MIN, configuration, free_port
+from segments import remove_own
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
 LISTEN_ATTEMPTS = 5
 ENDPOINT = re.compile(r"(tcp|udp)/[^/]+:\d{1,5}")
-SEGMENT = re.compile(r"/dev/shm/\d+\.zenoh")
 
 
 class Session:
@@ -31,23 +28,9 @@ class Session:
         self._kept: list[Any] = []  # what is declared lives as long as it is referred to
         self.zenoh = self._listen() if listens else self._connect()
 
-    def _configuration(self, listen: list[str], connect: list[str]) -> zenoh.Config:
-        config = zenoh.Config()
-        setting = self.kit.setting
-        for key, value in {
-            "mode": "peer",
-            "listen/endpoints": listen,
-            "connect/endpoints": connect,
-            "connect/timeout_ms": self.kit.spec["ready_timeout_ms"],
-            "connect/exit_on_failure": True,
-            "scouting/multicast/enabled": setting("scouting"),
-            "scouting/gossip/enabled": setting("scouting"),
-            "transport/shared_memory/enabled": setting("shared_memory"),
-            "transport/link/tx/queue/batching/enabled": setting("batching"),
-        }.items():
-            config.insert_json5(key, json.dumps(value))
-        self._config = config
-        return config
+    def _open(self, listen: list[str], connect: list[str]) -> Any:
+        self._config = configuration(self.kit, listen, connect)
+        return zenoh.open(self._config)
 
     def _listen(self) -> Any:
         """Zenoh does not tell the port that it got for 0, so a free one is looked for first."""
@@ -56,7 +39,7 @@ class Session:
         for _ in range(LISTEN_ATTEMPTS):
             endpoint = f"{transport}/127.0.0.1:{free_port(transport)}"
             try:
-                session = zenoh.open(self._configuration([endpoint], []))
+                session = self._open([endpoint], [])
             except zenoh.ZError as error:  # another program may have taken it meanwhile
                 reason = f"listen on {endpoint}: {error}"
                 continue
@@ -70,7 +53,7 @@ class Session:
             if not ENDPOINT.fullmatch(endpoint):
                 raise BadSpec("peers.endpoints", endpoints, "tcp/HOST:PORT or udp/HOST:PORT")
         try:
-            return zenoh.open(self._configuration([], endpoints))
+            return self._open([], endpoints)
         except zenoh.ZError as error:
             raise MiddlewareFailed(f"connect to {', '.join(endpoints)}: {error}") from error
 
@@ -115,11 +98,7 @@ class Session:
             "express": self.kit.setting("express"),
             "batching": json.loads(config.get_json("transport/link/tx/queue/batching/enabled")),
             "shared_memory": any(t.is_shm for t in self.zenoh.info.transports()),
-            "shared_memory_bytes_min": json.loads(
-                config.get_json(
-                    "transport/shared_memory/transport_optimization/message_size_threshold"
-                )
-            ),
+            "shared_memory_bytes_min": json.loads(config.get_json(SHARED_BYTES_MIN)),
             "scouting": json.loads(config.get_json("scouting/multicast/enabled")),
             "mode": json.loads(config.get_json("mode")),
             "links": len(links),
@@ -139,26 +118,7 @@ class Session:
 
     def close(self) -> None:
         self.zenoh.close()
-        remove_own_segments()
-
-
-def free_port(transport: str) -> int:
-    kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def remove_own_segments() -> None:
-    """Removes the shared memory that nobody but this process has: the kit leaves with _exit.
-
-    Zenoh holds a shared lock on every segment that it uses and would do the same at exit.
-    """
-    for link in os.scandir("/proc/self/fd"):
-        with suppress(OSError):
-            if SEGMENT.fullmatch(path := os.readlink(link.path)):
-                fcntl.flock(int(link.name), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(path)
+        remove_own()
 
 
 def with_session(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import zenoh
+from messages import data_of, payload_of
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
@@ -16,9 +19,9 @@ def publish(kit: Kit, session: Session) -> None:
         reliability=getattr(zenoh.Reliability, kit.setting("reliability").upper()),
     )
 
-    def send(buffer: bytearray) -> None:
+    def send(buffer: Any) -> None:
         try:
-            publisher.put(buffer.decode("ascii") if kit.text else bytes(buffer))
+            publisher.put(payload_of(kit, buffer))
         except zenoh.ZError as error:
             raise SendFailed(str(error)) from error
 
@@ -34,8 +37,7 @@ def publish(kit: Kit, session: Session) -> None:
 def subscribe(kit: Kit, session: Session) -> None:
 
     def on_sample(sample: zenoh.Sample) -> None:
-        payload = sample.payload
-        kit.received(payload.to_string() if kit.text else payload.to_bytes())
+        kit.received(data_of(kit, sample.payload))
 
     session.keep(session.zenoh.declare_subscriber(f"{session.prefix}/topic", on_sample))
     matched = session.await_peers("subscriber", "publisher")

@@ -1,0 +1,38 @@
+"""What a session is configured with; everything else has Zenoh's default."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import zenoh
+from wattwire_kit import Kit
+
+SHARED_BYTES_MIN = "transport/shared_memory/transport_optimization/message_size_threshold"
+
+
+def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Config:
+    config = zenoh.Config()
+    is_shared = kit.spec["payload.bytes"] >= json.loads(config.get_json(SHARED_BYTES_MIN))
+    for key, value in {
+        "mode": "peer",
+        "listen/endpoints": listen,
+        "connect/endpoints": connect,
+        "connect/timeout_ms": kit.spec["ready_timeout_ms"],
+        "connect/exit_on_failure": True,
+        "scouting/multicast/enabled": kit.setting("scouting"),
+        "scouting/gossip/enabled": kit.setting("scouting"),
+        "transport/shared_memory/enabled": kit.setting("shared_memory"),
+        # Buffers are allocated before READY (C-07), not by the first message that needs them.
+        "transport/shared_memory/mode": "init" if is_shared else "lazy",
+        "transport/link/tx/queue/batching/enabled": kit.setting("batching"),
+    }.items():
+        config.insert_json5(key, json.dumps(value))
+    return config
+
+
+def free_port(transport: str) -> int:
+    kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
