@@ -11,6 +11,7 @@ mod clock;
 mod fingerprint;
 mod guard;
 mod launch;
+mod load;
 mod members;
 mod meter;
 mod output;

@@ -22,7 +22,7 @@ use crate::process::Processes;
 use crate::protocol::{self, Answer, Kind, Problem, Request};
 use crate::sampler::Sampling;
 use crate::shm::Journal;
-use crate::{clean, clock, fingerprint};
+use crate::{clean, clock, fingerprint, load};
 
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const FETCH_BYTES_MAX: u64 = 32 << 20;
@@ -123,6 +123,11 @@ impl Agent {
             "mark" => self.mark(&request.arguments()?),
             "sample_stop" => self.sample_stop(request.arguments()?),
             "clock" => clock_answer(&request.arguments()?),
+            "load" => {
+                request.arguments::<protocol::Nothing>()?;
+                load::since_start(&Tree::Live)
+                    .map_err(|error| Problem::io("reading", "/proc/stat", &error))
+            }
             "fetch" => fetch(&request.arguments()?),
             "clean" => {
                 let protocol::Clean { run, look } = request.arguments()?;
@@ -132,7 +137,7 @@ impl Agent {
             unknown => Err(Problem::usage(format!(
                 "op: found {unknown:?}; allowed: hello, fingerprint, have, put, build, ports, \
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
-                 clock, fetch, clean"
+                 clock, load, fetch, clean"
             ))),
         }
     }

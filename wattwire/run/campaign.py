@@ -232,7 +232,7 @@ class CampaignRunner:
             block=planned.block,
             position=planned.position,
         )
-        guard = guard_before(study.guards, study.plan.guard_wait_s)
+        guard = guard_before(agent, study.guards, study.plan.guard_wait_s)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from wattwire.model.study import Guards
 from wattwire.model.verdict import Outcome, Reason, Verdict
-from wattwire.rig import host
+from wattwire.rig import AgentClient, host
 from wattwire.run.costs import CPU_TIME, Readings
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS
@@ -16,11 +16,11 @@ GUARD_LOOK_S = 0.1
 SUSPEND_NS = 10_000_000
 
 
-def guard_before(guards: Guards, wait_s: float) -> dict[str, Any]:
+def guard_before(agent: AgentClient, guards: Guards, wait_s: float) -> dict[str, Any]:
     """Wait, bounded, until the machine is quiet; returns what was seen. A breach is not fatal."""
     began = time.monotonic()
     while True:
-        busy, steal = host.load_over(GUARD_LOOK_S)
+        busy, steal = _load_over(agent, GUARD_LOOK_S)
         waited_s = time.monotonic() - began
         quiet = busy <= guards.other_load_max and steal <= guards.steal_max
         if quiet or waited_s >= wait_s:
@@ -30,6 +30,18 @@ def guard_before(guards: Guards, wait_s: float) -> dict[str, Any]:
                 "waited_s": round(waited_s, 2),
                 "quiet": quiet,
             }
+
+
+def _load_over(agent: AgentClient, seconds: float) -> tuple[float, float]:
+    """Busy and steal share of all CPUs of the agent's host over the next `seconds`."""
+    before = agent.request("load")
+    time.sleep(seconds)
+    after = agent.request("load")
+    whole = max(1, after["total_ns"] - before["total_ns"])
+    return (
+        (after["busy_ns"] - before["busy_ns"]) / whole,
+        (after["steal_ns"] - before["steal_ns"]) / whole,
+    )
 
 
 def judge(
@@ -79,7 +91,7 @@ def _judge_suspend(record: RunRecord) -> list[Reason]:
 def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | None]:
     """Shares of all cores in the window: steal, the harness, and what was neither it nor a node."""
     window = record.window["start_ns"], record.window["end_ns"]
-    cores = host.cores()
+    cores = record.cpus
     busy = readings.rate("busy_time", "machine", "machine", *window)
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)

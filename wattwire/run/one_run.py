@@ -46,6 +46,8 @@ class RunRecord:
     leftovers: list[str] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
+    cpus: int = 1
+    """Of the host that the nodes ran on."""
 
 
 class OneRun:
@@ -115,6 +117,7 @@ class OneRun:
 
     def _start_sampling(self) -> None:
         self._enter("baseline")
+        self.record.cpus = int(self._agent.request("load")["cpus"])
         self.record.clocks["begin"] = self._agent.request("clock", count=3)["triples"]
         use = self._study.meters.use or tuple(
             m["name"] for m in self._agent.hello["meters"] if m.get("default", True)

@@ -1,10 +1,14 @@
 """Every limit of [guards] sets a run aside when it is passed, and only then."""
 
+from types import SimpleNamespace
+
+import polars as pl
 import pytest
 
 from wattwire.model.study import Guards
 from wattwire.rig import host
-from wattwire.run.evidence import _judge_machine
+from wattwire.run.costs import Readings
+from wattwire.run.evidence import _judge_machine, guard_before, machine_figures
 
 WITHIN = {
     "steal_share": 0.01,
@@ -58,3 +62,57 @@ def test_a_suspend_and_a_step_of_the_clock_are_told_apart():
     stepped = clocks(2_000, 30_000, 4_000)
     assert host.suspended_ns(begin, stepped) == 0
     assert host.clock_step_ns(begin, stepped) == -21_000
+
+
+class Host:
+    """Answers `load`: busier by `busy` of 4 CPUs' time at each look."""
+
+    def __init__(self, *busy):
+        self.busy, self.looks, self.total_ns, self.busy_ns = list(busy), 0, 0, 0
+
+    def request(self, operation):
+        assert operation == "load"
+        if self.looks % 2:
+            share = self.busy.pop(0)
+            self.total_ns += 400_000_000
+            self.busy_ns += int(share * 400_000_000)
+        self.looks += 1
+        return {"busy_ns": self.busy_ns, "steal_ns": 0, "total_ns": self.total_ns, "cpus": 4}
+
+
+def test_a_run_waits_for_a_quiet_host_and_goes_on_when_time_is_up(monkeypatch):
+    monkeypatch.setattr("wattwire.run.evidence.GUARD_LOOK_S", 0.0)
+    seen = guard_before(Host(0.9, 0.6, 0.1), Guards(), 60.0)
+    assert seen["quiet"] and seen["other_load_share"] == pytest.approx(0.1)
+    seen = guard_before(Host(0.9), Guards(), 0.0)
+    assert not seen["quiet"] and seen["other_load_share"] == pytest.approx(0.9)
+
+
+def test_figures_of_the_window_are_taken_from_it_alone():
+    second = 10**9
+    rows = [
+        ("stall_longest", "machine", [(0, 1e6), (2, 90e6), (3, 2e6), (4, 59e6), (5, 70e6)]),
+        ("stalled_time", "machine", [(0, 0.0), (2, 90e6), (3, 92e6), (4, 151e6), (5, 221e6)]),
+        ("busy_time", "machine", [(0, 0.0), (2, 2e9), (4, 4e9), (5, 5e9)]),
+        ("temperature", "zone-0", [(0, 40.0), (3, 50.0), (5, 60.0)]),
+        ("temperature", "zone-1", [(0, 40.0), (3, 70.0), (5, 80.0)]),
+        ("datagrams_dropped", "machine", [(0, 5.0), (2, 5.0), (4, 9.0), (5, 12.0)]),
+    ]
+    frame = pl.DataFrame(
+        [
+            {"meter": "m", "quantity": q, "scope": "machine", "subject": s, "kind": "measured",
+             "t_ns": int(t * second), "value": v}
+            for q, s, points in rows
+            for t, v in points
+        ]
+    )  # fmt: skip
+    record = SimpleNamespace(
+        window={"start_ns": 2 * second, "end_ns": 4 * second}, stop_ns=5 * second, cpus=4,
+        clocks={}, processes=SimpleNamespace(states={}),
+    )  # fmt: skip
+    figures = machine_figures(Readings(frame), record)
+    assert figures["stall_ms_max"] == 59.0  # not the 90 ms before, nor the 70 ms after
+    assert figures["stalled_ms"] == pytest.approx(61.0)
+    assert figures["temperature_celsius"] == 70.0
+    assert figures["datagrams_dropped"] == 7.0  # the drain's belong to it
+    assert figures["clock_step_ms"] is None
