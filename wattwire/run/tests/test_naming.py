@@ -1,0 +1,58 @@
+"""What processes are called, and how their output is counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.model.errors import UsageError
+from wattwire.run.naming import process_name
+from wattwire.run.output import MessageCounter, Tail
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["/opt/x/lib/talker", "--ros-args", "-r", "__node:=front"], "front"),
+        (["/opt/x/lib/talker", "-r", "__ns:=/left", "-r", "__node:=camera"], "left/camera"),
+        (["container", "-r", "a:__node:=one", "-r", "b:__node:=two"], "one+two"),
+        (["/usr/bin/python3", "-u", "/srv/my_node.py", "x"], "python3 my_node.py"),
+        (["python3.11", "-m", "http.server"], "python3.11 -m http.server"),
+        (["bash", "-c", "secret"], "bash -c"),
+        (["-bash"], "bash"),
+        (["/usr/sbin/broker", "-c", "x.conf"], "broker"),
+        ([], "kworker/0"),
+    ],
+)
+def test_a_process_is_called_by_its_node_its_script_or_its_program(argv, name):
+    assert process_name(argv, "kworker/0") == name
+
+
+def test_a_total_an_amount_and_a_match_count_differently():
+    lines = ["sent 1,000", "sent 2,500", "idle"]
+    expected = {r"sent (?P<n>[\d,]+)": 2500, r"sent (?P<add>[\d,]+)": 3500, "sent": 2}
+    for expression, count in expected.items():
+        counter = MessageCounter(expression)
+        assert counter.count is None
+        for line in lines:
+            counter.line(line)
+        assert counter.count == count
+
+
+def test_a_group_that_holds_no_number_is_named():
+    with pytest.raises(UsageError, match="group n caught 'idle'"):
+        MessageCounter("(?P<n>idle)").line("idle")
+
+
+def test_a_log_is_followed_in_pieces_and_its_bound_is_noticed(tmp_path):
+    path, shown = tmp_path / "log", bytearray()
+    counter = MessageCounter("x")
+    tail = Tail(path, shown.extend, counter)
+    tail.take()
+    path.write_bytes(b"one x\ntwo ")
+    tail.take()
+    assert counter.count == 1
+    with path.open("ab") as file:
+        file.write(b"x\n\n[wattwire: 9 more bytes were left out]\nlast x")
+    tail.end()
+    assert counter.count == 3 and tail.truncated
+    assert bytes(shown) == path.read_bytes()
