@@ -1,0 +1,40 @@
+//! What a session is configured with; everything else has Zenoh's default.
+
+use std::net::{TcpListener, UdpSocket};
+
+use wattwire_kit::{Error, Kit, Value};
+use zenoh::Config;
+
+/// Zenoh's default of shared_memory/transport_optimization/message_size_threshold.
+pub const SHARED_BYTES_MIN: i64 = 3072;
+
+pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Result<Config> {
+    let mut config = Config::default();
+    let scouting = kit.boolean("settings.scouting");
+    let is_shared = kit.integer("payload.bytes") >= SHARED_BYTES_MIN;
+    for (key, value) in [
+        ("mode", Value::from("peer")),
+        ("listen/endpoints", listen.into()),
+        ("connect/endpoints", connect.into()),
+        ("connect/timeout_ms", kit.integer("ready_timeout_ms").into()),
+        ("connect/exit_on_failure", true.into()),
+        ("scouting/multicast/enabled", scouting.into()),
+        ("scouting/gossip/enabled", scouting.into()),
+        ("transport/shared_memory/enabled", kit.boolean("settings.shared_memory").into()),
+        // Buffers are allocated before READY (C-07), not by the first message that needs them.
+        ("transport/shared_memory/mode", if is_shared { "init" } else { "lazy" }.into()),
+        ("transport/link/tx/queue/batching/enabled", kit.boolean("settings.batching").into()),
+    ] {
+        config.insert_json5(key, &value.to_string())?;
+    }
+    Ok(config)
+}
+
+pub fn free_port(transport: &str) -> Result<u16, Error> {
+    let any = ("127.0.0.1", 0);
+    Ok(if transport == "tcp" {
+        TcpListener::bind(any)?.local_addr()?.port()
+    } else {
+        UdpSocket::bind(any)?.local_addr()?.port()
+    })
+}

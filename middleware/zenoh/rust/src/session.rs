@@ -1,0 +1,147 @@
+//! One Zenoh session: its configuration, its peers, what is in force, and its end.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use wattwire_kit::{failed, now_ns, sleep_until_ns, Error, Guarantee, Kit, Library, Ready, Value};
+use zenoh::qos::{CongestionControl, Reliability};
+use zenoh::Wait;
+
+use crate::configuration::{configuration, free_port, SHARED_BYTES_MIN};
+use crate::segments;
+
+const LISTEN_ATTEMPTS: usize = 5;
+
+pub struct Session {
+    pub kit: &'static Kit,
+    pub zenoh: zenoh::Session,
+    pub prefix: String,
+    created_ns: i64,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.zenoh.close().wait();
+        segments::remove_own();
+    }
+}
+
+impl Session {
+    pub fn listen(kit: &'static Kit) -> Result<Self, Error> {
+        let transport = kit.string("settings.transport");
+        let mut reason = String::new();
+        for _ in 0..LISTEN_ATTEMPTS {
+            // Zenoh does not tell the port that it got for 0, so a free one is looked for first.
+            let endpoint = format!("{transport}/127.0.0.1:{}", free_port(transport)?);
+            match Self::open(kit, &[&endpoint], &[]) {
+                Ok(session) => {
+                    kit.listening(&[endpoint]);
+                    return Ok(session);
+                }
+                // Another program may have taken it meanwhile.
+                Err(error) => reason = format!("listen on {endpoint}: {error}"),
+            }
+        }
+        Err(failed(reason))
+    }
+
+    pub fn connect(kit: &'static Kit) -> Result<Self, Error> {
+        let endpoints = kit.strings("peers.endpoints");
+        let known = |e: &&str| e.starts_with("tcp/") || e.starts_with("udp/");
+        if endpoints.is_empty() || !endpoints.iter().all(known) {
+            let found = endpoints.join(", ");
+            return Err(Error::bad_spec(
+                "peers.endpoints",
+                found,
+                "tcp/HOST:PORT or udp/HOST:PORT",
+            ));
+        }
+        Self::open(kit, &[], &endpoints)
+            .map_err(|error| failed(format!("connect to {}: {error}", endpoints.join(", "))))
+    }
+
+    fn open(kit: &'static Kit, listen: &[&str], connect: &[&str]) -> zenoh::Result<Self> {
+        let zenoh = zenoh::open(configuration(kit, listen, connect)?).wait()?;
+        let prefix = format!("wattwire/{}", kit.string("run"));
+        Ok(Session { kit, zenoh, prefix, created_ns: now_ns() })
+    }
+
+    /// The setting; `default` is Zenoh's own for this kind of message.
+    pub fn congestion(&self, default: CongestionControl) -> CongestionControl {
+        match self.kit.string("settings.congestion_control") {
+            "drop" => CongestionControl::Drop,
+            "block" => CongestionControl::Block,
+            _ => default,
+        }
+    }
+
+    /// Waits for `matched` and peers.count tokens of `others`; returns the tokens' number.
+    ///
+    /// A liveliness token is declared after what it stands for, and a peer learns of both in
+    /// that order: who sees the token has the other's endpoint in its tables.
+    pub fn await_peers(
+        &self,
+        own: &str,
+        others: &str,
+        matched: impl Fn() -> bool,
+    ) -> Result<usize, Error> {
+        let (prefix, node) = (&self.prefix, self.kit.integer("node"));
+        let live = self.zenoh.liveliness();
+        let token = live.declare_token(format!("{prefix}/live/{own}/{node}")).wait();
+        let seen = Arc::new(Mutex::new(BTreeSet::new()));
+        let tokens = Arc::clone(&seen);
+        let watch = live
+            .declare_subscriber(format!("{prefix}/live/{others}/*"))
+            .history(true)
+            .callback(move |sample| {
+                tokens.lock().expect("no panic").insert(sample.key_expr().to_string());
+            })
+            .wait();
+        // Both live as long as the session: an end would be told to the peers.
+        std::mem::forget((token.map_err(failed)?, watch.map_err(failed)?));
+        let count = || seen.lock().expect("no panic").len();
+        let nap = |ns| sleep_until_ns(now_ns() + ns);
+        self.kit.await_peers(|| if matched() { count() } else { 0 }, nap)?;
+        Ok(count())
+    }
+
+    pub fn ready(&self, matched: usize, congestion: CongestionControl, reliability: Reliability) {
+        let links: Vec<_> = self.zenoh.info().links().wait().collect();
+        let is_shm = self.zenoh.info().transports().wait().any(|transport| transport.is_shm());
+        let blocks = congestion == CongestionControl::Block;
+        let transport = match links.first() {
+            Some(link) => link.dst().protocol().to_string(),
+            None => self.kit.string("settings.transport").to_string(),
+        };
+        let mut effective = self.kit.spec().settings();
+        let reliability =
+            if reliability == Reliability::Reliable { "reliable" } else { "best_effort" };
+        for (name, value) in [
+            ("transport", Value::from(transport.as_str())),
+            ("congestion_control", if blocks { "block" } else { "drop" }.into()),
+            ("reliability", reliability.into()),
+            ("shared_memory", is_shm.into()),
+            ("shared_memory_bytes_min", SHARED_BYTES_MIN.into()),
+            ("mode", "peer".into()),
+            ("links", links.len().into()),
+        ] {
+            effective.insert(name.into(), value);
+        }
+        let reliable = transport == "tcp" && blocks;
+        self.kit.ready(&Ready {
+            matched: Some(matched),
+            library: Library {
+                name: "zenoh".into(),
+                version: zenoh::GIT_VERSION.trim_start_matches('v').into(),
+                build: wattwire_kit::COMPILER.into(),
+            },
+            effective,
+            guarantee: Guarantee {
+                delivery: if reliable { "reliable" } else { "best_effort" },
+                ordering: "per_sender",
+                overload: if blocks { "block" } else { "drop_newest" },
+            },
+            discovery_ns: Some(now_ns() - self.created_ns),
+        });
+    }
+}
