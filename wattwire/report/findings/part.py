@@ -32,6 +32,8 @@ class Findings:
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
     """Let every detector look through the usable runs; `series` is each run's latencies."""
     runs = runs_of(evidence, series)
+    if not runs:
+        return Findings((), (Silence("No usable run carries a latency to look at."),))
     hits = delayed_ack.hits_of(evidence, runs)
     stepped, unstepped = sizes.find(evidence, runs, hits)
     results: list[Finding | Silence] = [
