@@ -212,7 +212,7 @@ def test_a_study_is_found_by_name_folder_and_file_from_where_one_stands(
 
 def test_the_doctor_looks_at_this_machine_and_ends_with_a_command_that_works(cli):
     result = cli("doctor")
-    assert result.code == 0, result.out
+    assert result.code == 0, result.out + result.err
     assert result.out.startswith("Ready: ")
     last = result.out.strip().splitlines()[-1]
     assert re.fullmatch(r"Next: wattwire try \S+ \S+", last)

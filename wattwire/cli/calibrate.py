@@ -7,14 +7,17 @@ import datetime
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wattwire import __version__, stats
+from wattwire import __version__
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.rig import AgentClient, calibrations
 from wattwire.run import power
 from wattwire.run.calibrating import LoadSteps, Measured, counter_meters
-from wattwire.stats.calibration import Calibrated, Step, joules_per_cpu_second
+
+if TYPE_CHECKING:  # statistics take a second to import: whoever calls another verb must not wait
+    from wattwire import stats
+    from wattwire.stats.calibration import Calibrated
 
 BLOCKS_DEFAULT, BLOCKS_MIN = 5, 3
 STEP_S_DEFAULT, STEP_S_MIN = 5.0, 0.5
@@ -67,6 +70,12 @@ def calibrate(options: argparse.Namespace) -> int:
         finally:
             agent.close()
     assert source is not None  # a step without a source has raised
+    from wattwire.stats.calibration import (  # noqa: PLC0415
+        Calibrated,
+        Step,
+        joules_per_cpu_second,
+    )
+
     found = joules_per_cpu_second(
         [Step(m.block, m.asked_cores, m.busy_cores, m.power_w) for m in measured]
     )
@@ -93,6 +102,8 @@ def _refuse(
     source: power.Source,
     found: stats.BelowResolution | stats.TooFew | stats.NotComputable,
 ) -> None:
+    from wattwire import stats  # noqa: PLC0415
+
     why = str(found)
     if isinstance(found, stats.BelowResolution):
         why = (
