@@ -18,7 +18,7 @@ pub fn remove_own() {
         let is_segment =
             path.starts_with("/dev/shm") && path.extension().is_some_and(|e| e == "zenoh");
         if let (true, Some(descriptor)) = (is_segment, descriptor) {
-            // SAFETY: a system call on a number; a descriptor that was closed meanwhile is an error.
+            // SAFETY: a system call on a number; one that was closed meanwhile is an error.
             if unsafe { libc::flock(descriptor, libc::LOCK_EX | libc::LOCK_NB) } == 0 {
                 let _ = fs::remove_file(path);
             }
