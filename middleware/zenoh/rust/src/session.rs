@@ -61,9 +61,10 @@ impl Session {
     }
 
     fn open(kit: &'static Kit, listen: &[&str], connect: &[&str]) -> zenoh::Result<Self> {
+        let created_ns = now_ns();
         let zenoh = zenoh::open(configuration(kit, listen, connect)?).wait()?;
         let prefix = format!("wattwire/{}", kit.string("run"));
-        Ok(Session { kit, zenoh, prefix, created_ns: now_ns() })
+        Ok(Session { kit, zenoh, prefix, created_ns })
     }
 
     /// The setting; `default` is Zenoh's own for this kind of message.
