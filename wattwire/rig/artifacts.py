@@ -136,6 +136,9 @@ class Builder:
             kit = laid_out(cell.language_folder / document["kit"], ["*"])
             files += [(f"_kit/{relative}", path, digest) for relative, path, digest in kit]
         exports = environment.exports
+        here = exports.get("cells", {}).get(cell.folder.name, {})
+        if "absent" in here:
+            raise MissingError(f"{cell.name}: {here['absent']}")
         words = {
             "python": exports.get("python", host_python()),
             "environment": str(environment.directory or ""),

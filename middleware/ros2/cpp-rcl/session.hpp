@@ -10,8 +10,9 @@
 #include <atomic>
 #include <string>
 
-#include "process.hpp"
 #include "wattwire/kit.hpp"
+#include "wattwire_ros2/process.hpp"
+#include "wattwire_ros2/shared_memory.hpp"
 
 // rcl's own words about the last error, which are then gone.
 inline std::string take_error() {
@@ -31,7 +32,7 @@ inline void ignore(rcl_ret_t /*code*/) { rcl_reset_error(); }
 class Session {
  public:
   explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
-    remove_dead_segments();
+    remove_dead_memory();
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();
     check(rcl_init_options_init(&options, allocator_), "rcl_init_options_init");
     check(rcl_init(0, nullptr, &options, &context_), "rcl_init");

@@ -22,6 +22,7 @@ REQUIREMENTS = HERE / "requirements.txt"
 WHEELS_PYTHON = (3, 11)
 WHEELS_DISTRIBUTION = "kilted"
 DISTRIBUTIONS = ("humble", "jazzy", "kilted")
+NAMED_PACKAGES = ("rcl", "rclcpp", "rclpy", "rmw_fastrtps_cpp")
 PROBE = (
     "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
     "print(json.dumps({'version': list(sys.version_info[:2]), 'libdir': v('LIBDIR'),"
@@ -103,7 +104,9 @@ def use_installation(build: Path) -> dict:
     return {
         "env": env,
         "python": python,
-        "lists": compile_lists([str(install), *prefixes], [], distribution),
+        "lists": compile_lists([str(install), *prefixes], [], distribution)
+        | {"cmake": cmake_options([str(install), *prefixes], python)},
+        "cells": missing_packages(prefixes, {"cpp": ["rclcpp", "rclcpp_action"]}),
         "facts": {
             "distribution": distribution,
             "how": "installation",
@@ -153,6 +156,12 @@ def use_wheels(build: Path) -> dict:
         "lists": compile_lists(
             [str(install), str(venv)], [*extra, f"-l{short}"], WHEELS_DISTRIBUTION
         ),
+        "cells": {
+            "cpp": {
+                "absent": "there are no wheels of rclcpp; source a ROS installation that has it "
+                f"({', '.join(DISTRIBUTIONS)}). C++ without it is the cell cpp-rcl"
+            }
+        },
         "facts": {
             "distribution": WHEELS_DISTRIBUTION,
             "how": "wheels",
@@ -289,8 +298,34 @@ def compile_lists(
     ]  # fmt: skip
     rpath_link = f"-Wl,-rpath-link,{joined(str(Path(p) / 'lib') for p in prefixes)}"
     ldflags = [*libraries, rpath_link, *(f"-l{name}" for name in names), rmw_library(prefixes)]
-    cxxflags = [*includes, f"-DWATTWIRE_ROS_{distribution.upper()}=1"]
+    cxxflags = [f"-I{HERE / 'include'}", *includes, f"-DWATTWIRE_ROS_{distribution.upper()}=1"]
     return {"cxxflags": cxxflags, "ldflags": [*ldflags, *extra_ldflags]}
+
+
+def cmake_options(prefixes: list[str], python: str) -> list[str]:
+    """What a CMake project needs to find the packages of these prefixes."""
+    return [
+        f"-DCMAKE_PREFIX_PATH={';'.join(prefixes)}",
+        f"-DPython3_EXECUTABLE={python}",
+        f"-DPYTHON_EXECUTABLE={python}",
+        f"-DWATTWIRE_ROS2_INCLUDE={HERE / 'include'}",
+        "-DCMAKE_BUILD_TYPE=Release",
+    ]
+
+
+def missing_packages(
+    prefixes: list[str], wanted: dict[str, list[str]]
+) -> dict[str, dict[str, str]]:
+    """The cells that lack a ROS package here, each with what to install."""
+    absent = {}
+    for cell, packages in wanted.items():
+        lacking = [p for p in packages if package_version(prefixes, p) == "unknown"]
+        if lacking:
+            debian = " ".join("ros-$ROS_DISTRO-" + p.replace("_", "-") for p in lacking)
+            absent[cell] = {
+                "absent": f"no {' and no '.join(lacking)} under AMENT_PREFIX_PATH; install {debian}"
+            }
+    return absent
 
 
 def rmw_library(prefixes: list[str]) -> str:
@@ -312,7 +347,7 @@ def package_version(prefixes: Iterable[str], package: str) -> str:
 
 
 def versions(prefixes: list[str]) -> dict[str, str]:
-    found = {name: package_version(prefixes, name) for name in ("rcl", "rclpy", "rmw_fastrtps_cpp")}
+    found = {name: package_version(prefixes, name) for name in NAMED_PACKAGES}
     for prefix in prefixes:
         for file in Path(prefix).glob("*/fast*/cmake/fast*-config-version.cmake"):
             version = re.search(r'PACKAGE_VERSION "([^"]+)"', file.read_text())

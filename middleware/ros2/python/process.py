@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
@@ -31,7 +31,8 @@ FOREIGN_VARIABLES = (
     "ZENOH_SESSION_CONFIG_URI",
 )
 SHARED_MEMORY = Path("/dev/shm")
-SEGMENT_AGE_MIN_S = 60
+DEAD_AGE_MIN_S = 60
+FAST_DDS_FILE = re.compile(r"(?:sem\.)?(fastdds_(?:port\d+|[0-9a-f]+))(?:_el|_sl|_mutex)?")
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 
 
@@ -98,20 +99,31 @@ def select_rmw(name: str) -> None:
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
-def remove_dead_segments(folder: Path = SHARED_MEMORY) -> None:
-    """Removes Fast DDS segments whose process was killed; they would stay for ever.
+def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
+    """Removes segments and ports of Fast DDS whose locks are free, as `fastdds shm clean` does.
 
-    A living process holds the lock beside its segment. Fresh files are left alone: their process
-    may be about to lock them.
+    A living process holds the lock beside its segment, a living reader that beside its port. What
+    is fresh stays: its process may be about to lock it.
     """
-    for lock in folder.glob("fastdds_*_el"):
-        with suppress(OSError):
-            if "_port" in lock.name or time.time() - lock.stat().st_mtime < SEGMENT_AGE_MIN_S:
+    groups: dict[str, list[Path]] = {}
+    for path in folder.glob("*fastdds_*"):
+        match = FAST_DDS_FILE.fullmatch(path.name)
+        if match:
+            groups.setdefault(match.group(1), []).append(path)
+    for name, files in groups.items():
+        locks = [path for path in files if path.name.endswith(("_el", "_sl"))]
+        # A port that no reader has opened has no lock; a segment without one is being made.
+        if not locks and not name.startswith("fastdds_port"):
+            continue
+        # OSError: somebody holds a lock, or another node removes the same files now.
+        with ExitStack() as held, suppress(OSError):
+            if max(path.stat().st_mtime for path in files) > time.time() - DEAD_AGE_MIN_S:
                 continue
-            with lock.open("r+b") as file:
+            for lock in locks:
+                file = held.enter_context(lock.open("r+b"))
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                lock.with_name(lock.name.removesuffix("_el")).unlink(missing_ok=True)
-                lock.unlink()
+            for path in files:
+                path.unlink(missing_ok=True)
 
 
 def package_version(package: str) -> str:

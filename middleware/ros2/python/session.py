@@ -13,7 +13,7 @@ from process import (
     domain_of,
     loaded_libraries,
     package_version,
-    remove_dead_segments,
+    remove_dead_memory,
 )
 from wattwire_kit import Kit, MiddlewareFailed
 
@@ -24,7 +24,7 @@ class Session:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.profile_sha256 = configure_process(kit)
-        remove_dead_segments()
+        remove_dead_memory()
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.signals import SignalHandlerOptions

@@ -78,12 +78,29 @@ def test_headers_of_both_layouts_are_found_and_the_loader_is_linked_where_there_
     lists = build.compile_lists([str(tmp_path)], ["-lextra"], "humble")
     include = tmp_path / "include"
     assert lists["cxxflags"] == [
-        f"-isystem{include / 'rcl'}", f"-isystem{include}", "-DWATTWIRE_ROS_HUMBLE=1",
+        f"-I{ROOT / 'environment' / 'include'}", f"-isystem{include / 'rcl'}",
+        f"-isystem{include}", "-DWATTWIRE_ROS_HUMBLE=1",
     ]  # fmt: skip
     assert "-lrmw_fastrtps_cpp" in lists["ldflags"]
     assert lists["ldflags"][-1] == "-lextra"
     (tmp_path / "lib" / "librmw_implementation.so").touch()
     assert "-lrmw_implementation" in build.compile_lists([str(tmp_path)], [], "humble")["ldflags"]
+
+
+def test_a_cell_whose_package_is_not_installed_is_absent_with_what_to_install(
+    build: ModuleType, tmp_path: Path
+) -> None:
+    package(tmp_path, "rclcpp", "28.1.0")
+    wanted = {"cpp": ["rclcpp", "rclcpp_action"]}
+    absent = build.missing_packages([str(tmp_path)], wanted)
+    assert absent == {
+        "cpp": {
+            "absent": "no rclcpp_action under AMENT_PREFIX_PATH; "
+            "install ros-$ROS_DISTRO-rclcpp-action"
+        }
+    }
+    package(tmp_path, "rclcpp_action", "28.1.0")
+    assert build.missing_packages([str(tmp_path)], wanted) == {}
 
 
 def test_a_fresh_interpreter_sees_nobody_elses_packages(

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -21,12 +22,26 @@ HASH_PROGRAM = """
 #include <iostream>
 #include <iterator>
 
-#include "sha256.hpp"
+#include "wattwire_ros2/sha256.hpp"
 
 int main() {
   std::cout << sha256_hex({std::istreambuf_iterator<char>(std::cin), {}});
 }
 """
+
+
+CLEAN_PROGRAM = """
+#include "wattwire_ros2/shared_memory.hpp"
+
+int main(int, char** argv) { remove_dead_memory(argv[1]); }
+"""
+
+FAST_DDS_FILES = (
+    "fastdds_0a1b", "fastdds_0a1b_el",
+    "fastdds_port7411", "fastdds_port7411_el", "sem.fastdds_port7411_mutex",
+    "fastdds_port7412", "fastdds_port7412_sl",
+    "fastdds_port7413", "sem.fastdds_port7413_mutex",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -54,39 +69,62 @@ def test_a_run_has_a_domain_of_its_own_and_never_the_default_one(process: Module
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Path:
-    for name in ("fastdds_0a1b", "fastdds_port7411"):
-        (tmp_path / name).write_text("data")
-        lock = tmp_path / f"{name}_el"
-        lock.touch()
-        old = time.time() - 600
-        os.utime(lock, (old, old))
+    for name in FAST_DDS_FILES:
+        path = tmp_path / name
+        path.write_text("data")
+        age(path)
     return tmp_path
+
+
+def age(path: Path) -> None:
+    old = time.time() - 600
+    os.utime(path, (old, old))
 
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_the_segment_of_a_dead_process_goes_and_ports_stay(
-    process: ModuleType, memory: Path
+@pytest.fixture(params=["python", "cpp"])
+def remove_dead(
+    request: pytest.FixtureRequest, process: ModuleType, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Path], None]:
+    """Both cells' way of removing the memory of the dead from a folder."""
+    if request.param == "python":
+        return process.remove_dead_memory
+    folder = tmp_path_factory.mktemp("cleaner")
+    program = compiled(CLEAN_PROGRAM, folder)
+    return lambda memory: subprocess.run([program, str(memory)], check=True) and None
+
+
+def test_what_dead_processes_had_goes_and_foreign_files_stay(
+    remove_dead: Callable[[Path], None], memory: Path
 ) -> None:
-    process.remove_dead_segments(memory)
-    assert names(memory) == {"fastdds_port7411", "fastdds_port7411_el"}
+    for name in ("fastdds_notes.txt", "sem.other_mutex"):
+        (memory / name).touch()
+        age(memory / name)
+    # A segment without its lock is being made.
+    (memory / "fastdds_ffff").touch()
+    age(memory / "fastdds_ffff")
+    remove_dead(memory)
+    assert names(memory) == {"fastdds_notes.txt", "sem.other_mutex", "fastdds_ffff"}
 
 
-def test_the_segment_of_a_living_process_stays(process: ModuleType, memory: Path) -> None:
-    before = names(memory)
-    with (memory / "fastdds_0a1b_el").open("r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        process.remove_dead_segments(memory)
-    assert names(memory) == before
+@pytest.mark.parametrize("held", ["fastdds_0a1b_el", "fastdds_port7411_el", "fastdds_port7412_sl"])
+def test_what_a_living_process_holds_stays(
+    remove_dead: Callable[[Path], None], memory: Path, held: str
+) -> None:
+    with (memory / held).open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_SH if held.endswith("_sl") else fcntl.LOCK_EX)
+        remove_dead(memory)
+    stem = held[:-3]
+    assert names(memory) == {name for name in FAST_DDS_FILES if stem in name}
 
 
-def test_a_fresh_segment_stays(process: ModuleType, memory: Path) -> None:
-    before = names(memory)
+def test_what_is_fresh_stays(remove_dead: Callable[[Path], None], memory: Path) -> None:
     os.utime(memory / "fastdds_0a1b_el")
-    process.remove_dead_segments(memory)
-    assert names(memory) == before
+    remove_dead(memory)
+    assert names(memory) == {"fastdds_0a1b", "fastdds_0a1b_el"}
 
 
 def test_another_rmw_that_is_not_there_is_named_with_what_is(
@@ -100,11 +138,17 @@ def test_another_rmw_that_is_not_there_is_named_with_what_is(
         process.select_rmw("rmw_other")
 
 
-def test_the_hash_of_the_rcl_cell_is_sha256(tmp_path: Path) -> None:
-    source, program = tmp_path / "hash.cpp", tmp_path / "hash"
-    source.write_text(HASH_PROGRAM)
-    command = ["g++", "-std=c++17", "-O1", f"-I{ROOT / 'cpp-rcl'}", str(source), "-o", str(program)]
+def compiled(program: str, folder: Path) -> Path:
+    source, binary = folder / "program.cpp", folder / "program"
+    source.write_text(program)
+    include = ROOT / "environment" / "include"
+    command = ["g++", "-std=c++17", "-O1", f"-I{include}", str(source), "-o", str(binary)]
     subprocess.run(command, check=True)
+    return binary
+
+
+def test_the_hash_of_the_cpp_cells_is_sha256(tmp_path: Path) -> None:
+    program = compiled(HASH_PROGRAM, tmp_path)
     for size in (0, 1, 55, 56, 63, 64, 65, 1000):
         data = bytes(n * 7 % 256 for n in range(size))
         found = subprocess.run([program], input=data, capture_output=True, check=True).stdout

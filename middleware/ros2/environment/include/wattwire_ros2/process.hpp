@@ -3,17 +3,13 @@
 
 #pragma once
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "sha256.hpp"
@@ -85,27 +81,6 @@ inline std::string configure_process(wattwire::Kit& kit) {
     set_variable("RMW_IMPLEMENTATION", kit.string("settings.rmw"));
   }
   return use_profile(kit);
-}
-
-// Removes Fast DDS segments whose process was killed; they would stay for ever. A living process
-// holds the lock beside its segment; the lock of a fresh one may be about to be taken.
-inline void remove_dead_segments() {
-  namespace fs = std::filesystem;
-  const std::regex wanted("fastdds_[0-9a-f]+_el");
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/dev/shm", code)) {
-    std::string path = entry.path().string();
-    if (!std::regex_match(entry.path().filename().string(), wanted)) continue;
-    const auto written = fs::last_write_time(path, code);
-    if (code || fs::file_time_type::clock::now() - written < std::chrono::minutes(1)) continue;
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (file < 0) continue;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0) {
-      unlink(path.substr(0, path.size() - 3).c_str());
-      unlink(path.c_str());
-    }
-    close(file);
-  }
 }
 
 // File names, with their versions, of the middleware's libraries that this process has mapped.

@@ -1,0 +1,210 @@
+// One ROS node with the default executor, and its QoS.
+
+#pragma once
+
+#include <rmw/rmw.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <rclcpp/rclcpp.hpp>
+#include <string>
+#include <thread>
+
+#include "wattwire/kit.hpp"
+#include "wattwire_ros2/process.hpp"
+#include "wattwire_ros2/shared_memory.hpp"
+
+// Ends a spin from any thread, once: rclcpp looks at the future after each callback.
+class End {
+ public:
+  explicit End(rclcpp::Executor& executor) : executor_(executor) {}
+  void reach() {
+    if (reached_.exchange(true)) return;
+    promise_.set_value();
+    executor_.cancel();
+  }
+  void spin_until() { executor_.spin_until_future_complete(future_); }
+
+ private:
+  rclcpp::Executor& executor_;
+  std::promise<void> promise_;
+  std::shared_future<void> future_ = promise_.get_future().share();
+  std::atomic<bool> reached_{false};
+};
+
+class Session {
+ public:
+  explicit Session(wattwire::Kit& kit) : kit_(kit), profile_sha256_(configure_process(kit)) {
+    // rclcpp opens a log file for each process; it belongs to the run, not into the user's home.
+    set_variable("ROS_LOG_DIR", std::filesystem::absolute(out_folder()).string());
+    remove_dead_memory();
+    rclcpp::init(0, nullptr, rclcpp::InitOptions(), rclcpp::SignalHandlerOptions::None);
+    check_rmw();
+    node_ = std::make_shared<rclcpp::Node>("wattwire_" + kit.string("role") + "_" +
+                                           std::to_string(kit.integer("node")));
+    executor_ = std::make_unique<rclcpp::executors::SingleThreadedExecutor>();
+    executor_->add_node(node_);
+    created_ns_ = wattwire::now_ns();
+  }
+
+  // The RMW removes its shared-memory files here.
+  ~Session() {
+    executor_.reset();
+    node_.reset();
+    rclcpp::shutdown();
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  wattwire::Kit& kit() { return kit_; }
+  const rclcpp::Node::SharedPtr& node() { return node_; }
+  rclcpp::Executor& executor() { return *executor_; }
+
+  std::string name(const char* leaf) const {
+    return "/wattwire_" + kit_.string("run") + "/" + leaf;
+  }
+
+  // The settings as a profile. Services stay volatile, as ROS demands of them.
+  rclcpp::QoS qos(bool topic) const {
+    rclcpp::QoS qos(static_cast<size_t>(kit_.integer("settings.depth")));
+    if (kit_.string("settings.history") == "keep_all") qos.keep_all();
+    kit_.string("settings.reliability") == "reliable" ? qos.reliable() : qos.best_effort();
+    if (topic && kit_.string("settings.durability") == "transient_local") qos.transient_local();
+    return qos;
+  }
+#ifdef WATTWIRE_ROS_HUMBLE
+  rmw_qos_profile_t service_qos() const { return qos(false).get_rmw_qos_profile(); }
+#else
+  rclcpp::QoS service_qos() const { return qos(false); }
+#endif
+
+  void spin_once(int64_t timeout_ns) { executor_->spin_once(std::chrono::nanoseconds(timeout_ns)); }
+
+  // Spins until the kit says that the window is over.
+  void spin_until_end() {
+    // Never destroyed: the kit's thread may still be in it when this node closes.
+    auto* end = new End(*executor_);
+    kit_.on_end([end] { end->reach(); });
+    end->spin_until();
+  }
+
+  // Calls `act(slot, buffer)` for each slot, with replies on this executor, until STOP.
+  template <typename Act>
+  void drive(Act act) {
+    auto poll = [this](int64_t timeout_ns) { spin_once(timeout_ns); };
+    if (kit_.string("pacing") != "native" || kit_.string("loop") != "open") {
+      kit_.drive(act, poll);
+      return;
+    }
+    kit_.wait_go();
+    spin_native(act);
+    kit_.end_schedule(poll);
+  }
+
+  // Ends a native schedule whose last message is resolved.
+  void settle() {
+    if (over_ != nullptr && kit_.finished()) over_->reach();
+  }
+
+  // READY of a server, once the graph shows its clients; they probe for the match itself.
+  void await_clients(const std::string& service, const rclcpp::QoS& granted) {
+#ifdef WATTWIRE_ROS_HUMBLE
+    (void)service;
+    ready(-1, granted);
+#else
+    auto clients = [&] { return static_cast<int64_t>(node_->count_clients(service)); };
+    kit_.await_peers(clients, [this](int64_t timeout_ns) { spin_once(timeout_ns); });
+    ready(clients(), granted);
+#endif
+  }
+
+  // READY with what is really in force; `granted` is the endpoint's own answer.
+  void ready(int64_t matched, const rclcpp::QoS& granted) {
+    const rmw_qos_profile_t& profile = granted.get_rmw_qos_profile();
+    const bool reliable = profile.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
+    const bool keep_all = profile.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+    wattwire::Ready ready;
+    ready.matched = matched;
+    ready.discovery_ns = matched < 0 ? -1 : wattwire::now_ns() - created_ns_;
+    ready.library = {"rclcpp", package_version("rclcpp"), "rcl " + package_version("rcl")};
+    auto& effective = ready.effective;
+    effective["distribution"] = variable("ROS_DISTRO");
+    effective["rmw"] = rmw_get_implementation_identifier();
+    effective["libraries"] = loaded_libraries();
+    effective["transports"] = kit_.string("settings.transports");
+    effective["rmw_profile"] = kit_.string("settings.rmw_profile");
+    effective["rmw_profile_sha256"] = profile_sha256_;
+    effective["domain"] = domain_of(kit_);
+    effective["discovery"] = kit_.string("settings.discovery");
+    effective["late_feedback"] = "drop";  // rclcpp forgets a goal when its result is in
+    effective["executor"] = "SingleThreadedExecutor";
+    effective["reliability"] = reliable ? "reliable" : "best_effort";
+    effective["history"] = keep_all ? "keep_all" : "keep_last";
+    effective["depth"] = static_cast<int64_t>(profile.depth);
+    effective["durability"] =
+        profile.durability == RMW_QOS_POLICY_DURABILITY_VOLATILE ? "volatile" : "transient_local";
+    ready.guarantee = {reliable && keep_all ? "reliable" : "best_effort", "per_sender",
+                       keep_all ? "block" : "drop_oldest"};
+    kit_.ready(ready);
+  }
+
+ private:
+  static std::string out_folder() {
+    std::ifstream file("/proc/self/cmdline");
+    for (std::string word; std::getline(file, word, '\0');) {
+      if (word == "--out" && std::getline(file, word, '\0')) return word;
+    }
+    throw wattwire::MiddlewareFailed("no --out in /proc/self/cmdline; is /proc mounted?");
+  }
+
+  void check_rmw() const {
+    const std::string loaded = rmw_get_implementation_identifier();
+    const std::string wanted = kit_.string("settings.rmw");
+    if (!wanted.empty() && loaded != wanted) {
+      throw wattwire::MiddlewareFailed("settings.rmw: wanted " + wanted + ", loaded " + loaded);
+    }
+    if (kit_.string("settings.transports") == "udp" &&
+        loaded.find("fastrtps") == std::string::npos) {
+      throw wattwire::MiddlewareFailed("settings.transports = udp is known for Fast DDS only and " +
+                                       loaded + " is loaded; use settings.rmw_profile");
+    }
+  }
+
+  // A wall timer gives the ticks and nothing else wakes the executor: no timeouts of ours.
+  template <typename Act>
+  void spin_native(Act act) {
+    auto* over = over_ = new End(*executor_);  // never destroyed, as in spin_until_end
+    std::thread([this, over] {
+      kit_.wait_stop();
+      over->reach();
+    }).detach();
+    kit_.wait_timer_birth();
+    auto on_timer = [&] {
+      wattwire::Slot* slot = kit_.tick();
+      if (slot != nullptr) {
+        try {
+          act(slot, kit_.begin(slot));
+        } catch (const wattwire::SendFailed&) {
+          kit_.fail(slot);
+        }
+      }
+      settle();
+    };
+    const auto timer =
+        node_->create_wall_timer(std::chrono::nanoseconds(kit_.period_ns()), on_timer);
+    over->spin_until();
+    timer->cancel();
+  }
+
+  wattwire::Kit& kit_;
+  const std::string profile_sha256_;
+  rclcpp::Node::SharedPtr node_;
+  std::unique_ptr<rclcpp::executors::SingleThreadedExecutor> executor_;
+  End* over_ = nullptr;
+  int64_t created_ns_ = 0;
+};

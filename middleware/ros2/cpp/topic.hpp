@@ -1,0 +1,70 @@
+// Topic pattern: std_msgs/String carries text, wattwire_interfaces/Bytes carries bytes.
+
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "interfaces.hpp"
+#include "session.hpp"
+
+// Keeps the publisher until its messages are out: with its endpoint they would be gone.
+// Acknowledgement tells it for reliable QoS; of best effort nobody tells, and silence must do.
+inline void drain(wattwire::Kit& kit, rclcpp::PublisherBase& publisher) {
+  if (kit.string("settings.reliability") == "reliable") {
+    publisher.wait_for_all_acked(std::chrono::milliseconds(kit.integer("linger_ms")));
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kit.integer("quiet_ms")));
+  }
+}
+
+template <typename Types>
+void publish_as(wattwire::Kit& kit) {
+  using Message = typename Types::Topic;
+  Session session(kit);
+  const auto publisher =
+      session.node()->create_publisher<Message>(session.name("topic"), session.qos(true));
+  auto matched = [&] { return static_cast<int64_t>(publisher->get_subscription_count()); };
+  kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
+  session.ready(matched(), publisher->get_actual_qos());
+
+  Message message;
+  auto send = [&](wattwire::Bytes buffer) {
+    assign(message.data, buffer);
+    try {
+      publisher->publish(message);
+    } catch (const rclcpp::exceptions::RCLError&) {
+      return false;
+    }
+    return true;
+  };
+  if (kit.string("pacing") == "native") {
+    session.drive([&](wattwire::Slot* slot, wattwire::Bytes buffer) {
+      send(buffer) ? kit.complete(slot) : kit.fail(slot);
+    });
+  } else {
+    kit.send_all(send);
+  }
+  drain(kit, *publisher);
+}
+
+template <typename Types>
+void subscribe_as(wattwire::Kit& kit) {
+  using Message = typename Types::Topic;
+  Session session(kit);
+  const auto subscription = session.node()->create_subscription<Message>(
+      session.name("topic"), session.qos(true),
+      [&](const Message& message) { kit.received(view(message.data)); });
+  auto matched = [&] { return static_cast<int64_t>(subscription->get_publisher_count()); };
+  kit.await_peers(matched, [&](int64_t timeout_ns) { session.spin_once(timeout_ns); });
+  session.ready(matched(), subscription->get_actual_qos());
+  session.spin_until_end();
+}
+
+inline void publish(wattwire::Kit& kit) {
+  kit.text() ? publish_as<TextTypes>(kit) : publish_as<BytesTypes>(kit);
+}
+
+inline void subscribe(wattwire::Kit& kit) {
+  kit.text() ? subscribe_as<TextTypes>(kit) : subscribe_as<BytesTypes>(kit);
+}
