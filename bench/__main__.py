@@ -6,6 +6,7 @@ Parts: recording, echo, libraries, sampler, own_time; all of them if none is nam
 from __future__ import annotations
 
 import argparse
+import functools
 import subprocess
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def echo(made: Bench, pairs: int) -> None:
     for name in ("udp/cpp", "udp/rust"):
         cell = made.cell(name) if name in made.catalog.cells else None
         if cell is not None:
-            ours, peer = abba(lambda c=cell: made.ping_ns(c, CALLS), bare, pairs)  # type: ignore[misc]
+            ours, peer = abba(functools.partial(made.ping_ns, cell, CALLS), bare, pairs)
             found.append(Comparison(f"{name} against an echo in C", "ns", ours, peer, 1.05))
     print("\n## Ping-pong over UDP, 64 B, median round trip\n")
     print(table(found), flush=True)
