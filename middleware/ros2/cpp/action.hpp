@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,35 @@ void serve_goals_as(wattwire::Kit& kit) {
   session.spin_until_end();
 }
 
+// An action client that hears all feedback of its goals.
+//
+// rclcpp knows a goal only from its acceptance until its result, and takes feedback before both: of
+// a quick server it drops a part after it arrived.
+template <typename Action>
+class PatientClient : public rclcpp_action::Client<Action> {
+ public:
+  using rclcpp_action::Client<Action>::Client;
+  using Heard = std::function<void(const rclcpp_action::GoalUUID&, wattwire::Bytes)>;
+
+  void on_feedback(Heard heard) { heard_ = std::move(heard); }
+  const rclcpp_action::GoalUUID& last_id() const { return last_id_; }
+
+ protected:
+  rclcpp_action::GoalUUID generate_goal_id() override {
+    return last_id_ = rclcpp_action::Client<Action>::generate_goal_id();
+  }
+
+ private:
+  void handle_feedback_message(std::shared_ptr<void> message) override {
+    using Message = typename Action::Impl::FeedbackMessage;
+    const auto typed = std::static_pointer_cast<Message>(message);
+    heard_(typed->goal_id.uuid, view(typed->feedback.feedback));
+  }
+
+  Heard heard_;
+  rclcpp_action::GoalUUID last_id_{};
+};
+
 template <typename Types>
 class GoalSender {
  public:
@@ -60,9 +90,31 @@ class GoalSender {
     const rmw_qos_profile_t qos = session.qos(false).get_rmw_qos_profile();
     rcl_action_client_options_t options = rcl_action_client_get_default_options();
     options.goal_service_qos = options.result_service_qos = options.feedback_topic_qos = qos;
-    client_ = rclcpp_action::create_client<Action>(session.node(), session.name("action"), nullptr,
-                                                   options);
+    const rclcpp::Node::SharedPtr& node = session.node();
+    if (kit_.string("settings.late_feedback") == "drop") {
+      client_ =
+          rclcpp_action::create_client<Action>(node, session.name("action"), nullptr, options);
+      return;
+    }
+    patient_ = std::make_shared<PatientClient<Action>>(
+        node->get_node_base_interface(), node->get_node_graph_interface(),
+        node->get_node_logging_interface(), session.name("action"), options);
+    patient_->on_feedback([this](const rclcpp_action::GoalUUID& id, wattwire::Bytes data) {
+      // Every client of a server hears the feedback of all of them.
+      const auto found = awaited_.find(id);
+      if (found == awaited_.end()) return;
+      found->second.told(data);
+      if (--found->second.missing == 0) awaited_.erase(found);
+    });
+    node->get_node_waitables_interface()->add_waitable(patient_, nullptr);
+    client_ = patient_;
   }
+  ~GoalSender() {
+    if (patient_ == nullptr) return;
+    session_.node()->get_node_waitables_interface()->remove_waitable(patient_, nullptr);
+  }
+  GoalSender(const GoalSender&) = delete;
+  GoalSender& operator=(const GoalSender&) = delete;
 
   int64_t available() const { return client_->action_server_is_ready() ? 1 : 0; }
 
@@ -72,18 +124,19 @@ class GoalSender {
       handle ? kit_.accepted(slot) : kit_.fail(slot);
       session_.settle();
     };
-    if (kit_.feedback_count() > 0) {
-      options.feedback_callback = [this, slot](
-                                      typename Handle::SharedPtr,
-                                      const std::shared_ptr<const typename Action::Feedback> told) {
-        kit_.feedback(view(told->feedback), slot);
-      };
-    }
     options.result_callback = [this, slot](const typename Handle::WrappedResult& told) {
       kit_.complete(slot, view(told.result->result));
       session_.settle();
     };
-    submit(buffer, options);
+    submit(buffer, options, [this, slot](wattwire::Bytes data) { kit_.feedback(data, slot); });
+  }
+
+  // Takes the feedback that results have overtaken, for quiet_ms at most.
+  void drain() {
+    const int64_t until_ns = wattwire::now_ns() + kit_.integer("quiet_ms") * 1000000;
+    for (int64_t left_ns; !awaited_.empty() && (left_ns = until_ns - wattwire::now_ns()) > 0;) {
+      session_.spin_once(left_ns);
+    }
   }
 
   // One goal, waited for: nothing unless acceptance, every feedback and the result arrive in time.
@@ -96,11 +149,10 @@ class GoalSender {
     };
     auto told = std::make_shared<Told>();
     Options options;
-    options.feedback_callback = [told](auto, auto) { ++told->feedback; };
     options.result_callback = [told](const typename Handle::WrappedResult& wrapped) {
       told->result = wrapped.result;
     };
-    submit(buffer, options);
+    submit(buffer, options, [told](wattwire::Bytes) { ++told->feedback; });
     for (int64_t left_ns; (left_ns = deadline_ns - wattwire::now_ns()) > 0;) {
       session_.spin_once(left_ns);
       if (told->result == nullptr || told->feedback < kit_.feedback_count()) continue;
@@ -111,11 +163,22 @@ class GoalSender {
   }
 
  private:
-  void submit(wattwire::Bytes buffer, const Options& options) {
+  using Told = std::function<void(wattwire::Bytes)>;
+  struct Awaited {
+    Told told;
+    int64_t missing;
+  };
+
+  void submit(wattwire::Bytes buffer, Options& options, Told told) {
     typename Action::Goal goal;
     assign(goal.goal, buffer);
+    const int64_t missing = kit_.feedback_count();
+    if (patient_ == nullptr && missing > 0) {
+      options.feedback_callback = [told](auto, auto message) { told(view(message->feedback)); };
+    }
     try {
       client_->async_send_goal(goal, options);
+      if (patient_ != nullptr && missing > 0) awaited_[patient_->last_id()] = {told, missing};
     } catch (const rclcpp::exceptions::RCLError& error) {
       throw wattwire::SendFailed(error.what());
     }
@@ -124,6 +187,8 @@ class GoalSender {
   Session& session_;
   wattwire::Kit& kit_;
   typename rclcpp_action::Client<Action>::SharedPtr client_;
+  std::shared_ptr<PatientClient<Action>> patient_;  // null: late feedback is dropped
+  std::map<rclcpp_action::GoalUUID, Awaited> awaited_;
   std::shared_ptr<typename Action::Result> probed_;
 };
 
@@ -137,6 +202,7 @@ void perform_as(wattwire::Kit& kit) {
   kit.probe([&](wattwire::Bytes buffer, int64_t ns) { return sender.probe(buffer, ns); });
   session.ready(1, session.qos(false));
   session.drive([&](wattwire::Slot* slot, wattwire::Bytes buffer) { sender.send(slot, buffer); });
+  sender.drain();
 }
 
 inline void serve_goals(wattwire::Kit& kit) {

@@ -141,7 +141,7 @@ class Session {
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = kit_.string("settings.discovery");
-    effective["late_feedback"] = "drop";  // rclcpp forgets a goal when its result is in
+    effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["executor"] = "SingleThreadedExecutor";
     effective["reliability"] = reliable ? "reliable" : "best_effort";
     effective["history"] = keep_all ? "keep_all" : "keep_last";
