@@ -59,8 +59,10 @@ class WheelWithAgent(bdist_wheel):
 
     def get_tag(self) -> tuple[str, str, str]:
         agent = Path(self.bdist_dir) / DATA / "bin" / AGENT
+        built = self.get_finalized_command("build_py")
+        if built.editable_mode:  # it carries nothing: the checkout's own agent is used
+            return super().get_tag()
         if not agent.exists():
-            built = self.get_finalized_command("build_py")
             agent = Path(built.build_lib) / DATA / "bin" / AGENT
         return "py3", "none", platform_tag(agent.read_bytes())
 
