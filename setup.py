@@ -58,13 +58,12 @@ class WheelWithAgent(bdist_wheel):
     """The code is any Python 3's, the agent one machine's: the tag says both."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        agent = Path(self.bdist_dir) / DATA / "bin" / AGENT
-        built = self.get_finalized_command("build_py")
-        if built.editable_mode:  # it carries nothing: the checkout's own agent is used
-            return super().get_tag()
-        if not agent.exists():
-            agent = Path(built.build_lib) / DATA / "bin" / AGENT
-        return "py3", "none", platform_tag(agent.read_bytes())
+        built = Path(self.get_finalized_command("build_py").build_lib)
+        for folder in (Path(self.bdist_dir), built):
+            agent = folder / DATA / "bin" / AGENT
+            if agent.exists():
+                return "py3", "none", platform_tag(agent.read_bytes())
+        return super().get_tag()  # an editable install carries nothing: it uses the checkout's
 
 
 def built_agent() -> Path:
