@@ -20,7 +20,7 @@ from wattwire.cli.amounts import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.report.executed import Executed, Row, told
 from wattwire.report.words import count as count_words
-from wattwire.report.words import duration, number
+from wattwire.report.words import duration, listed, number
 from wattwire.rig.targets import parse_target
 from wattwire.run.exec_one import Request
 from wattwire.run.executor import Executor
@@ -32,6 +32,11 @@ EXIT_INTERRUPTED = 130
 KIB_PER_MIB = 1 / 1024
 PIPE_WIDTH = 120
 ROWS_MAX = 30
+GAP = 2
+NAME_WIDTH = 20
+LEFT_OUT_FIRST = ("switches", "threads", "system s", "peak", "PSS")
+"""The columns that a narrow screen does without, in this order; names stay."""
+
 EPILOGUE = """\
 examples:
   wattwire exec --for 60s -- ros2 launch my_robot bringup.launch.py
@@ -175,22 +180,47 @@ def _print_table(executed: Executed, folder: Path) -> None:
         console = Console(highlight=False, width=PIPE_WIDTH)
     console.print(_headline(executed), soft_wrap=True)
     measured = any(row.figures.get("energy_j") for row in executed.rows)
+    rows = _lines(executed, measured)
+    kept, left_out = _columns(rows, console.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("process", overflow="fold", min_width=12)
-    for title in _titles(measured):
+    longest_name = max(len(row[0]) for row in rows)
+    table.add_column("process", overflow="fold", min_width=min(NAME_WIDTH, longest_name))
+    for title in (rows[0][at] for at in kept[1:]):
         table.add_column(title, justify="right", no_wrap=True)
+    for at, row in enumerate(rows[1:], 2):
+        whole = at == len(rows) and len(executed.rows) > 1
+        table.add_row(*(row[k] for k in kept if k < len(row)), style="bold" if whole else None)
+    console.print(table)
+    if left_out:
+        console.print(f"No room for {listed(left_out)}: see the data, or a wider screen.")
+    for line in _sentences(executed, measured):
+        console.print(line, soft_wrap=not console.is_terminal)
+    console.print(f"Data: {folder}", soft_wrap=True)
+
+
+def _lines(executed: Executed, measured: bool) -> list[list[str]]:
+    """The table's cells: titles, a line for each process, and one for all of them."""
     shown, folded = _fold_small(executed.rows)
-    for row in shown:
-        table.add_row(*_cells(row, measured))
+    lines = [["process", *_titles(measured)], *(_cells(row, measured) for row in shown)]
     if folded:
         cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
-        table.add_row(f"({len(folded)} more rows: see the data)", told(cpu_s))
+        lines.append([f"({len(folded)} more rows: see the data)", told(cpu_s)])
     if len(executed.rows) > 1:
-        table.add_row(*_cells(_whole(executed), measured), style="bold")
-    console.print(table)
-    for line in _sentences(executed, measured):
-        console.print(line, soft_wrap=True)
-    console.print(f"Data: {folder}", soft_wrap=True)
+        lines.append(_cells(_whole(executed), measured))
+    return lines
+
+
+def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
+    """The columns that a screen has room for beside the processes' names; titles of the others."""
+    kept, left_out = list(range(len(lines[0]))), []
+    longest = [max(len(line[at]) for line in lines if at < len(line)) for at in kept]
+    names = min(longest[0], NAME_WIDTH)
+    for title in LEFT_OUT_FIRST:
+        if names + sum(GAP + longest[at] for at in kept[1:]) <= width:
+            break
+        kept.remove(lines[0].index(title))
+        left_out.append(title)
+    return kept, left_out
 
 
 def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
