@@ -1,0 +1,27 @@
+"""The table of `wattwire exec` on screens of different widths."""
+
+from __future__ import annotations
+
+from wattwire.cli.execution import LEFT_OUT_FIRST, _columns, _titles
+
+LINES = [
+    ["process", *_titles(False)],
+    ["listener", "0.539", "0.124", "6.73", "62.8", "65.7", "30.1", "19", "2 028", "0.27 … 16"],
+    ["(3 more rows: see the data)", "0.2"],
+]
+
+
+def test_a_wide_screen_has_every_column() -> None:
+    kept, left_out = _columns(LINES, 120)
+    assert (kept, left_out) == (list(range(10)), [])
+
+
+def test_a_narrow_screen_keeps_names_cpu_time_and_energy() -> None:
+    kept, left_out = _columns(LINES, 80)
+    assert left_out == ["switches", "threads"]
+    assert [LINES[0][at] for at in kept][:2] == ["process", "CPU s"]
+    kept, left_out = _columns(LINES, 20)
+    assert left_out == list(LEFT_OUT_FIRST)
+    assert [LINES[0][at] for at in kept] == [
+        "process", "CPU s", "core %", "RSS MiB", "J (estimate)",
+    ]  # fmt: skip
