@@ -129,11 +129,12 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     rows = campaign.rows()
     campaign.close()
     usable = sum(row["used"] for row in rows)
+    sound = sum(bool(row.get("control")) and row["verdict"] == "ok" for row in rows)
     page = None if options.no_report else write_report(path)
     if options.json:
         progress.event("report", page=str(page) if page else None, usable=usable)
     else:
-        print(f"{usable} of {len({r['run'] for r in rows})} runs can be used: {path}")
+        print(f"{usable + sound} of {len({r['run'] for r in rows})} runs can be used: {path}")
         if page:
             print(page.resolve())
     return EXIT_OK if usable else EXIT_BAD_RESULT

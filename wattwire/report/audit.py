@@ -126,10 +126,11 @@ def _rejections(evidence: Evidence) -> str:
 def _verdicts(evidence: Evidence) -> Table:
     rows = []
     for at in evidence.attempts.iter_rows(named=True):
-        if at.get("verdict") == "ok" and at.get("outcome") == "completed" and at.get("used"):
+        counts = evidence.runs[at["run"]].get("attempt") == at["attempt"]
+        sound = at.get("verdict") == "ok" and at.get("outcome") == "completed"
+        if sound and (at.get("used") or (at.get("control") and counts)):
             continue
         document = evidence.reader.run(f"{at['run']}-{at['attempt']}")
-        counts = evidence.runs[at["run"]].get("attempt") == at["attempt"]
         reasons = [_reason(r) for r in document.get("reasons", [])]
         if document.get("outcome_detail"):
             reasons.append(str(document["outcome_detail"]))

@@ -21,6 +21,9 @@ from wattwire.report.responses import Response, measured, resolve
 PAIRS_MIN = 3
 """From so many pairs on there is an interval; below, the geometric mean alone is printed."""
 
+UNASKED = ("latency_p50_us", "cpu_us_per_message")
+"""What the control runs are compared by where the study asks no question."""
+
 
 def asked_responses(evidence: Evidence) -> list[Response]:
     """Every response of the study's questions that a ratio can be taken of, once each."""
@@ -72,7 +75,7 @@ def section(evidence: Evidence) -> Section | None:
     )
     rows = [
         _row(evidence, response)
-        for response in asked_responses(evidence)
+        for response in asked_responses(evidence) or [resolve(name) for name in UNASKED]
         if measured(evidence.controls, response)
     ]
     if rows:

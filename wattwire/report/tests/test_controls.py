@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from wattwire.report.tests.synthetic import CPU_RATIO, Shape
 from wattwire.report.tests.test_page import built, table
 
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
+
+
+def planned_controls(path: Path) -> set[str]:
+    plan = json.loads((path / "plan.json").read_text())
+    return {entry["run"] for entry in plan if entry.get("control")}
 
 
 def test_a_planted_difference_of_two_identical_labels_is_printed_with_its_interval(tmp_path):
@@ -17,6 +25,9 @@ def test_a_planted_difference_of_two_identical_labels_is_printed_with_its_interv
     assert row["same_pairs"] == "5"
     assert float(row["sampled_low"]) < 1.0 < float(row["sampled_high"])
     assert "15 control runs beside them" in words.text
+    controls = planned_controls(tmp_path / "campaign")
+    assert len(controls) == 15
+    assert not controls & {row["run"] for row in table(page, "verdicts")}, "they are ordinary"
 
 
 def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
