@@ -50,8 +50,10 @@ def section(evidence: Evidence) -> Section:
 
 def runs_figure(evidence: Evidence, response: Response) -> Figure:
     """Every usable run of a response as a dot, by the primary factor."""
-    # Memory hardly moves with anything but the cell: parting it into rows shows nothing.
-    across = None if response is MEMORY else facet_factor(evidence)
+    across = facet_factor(evidence)
+    # Memory hardly moves with anything but the cell: parting it by the rest shows nothing.
+    if response is MEMORY and across not in ("cell", "middleware", "language"):
+        across = None
     frame = evidence.usable
     values = column(frame, response.column)
     points: list[dict[str, Any]] = []
