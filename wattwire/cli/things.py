@@ -18,16 +18,16 @@ def list_things(options: argparse.Namespace) -> int:
     if options.what in (None, "studies"):
         print(f"{len(catalog.studies)} studies")
         for name, folder in sorted(catalog.studies.items()):
-            print(f"  {name:<16} {read_toml(folder / 'study.toml').get('title', '')}")
+            print(f"  {name:<17} {read_toml(folder / 'study.toml').get('title', '')}")
     if options.what in (None, "cells"):
         print(f"{len(catalog.cells)} cells")
         for name in catalog.cells:
             cell = catalog.cell(name)
-            print(f"  {name:<16} {', '.join(cell.document['patterns'])}")
+            print(f"  {name:<17} {', '.join(cell.document['patterns'])}")
     if options.what in (None, "meters"):
         print(f"{len(catalog.meters)} meters")
         for name, folder in sorted(catalog.meters.items()):
-            print(f"  {name:<16} {read_toml(folder / 'meter.toml').get('summary', '')}")
+            print(f"  {name:<17} {read_toml(folder / 'meter.toml').get('summary', '')}")
     return EXIT_OK
 
 

@@ -23,7 +23,7 @@ from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
 from wattwire.model.treatment import PATTERN_ROLES
-from wattwire.report.words import listed
+from wattwire.report.words import listed, plural
 from wattwire.run import prepare
 from wattwire.run.forecast import forecast
 from wattwire.store import Campaign
@@ -90,7 +90,7 @@ def try_cells(options: argparse.Namespace) -> int:
 
 def _announce(study: Study, runs: Sequence[PlannedRun]) -> None:
     told = (
-        f"{study.title}: {len(runs)} runs in {study.plan.blocks} blocks, about "
+        f"{study.title}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, about "
         f"{duration_words(forecast(study, runs).seconds)}, and once the time to build what is "
         "not built yet."
     )
