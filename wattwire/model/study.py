@@ -324,9 +324,9 @@ def check_level(key: str, level: Any, where: str) -> Level:
     if key in ALLOWED_LEVELS and level not in ALLOWED_LEVELS[key]:
         raise unknown(where, "level", str(level), ALLOWED_LEVELS[key])
     if key in MINIMUM_LEVELS and level < MINIMUM_LEVELS[key]:
-        raise UsageError(f"{where}: found {level!r}; allowed: at least {MINIMUM_LEVELS[key]:g}")
+        raise UsageError(f"{where}: found {level!r}; allowed: at least {MINIMUM_LEVELS[key]:,}")
     if key in MAXIMUM_LEVELS and level > MAXIMUM_LEVELS[key]:
-        raise UsageError(f"{where}: found {level!r}; allowed: at most {MAXIMUM_LEVELS[key]:g}")
+        raise UsageError(f"{where}: found {level!r}; allowed: at most {MAXIMUM_LEVELS[key]:,}")
     return level
 
 

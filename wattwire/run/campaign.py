@@ -54,6 +54,7 @@ class CampaignRunner:
         self._progress = progress
         self._agent: AgentClient | None = None
         self._builder: Builder | None = None
+        self._told_busy = False
         campaign.lock()
 
     # -- beginning ---------------------------------------------------------------------------
@@ -282,6 +283,14 @@ class CampaignRunner:
             self.campaign.drop_partials()
 
     def _tell(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
+        if not self._told_busy and any(r.code == "other_load" for r in collected.reasons):
+            self._told_busy = True
+            self._progress.event(
+                "note",
+                text="this machine is busy: such runs are kept, but nothing is answered with "
+                "them. End the other work, or accept it for a look, not for a comparison: "
+                "--set guards.other_load_max=1.0",
+            )
         shown = ("sent", "lost", "latency_p50_us", "cpu_us_per_message")
         self._progress.event(
             "done",

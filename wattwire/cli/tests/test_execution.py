@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattwire.cli.execution import LEFT_OUT_FIRST, _columns, _titles
+from wattwire.cli.executing import LEFT_OUT_FIRST, _columns, _titles
 
 LINES = [
     ["process", *_titles(False)],

@@ -1,0 +1,312 @@
+"""exec at work: what was asked, the measuring, the table in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from wattwire.cli.amounts import duration_s
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.report.executed import Executed, Row, told
+from wattwire.report.words import count as count_words
+from wattwire.report.words import duration, listed, number
+from wattwire.rig.targets import parse_target
+from wattwire.run.exec_one import Request
+from wattwire.run.executor import Executor
+from wattwire.run.output import MessageCounter
+
+ATTACHED_FOR_S = 60.0
+LOAD_WARNING_CORES = 0.2
+EXIT_INTERRUPTED = 130
+KIB_PER_MIB = 1 / 1024
+PIPE_WIDTH = 120
+ROWS_MAX = 30
+GAP = 2
+NAME_WIDTH = 20
+LEFT_OUT_FIRST = ("switches", "threads", "system s", "peak", "PSS")
+"""The columns that a narrow screen does without, in this order; names stay."""
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Measure, print the table, say where the data are."""
+    request = _request(options)
+    folder = Path(options.out or _folder_name(request))
+    executor = Executor(folder, request, _Progress())
+    executor.execute(_show)
+    executed = Executed(executor.store)
+    if options.json:
+        print(json.dumps({"folder": str(folder), **executed.as_json()}, indent=1))
+    else:
+        _print_table(executed, folder)
+    if executor.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_BAD_RESULT if _failures(executed) else EXIT_OK
+
+
+def _request(options: argparse.Namespace) -> Request:
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command and not options.attach:
+        raise UsageError(
+            "exec: nothing to measure; give a command after --, or --attach pid:NUMBER. "
+            "See `wattwire exec --help`"
+        )
+    if options.repeat < 1:
+        raise UsageError(f"--repeat: found {options.repeat}; allowed: 1 and more")
+    if options.messages is not None and options.messages <= 0:
+        raise UsageError(f"--messages: found {options.messages:g}; allowed: above 0")
+    if options.count_from is not None:
+        MessageCounter(options.count_from)  # a wrong expression is refused before anything runs
+        if not command:
+            raise UsageError(
+                "--count-from reads the output of a command that is started here; of what is "
+                "attached give --messages N"
+            )
+    length_s = duration_s(options.length, "--for") if options.length else None
+    if length_s is None and not command:
+        length_s = ATTACHED_FOR_S
+    return Request(
+        command=tuple(command),
+        targets=tuple(parse_target(text) for text in options.attach),
+        for_s=length_s,
+        repeats=options.repeat,
+        messages=options.messages,
+        count_from=options.count_from,
+        baseline_s=duration_s(options.baseline, "--baseline") if options.baseline else None,
+        cwd=os.getcwd(),
+    )
+
+
+def _folder_name(request: Request) -> str:
+    first = Path(request.command[0]).name if request.command else request.targets[0].label
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", first).strip("-.")[:40] or "command"
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return f"campaigns/exec-{stem}-{stamp}"
+
+
+def _show(chunk: bytes) -> None:
+    sys.stderr.buffer.write(chunk)
+    sys.stderr.buffer.flush()
+
+
+class _Progress:
+    """Says on standard error what goes on; standard output is for the result."""
+
+    def event(self, kind: str, **fields: Any) -> None:
+        if kind == "repeat" and fields["repeats"] > 1:
+            print(f"wattwire: repeat {fields['repeat']} of {fields['repeats']}", file=sys.stderr)
+        elif kind == "note":
+            print(f"wattwire: {fields['text']}", file=sys.stderr)
+
+    def close(self) -> None:
+        return
+
+
+# -- the table ---------------------------------------------------------------------------------
+
+
+def _failures(executed: Executed) -> list[str]:
+    """How repeats ended that did not end well by themselves; an end that we asked for is well."""
+    found = []
+    for row in executed.summary.to_dicts():
+        if row["ended_by"] != "itself":
+            continue
+        if row.get("exit_signal"):
+            found.append(f"repeat {row['repeat']} was killed by signal {row['exit_signal']}")
+        elif row.get("exit_code"):
+            found.append(f"repeat {row['repeat']} ended with exit code {row['exit_code']}")
+    return found
+
+
+def _print_table(executed: Executed, folder: Path) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PIPE_WIDTH)
+    console.print(_headline(executed), soft_wrap=True)
+    measured = any(row.figures.get("energy_j") for row in executed.rows)
+    rows = _lines(executed, measured)
+    kept, left_out = _columns(rows, console.width)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    longest_name = max(len(row[0]) for row in rows)
+    table.add_column("process", overflow="fold", min_width=min(NAME_WIDTH, longest_name))
+    for title in (rows[0][at] for at in kept[1:]):
+        table.add_column(title, justify="right", no_wrap=True)
+    for at, row in enumerate(rows[1:], 2):
+        whole = at == len(rows) and len(executed.rows) > 1
+        table.add_row(*(row[k] for k in kept if k < len(row)), style="bold" if whole else None)
+    console.print(table)
+    if left_out:
+        console.print(f"No room for {listed(left_out)}: see the data, or a wider screen.")
+    for line in _sentences(executed, measured):
+        console.print(line, soft_wrap=not console.is_terminal)
+    console.print(f"Data: {folder}", soft_wrap=True)
+
+
+def _lines(executed: Executed, measured: bool) -> list[list[str]]:
+    """The table's cells: titles, a line for each process, and one for all of them."""
+    shown, folded = _fold_small(executed.rows)
+    lines = [["process", *_titles(measured)], *(_cells(row, measured) for row in shown)]
+    if folded:
+        cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
+        lines.append([f"({len(folded)} more rows: see the data)", told(cpu_s)])
+    if len(executed.rows) > 1:
+        lines.append(_cells(_whole(executed), measured))
+    return lines
+
+
+def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
+    """The columns that a screen has room for beside the processes' names; titles of the others."""
+    kept, left_out = list(range(len(lines[0]))), []
+    longest = [max(len(line[at]) for line in lines if at < len(line)) for at in kept]
+    names = min(longest[0], NAME_WIDTH)
+    for title in LEFT_OUT_FIRST:
+        if names + sum(GAP + longest[at] for at in kept[1:]) <= width:
+            break
+        kept.remove(lines[0].index(title))
+        left_out.append(title)
+    return kept, left_out
+
+
+def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that a screen has room for, by CPU time, and those that are only in the data."""
+    return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
+
+
+def _headline(executed: Executed) -> str:
+    document = executed.document
+    what = shlex.join(document["command"]) if document["command"] else ""
+    attached = ", ".join(target["label"] for target in document["attached"])
+    what = " and ".join(part for part in (what, attached) if part)
+    if len(what) > 80:
+        what = what[:79] + "…"
+    seconds = executed.values("window_s")
+    count = len(seconds)
+    times = f"{count} × " if count > 1 else ""
+    mean_s = sum(seconds) / count
+    cpu = told(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
+    return f"{what}: {cpu} s of CPU time in {times}{duration(mean_s)}."
+
+
+def _titles(measured: bool) -> list[str]:
+    energy = "J" if measured else "J (estimate)"
+    return ["CPU s", "system s", "core %", "RSS MiB", "peak", "PSS", "threads", "switches", energy]
+
+
+def _cells(row: Row, measured: bool) -> list[str]:
+    name = row.name if row.count <= 1 else f"{row.name} ×{_whole_number(row.count)}"
+    switches = [row.mean(f"{kind}_switches") for kind in ("voluntary", "involuntary")]
+    known = [value for value in switches if value is not None]
+    cells = [
+        name,
+        told(row.interval("cpu_s")),
+        told(row.mean("cpu_system_s")),
+        told(row.interval("cpu_share"), 100.0),
+    ]
+    memory = ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
+    cells += [told(row.mean(figure), KIB_PER_MIB) for figure in memory]
+    cells += [_whole_number(row.mean("threads_max")), _whole_number(sum(known) if known else None)]
+    low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
+    if measured:
+        cells.append(told(row.interval("energy_j")))
+    else:
+        cells.append(told(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
+    return cells
+
+
+def _whole_number(value: float | None) -> str:
+    return count_words(value) if value is not None and value == int(value) else told(value)
+
+
+def _whole(executed: Executed) -> Row:
+    names = ("cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "memory_mean_kib",
+             "memory_peak_kib", "pss_mean_kib", "pss_peak_kib", "energy_j",
+             "energy_estimate_low_j", "energy_estimate_high_j")  # fmt: skip
+    return Row("all", 1, {name: executed.values(name) for name in names})
+
+
+def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
+    """What a table can't say: messages, how it ended, what disturbed it, what is not known."""
+    yield from _message_sentences(executed)
+    rows = executed.summary.to_dicts()
+    for text in _failures(executed):
+        yield f"The command failed: {text}."
+    ways = {row["ended_by"] for row in rows} - {"itself"}
+    if "Ctrl-C" in ways:
+        yield "Ctrl-C ended the last window; what is above was measured until then."
+    if executed.document["command"] and not _failures(executed):
+        yield from _good_ends(rows)
+    others = executed.values("other_load_cores")
+    if others and max(others) > LOAD_WARNING_CORES:
+        yield (
+            f"Others used up to {number(max(others))} cores meanwhile: figures of CPU and energy "
+            "may be higher than on a quiet machine."
+        )
+    own = executed.values("harness_cpu_share")
+    if own:
+        yield f"The sampler itself used {number(max(own) * 100)} % of a core (not in the table)."
+    if measured:
+        yield (
+            "Energy is measured above the machine's baseline "
+            f"({duration(sum(executed.values('baseline_s')))} in all) and shared by CPU time."
+        )
+    elif executed.document["attached"] and executed.values("power_window_w"):
+        mean_w = sum(executed.values("power_window_w")) / len(rows)
+        yield (
+            f"The machine drew {number(mean_w)} W. What part of it is the attached system's is not "
+            "known: there is no baseline without it."
+        )
+    elif executed.values("energy_estimate_low_j"):
+        yield (
+            "Energy is an estimate: a range of joules per CPU second times CPU time. No counter "
+            "can be read here."
+        )
+
+
+def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """How the command ended where it ended well, by itself or because it was told to."""
+    for way, words in (
+        ("itself", "The command ended by itself"),
+        ("--for", "At the end of --for the command was told to end, and did so"),
+    ):
+        ends = {_end_words(row) for row in rows if row["ended_by"] == way}
+        if ends:
+            yield f"{words} {' or '.join(sorted(ends))}."
+
+
+def _end_words(row: dict[str, Any]) -> str:
+    if row.get("exit_signal"):
+        return f"by signal {row['exit_signal']}"
+    return f"with exit code {row.get('exit_code')}"
+
+
+def _message_sentences(executed: Executed) -> Iterator[str]:
+    counts = executed.values("messages")
+    if not counts:
+        return
+    per = told(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
+    text = (
+        f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {per} µs of CPU time"
+    )
+    joules = executed.energy_per_message()
+    if joules is not None:
+        text += f", {told(joules, 1000.0)} mJ"
+    else:
+        low, high = (
+            executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")
+        )
+        if low and high:
+            means = [1000.0 * sum(v) / len(v) for v in (low, high)]
+            text += f", {number(means[0])} … {number(means[1])} mJ (estimate)"
+    yield text + "."
+    windows = executed.values("window_s")
+    yield f"Rate: {number(sum(counts) / sum(windows))} messages a second."
