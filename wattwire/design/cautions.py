@@ -13,6 +13,19 @@ CALL_US_MIN = 20.0
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     """Sentences to be read before the study is run; none where nothing looks wrong."""
+    return [*_no_question(study), *_swallowed_by_warm_up(study, treatments)]
+
+
+def _no_question(study: Study) -> list[str]:
+    if study.questions or all(len(levels) < 2 for levels in study.factors.values()):
+        return []
+    return [
+        "no [[question]]: the page will show what was measured and compare nothing; "
+        "a question names text, factors and responses"
+    ]
+
+
+def _swallowed_by_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     counts = [int(t["count"]) for t in treatments if t["loop"] == "closed"]
     if not counts:
         return []

@@ -6,6 +6,9 @@ from wattwire.model.study import merge, parse_study
 STUDY = {
     "factors": {"loop": ["open", "closed"]},
     "fixed": {"cell": "loopback/python", "pattern": "pingpong", "count": 1000},
+    "question": [
+        {"id": "Q", "text": "Which?", "factors": ["loop"], "responses": ["latency_p50_us"]}
+    ],
 }
 
 
@@ -26,3 +29,9 @@ def test_a_closed_loop_of_enough_calls_and_an_open_loop_are_not():
     assert said(plan={"warmup_s": 0.0}) == []
     assert said(plan={"warmup_s": 1.0}, fixed={"count": 100_000}) == []
     assert said(plan={"warmup_s": 1.0}, factors={"loop": ["open"]}) == []
+
+
+def test_a_study_that_compares_nothing_is_cautioned_against_where_it_could():
+    (sentence,) = said(question=[])
+    assert sentence.startswith("no [[question]]")
+    assert said(question=[], factors={"loop": ["open"]}) == []
