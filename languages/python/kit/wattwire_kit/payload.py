@@ -61,7 +61,7 @@ class Payload:
         self._fill, self._first = fill, fill[:8]
         blank = bytes(self._fill_at) + fill + bytes(self._trailer)
         self.buffer = bytearray(self.literal or blank[: self.length])
-        self._plain = not self._text and self._trailer > 0
+        self._plain = not self._text and not self.literal and self._trailer > 0
         self._expected: dict[int, int] = {}
 
     def stamp(self, seq: int, begin_ns: int) -> None:
