@@ -11,6 +11,7 @@
 #include <string>
 
 #include "wattwire/kit.hpp"
+#include "wattwire_ros2/leaving.hpp"
 #include "wattwire_ros2/process.hpp"
 #include "wattwire_ros2/shared_memory.hpp"
 
@@ -59,6 +60,7 @@ class Session {
 
   // The RMW removes its shared-memory files here.
   ~Session() {
+    leave_by_exit_code();
     ignore(rcl_wait_set_fini(&wait_set_));
     ignore(rcl_guard_condition_fini(&waker_));
     ignore(rcl_clock_fini(&clock_));

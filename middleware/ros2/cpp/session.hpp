@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "wattwire/kit.hpp"
+#include "wattwire_ros2/leaving.hpp"
 #include "wattwire_ros2/process.hpp"
 #include "wattwire_ros2/shared_memory.hpp"
 
@@ -54,6 +55,7 @@ class Session {
 
   // The RMW removes its shared-memory files here.
   ~Session() {
+    leave_by_exit_code();
     executor_.reset();
     node_.reset();
     rclcpp::shutdown();
