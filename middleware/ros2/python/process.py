@@ -100,10 +100,10 @@ def select_rmw(name: str) -> None:
 
 
 def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
-    """Removes segments and ports of Fast DDS whose locks are free, as `fastdds shm clean` does.
+    """Removes segments of Fast DDS whose locks are free, as `fastdds shm clean` does.
 
-    A living process holds the lock beside its segment, a living reader that beside its port. What
-    is fresh stays: its process may be about to lock it.
+    A living process holds the lock beside its segment. What is fresh stays: its process may be
+    about to lock it. Ports stay: an old one may be opened anew, and not locked yet, right now.
     """
     groups: dict[str, list[Path]] = {}
     for path in folder.glob("*fastdds_*"):
@@ -112,8 +112,8 @@ def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
             groups.setdefault(match.group(1), []).append(path)
     for name, files in groups.items():
         locks = [path for path in files if path.name.endswith(("_el", "_sl"))]
-        # A port that no reader has opened has no lock; a segment without one is being made.
-        if not locks and not name.startswith("fastdds_port"):
+        # A segment without a lock is being made.
+        if not locks or name.startswith("fastdds_port"):
             continue
         # OSError: somebody holds a lock, or another node removes the same files now.
         with ExitStack() as held, suppress(OSError):

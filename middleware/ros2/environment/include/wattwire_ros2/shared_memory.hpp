@@ -39,9 +39,9 @@ inline bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// Removes segments and ports whose locks are free, as `fastdds shm clean` does. A living process
-// holds the lock beside its segment, a living reader that beside its port. What is fresh stays:
-// its process may be about to lock it.
+// Removes segments whose locks are free, as `fastdds shm clean` does. A living process holds the
+// lock beside its segment. What is fresh stays: its process may be about to lock it. Ports stay:
+// an old one may be opened anew, and not locked yet, right now.
 inline void remove_dead_memory(const std::filesystem::path& folder = "/dev/shm") {
   namespace fs = std::filesystem;
   const std::regex wanted("(?:sem\\.)?(fastdds_(?:port[0-9]+|[0-9a-f]+))(?:_el|_sl|_mutex)?");
@@ -56,7 +56,8 @@ inline void remove_dead_memory(const std::filesystem::path& folder = "/dev/shm")
   for (const auto& [name, files] : groups) {
     HeldLocks locks;
     bool dead = true;
-    bool locked = name.rfind("fastdds_port", 0) == 0;  // a port without readers has no lock
+    bool locked = false;  // a segment without a lock is being made
+    if (name.rfind("fastdds_port", 0) == 0) continue;
     for (const fs::path& file : files) {
       const auto written = fs::last_write_time(file, code);
       dead = dead && !code && written < old;
