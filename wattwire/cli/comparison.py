@@ -13,7 +13,16 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.report import words
-from wattwire.report.answers import CONFIDENCE, Answer, Result, contrast
+from wattwire.report.answers import (
+    CONFIDENCE,
+    Answers,
+    Result,
+    answer_all,
+    baseline_of,
+    contrast,
+    headline,
+    sentence_of_all,
+)
 from wattwire.report.evidence import Evidence, FloatArray, column, gather, levels_of, same_level
 from wattwire.report.responses import CPU, LATENCY_P50
 from wattwire.store import Campaign
@@ -27,7 +36,7 @@ NUMBERS_FROM = 2
 
 @dataclass(frozen=True)
 class Line:
-    """One cell at one payload: medians over its runs, and its ratio to the fastest cell there."""
+    """One cell at one payload: medians over its runs, and its ratio to the baseline there."""
 
     cell: str
     payload_bytes: int
@@ -42,9 +51,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All lines, fastest first within a payload, and what must be said beside them."""
+    """The page's answer, all lines (fastest first within a payload), and what belongs to them."""
 
-    title: str
+    answer: str
+    baseline: str
     rows: tuple[Line, ...]
     usable: int
     runs: int
@@ -54,57 +64,28 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """The comparison in 80 columns; the first line is its result in words."""
-        told = [*_wrap(self._result()), ""]
+        told = [*_wrap(self.answer), ""]
         for payload in dict.fromkeys(row.payload_bytes for row in self.rows):
-            told += _table(payload, [r for r in self.rows if r.payload_bytes == payload])
+            at = [row for row in self.rows if row.payload_bytes == payload]
+            told += _table(payload, at, self.baseline)
         for note in (self._basis(), *self.notes):
             told += _wrap(note)
         return told
 
-    def _result(self) -> str:
-        if not self.rows:
-            return f"{self.title}: no run was finished, so there is nothing to compare."
-        told = self._winner()
-        if self.usable:
-            return told
-        return f"No run may be used, see below. Counted all the same: {told}"
-
-    def _winner(self) -> str:
-        first = self.rows[0].payload_bytes
-        at = [row for row in self.rows if row.payload_bytes == first]
-        size = f" at {words.count(first)} B" if self.rows[-1].payload_bytes != first else ""
-        best, rest = at[0], at[1:]
-        if not rest:
-            return f"{best.cell}{size}: median latency {_centre(best)}."
-        ratios = [row.ratio for row in rest]
-        if isinstance(ratios[0], stats.Ratio) and not ratios[0].interval.excludes(1.0):
-            return (
-                f"{best.cell} and {rest[0].cell} cannot be told apart{size}: their median "
-                f"latencies differ by a factor of {_interval(ratios[0].interval)}."
-            )
-        if len(rest) == 1 and isinstance(ratios[0], stats.Ratio):
-            return (
-                f"{best.cell} was faster{size}: {rest[0].cell} took "
-                f"{_interval(ratios[0].interval)} times its median latency."
-            )
-        if isinstance(ratios[0], stats.Ratio):
-            return f"{best.cell} was the fastest{size}, by median latency."
-        return f"{best.cell} had the lowest median latency{size}; no interval: {ratios[0]}."
-
     def _basis(self) -> str:
         level = words.confidence(CONFIDENCE)
-        together = (
-            f" The {self.family} ratios' intervals hold together at {level}, paired in blocks."
-            if self.family > 1
-            else f" The ratio's interval is at {level}, paired in blocks."
-            if self.family
-            else ""
-        )
-        return (
+        told = (
             f"{self.usable} of {words.plural(self.runs, 'run')} can be used, in "
             f"{words.plural(self.blocks, 'block')}. Medians are geometric means over runs, with "
-            f"{level} intervals; CPU time is all nodes' for one message.{together}"
+            f"{level} intervals; CPU time is all nodes' for one message."
         )
+        if not any(isinstance(row.ratio, stats.Ratio) for row in self.rows):
+            return told
+        told += f" Ratios are to {self.baseline}, named first, and inside blocks"
+        if len({row.payload_bytes for row in self.rows}) > 1:
+            return f"{told}; each payload's interval stands alone at {level}."
+        together = f"; the page's {self.family} answers hold together at {level}"
+        return told + (together if self.family > 1 else "") + "."
 
     def to_json(self) -> dict[str, Any]:
         """The same as values; an answer that has no number is its reason."""
@@ -117,43 +98,58 @@ class Comparison:
                     "payload_bytes": row.payload_bytes,
                     "runs": row.runs,
                     "latency_p50_us": _plain(row.latency_us),
-                    "ratio_to_fastest": _plain(ratio),
+                    "ratio_to_baseline": _plain(ratio),
                     "loss_share": _finite(row.loss_share),
                     "cpu_us_per_message": _finite(row.cpu_us),
                     "outcomes": list(row.outcomes),
                 }
             )
-        return {"rows": rows, "usable": self.usable, "runs": self.runs, "notes": list(self.notes)}
+        return {
+            "answer": self.answer,
+            "baseline": self.baseline,
+            "rows": rows,
+            "usable": self.usable,
+            "runs": self.runs,
+            "notes": list(self.notes),
+        }
 
 
 def compare(campaign: Campaign) -> Comparison:
-    """Compare the cells of a finished or broken-off trial."""
+    """Compare the cells of a finished or broken-off trial, by the answers of its page."""
     evidence = gather(campaign)
-    rows: list[Line] = []
     frame = evidence.usable
     if not frame.height:  # what there is says more than nothing, as long as it is called by name
         frame = evidence.set_aside
-    payloads = evidence.factors.get(OTHER) or (evidence.study["fixed"][OTHER],)
-    family = 0
-    for payload in payloads:
+    answers = answer_all(evidence)
+    rows: list[Line] = []
+    for payload in evidence.factors.get(OTHER) or (evidence.study["fixed"][OTHER],):
         at = _at(frame, OTHER, payload)
         cells = [(cell, _at(at, FACTOR, cell)) for cell in evidence.factors[FACTOR]]
         lines = [_line(str(cell), int(payload), runs) for cell, runs in cells if runs.height]
-        lines.sort(key=lambda row: (math.isnan(row.centre_us), row.centre_us))
-        family += max(0, len(lines) - 1)
-        rows += lines
-    level = stats.bonferroni(CONFIDENCE, max(1, family))
-    compared = tuple(_with_ratio(evidence, frame, row, rows, level, len(payloads)) for row in rows)
-    blocks = frame["block"].n_unique() if frame.height else 0
+        rows += sorted(lines, key=lambda row: (math.isnan(row.centre_us), row.centre_us))
+    compared = tuple(_with_ratio(evidence, frame, row, answers) for row in rows)
     return Comparison(
-        str(evidence.study.get("title", "")),
+        _answer(evidence, answers, compared),
+        str(baseline_of(evidence, FACTOR)),
         compared,
         evidence.usable.height,
         len(evidence.planned),
-        blocks,
-        sum(isinstance(row.ratio, stats.Ratio) for row in compared),
+        frame["block"].n_unique() if frame.height else 0,
+        answers.family if evidence.usable.height else answers.family_of_all,
         tuple(_notes(evidence)),
     )
+
+
+def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
+    """The first line of the page; where no run may be used, what all of them say besides."""
+    if not rows:
+        title = evidence.study.get("title", "")
+        return f"{title}: no run was finished, so there is nothing to compare."
+    told = headline(evidence, answers)
+    if not evidence.usable.height:
+        every = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
+        return " ".join(filter(None, (told, next(filter(None, every), None))))
+    return told if len(rows) > 1 else f"{rows[0].cell}: median latency {_centre(rows[0])}."
 
 
 def _at(frame: pl.DataFrame, factor: str, level: Any) -> pl.DataFrame:
@@ -178,9 +174,7 @@ def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
         centre,
         None,
         float(column(frame, "lost").sum() / expected) if expected else math.nan,
-        float(math.exp(sum(map(math.log, positive)) / len(positive)))
-        if len(positive)
-        else math.nan,
+        _geometric(positive),
         tuple(sorted(set(frame["outcome"].to_list()) - {"completed"})),
     )
 
@@ -189,20 +183,21 @@ def _geometric(values: FloatArray) -> float:
     return math.exp(float(np.mean(np.log(values)))) if len(values) else math.nan
 
 
-def _with_ratio(
-    evidence: Evidence,
-    frame: pl.DataFrame,
-    row: Line,
-    rows: Sequence[Line],
-    level: float,
-    payloads: int,
-) -> Line:
-    best = next(r for r in rows if r.payload_bytes == row.payload_bytes)
-    if best is row or math.isnan(row.centre_us) or math.isnan(best.centre_us):
+def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Answers) -> Line:
+    """The line with its ratio as the page has it: an answer, or what one is at this payload."""
+    mine = [
+        answer
+        for answer in answers.items
+        if answer.response == LATENCY_P50
+        and answer.factor == FACTOR
+        and same_level(answer.level, row.cell)
+    ]
+    if not mine:
         return row
-    wanted = Answer("", LATENCY_P50, FACTOR, row.cell, best.cell, PENDING, PENDING)
-    within = (OTHER, row.payload_bytes) if payloads > 1 else None
-    ratio = contrast(evidence, frame, wanted, level, within)
+    if len(evidence.factors.get(OTHER, ())) > 1:
+        ratio = contrast(evidence, frame, mine[0], CONFIDENCE, (OTHER, row.payload_bytes))
+    else:
+        ratio = mine[0].result if evidence.usable.height else mine[0].with_all
     return replace(row, ratio=ratio)
 
 
@@ -246,12 +241,12 @@ def _notes(evidence: Evidence) -> list[str]:
 # -- words -------------------------------------------------------------------------------------
 
 
-HEADINGS = ("", "median latency, µs", "times the fastest", "lost", "CPU, µs")
+HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
 
 
-def _table(payload: int, rows: Sequence[Line]) -> list[str]:
+def _table(payload: int, rows: Sequence[Line], baseline: str) -> list[str]:
     """A payload's cells, the fastest first; columns are as wide as what stands in them."""
-    cells = [_row(row, row is rows[0], len(rows) == 1) for row in rows]
+    cells = [_row(row, row.cell == baseline and len(rows) > 1) for row in rows]
     widths = [max(len(text) for text in column_) for column_ in zip(HEADINGS, *cells, strict=True)]
     lines = [f"{words.count(payload)} B"]
     for texts in (HEADINGS, *cells):
@@ -263,10 +258,10 @@ def _table(payload: int, rows: Sequence[Line]) -> list[str]:
     return [*lines, ""]
 
 
-def _row(row: Line, best: bool, alone: bool) -> tuple[str, ...]:
+def _row(row: Line, baseline: bool) -> tuple[str, ...]:
     limits = row.latency_us
     between = _limits(limits) if isinstance(limits, stats.Interval) else _brief(limits)
-    ratio = "–" if not best else "" if alone else "1"
+    ratio = "1" if baseline else ""
     if isinstance(row.ratio, stats.Ratio):
         ratio = f"{words.number(row.ratio.interval.estimate)} {_limits(row.ratio.interval)}"
     elif row.ratio is not None:
@@ -286,13 +281,6 @@ def _limits(interval: stats.Interval) -> str:
 
 def _brief(result: Any) -> str:
     return result.brief if isinstance(result, stats.TooFew) else "no number"
-
-
-def _interval(interval: stats.Interval) -> str:
-    return (
-        f"{words.number(interval.estimate)} (interval {words.number(interval.low)} to "
-        f"{words.number(interval.high)})"
-    )
 
 
 def _centre(row: Line) -> str:

@@ -275,8 +275,11 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     if not candidates:
         return prefix + _without_contrast(evidence, answers)
     words_of_it = sentence(evidence, candidates[0], answers.family)
-    if answers.outcome(candidates[0]) == "within noise":
+    outcome = answers.outcome(candidates[0])
+    if outcome == "within noise":
         words_of_it += " Two identical labels differed by as much: no difference is claimed."
+    elif outcome == "undecided":
+        words_of_it += " The two cannot be told apart: 1 lies inside the interval."
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
     return prefix + words_of_it

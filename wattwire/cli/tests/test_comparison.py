@@ -10,6 +10,8 @@ import pytest
 
 from wattwire import stats
 from wattwire.cli.comparison import compare
+from wattwire.report.answers import answer_all, headline, moderated
+from wattwire.report.evidence import gather
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 """A block's effect on all of its runs: the ratio inside a block does not feel it."""
@@ -40,6 +42,14 @@ class Made:
             },
             "fixed": {} if several else {"payload_bytes": self.payloads[0]},
             "plan": {"primary": "cell"},
+            "question": [
+                {
+                    "id": "T1",
+                    "factors": ["cell", *(["payload_bytes"] if several else [])],
+                    "responses": ["latency_p50_us", "cpu_us_per_message"],
+                }
+            ],
+            "answers": {"baseline": {"cell": self.cells[0]}},
         }
         self.machine = {}
         self.rows, self.documents, self.plan = [], {}, list(self.skipped)
@@ -75,47 +85,74 @@ class Made:
 def test_the_ratio_of_a_planted_factor_is_found_inside_the_blocks():
     compared = compare(Made({("slow", 64): 300.0, ("fast", 64): 100.0}))
     fast, slow = compared.rows
-    assert (fast.cell, slow.cell) == ("fast", "slow") and fast.ratio is None
-    assert slow.ratio.interval.estimate == pytest.approx(3.0)
-    assert slow.ratio.interval.high - slow.ratio.interval.low < 1e-6  # the drift is all the noise
+    assert (fast.cell, slow.cell) == ("fast", "slow") and slow.ratio is None
+    assert fast.ratio.interval.estimate == pytest.approx(1 / 3)
+    assert fast.ratio.interval.high - fast.ratio.interval.low < 1e-6  # the drift is all the noise
     assert fast.latency_us.low < 100.0 < fast.latency_us.high
     assert fast.cpu_us == pytest.approx(200.0)
-    assert compared.lines()[0].startswith("fast was faster: slow took 3.00 (interval 3.00 to 3.00)")
+    assert compared.answer.startswith("fast had 0.333 times the median latency of slow (simult")
 
 
-def test_each_payload_has_its_own_fastest_and_the_intervals_hold_together():
-    made = Made({("a", 64): 10.0, ("b", 64): 20.0, ("a", 1024): 80.0, ("b", 1024): 40.0})
-    compared = compare(made)
+def shaken(made):
+    for at, row in enumerate(made.rows):
+        row["latency_p50_us"] *= 1.0 + 0.2 * math.sin(7.0 * at)
+    return made
+
+
+@pytest.mark.parametrize("verdict", ["ok", "unknown"])
+def test_what_stands_in_the_terminal_is_what_the_page_says(verdict):
+    made = shaken(Made({("a", 64): 30.0, ("b", 64): 10.0, ("c", 64): 90.0}, verdict=verdict))
+    evidence, compared = gather(made), compare(made)
+    answers = answer_all(evidence)
+    of_page = {
+        answer.level: answer.result if verdict == "ok" else answer.with_all
+        for answer in answers.items
+        if answer.response.column == "latency_p50_us"
+    }
+    assert len(of_page) == 2
+    assert {row.cell: row.ratio for row in compared.rows if row.cell != "a"} == of_page
+    assert compared.answer.startswith(headline(evidence, answers))
+    assert compared.family == 4
+    basis = " ".join(" ".join(compared.lines()).split())
+    assert "Ratios are to a, named first" in basis
+    assert "the page's 4 answers hold together at 95 %" in basis
+
+
+def test_each_payload_has_its_own_fastest_and_the_ratio_that_the_page_has_there():
+    made = shaken(Made({("a", 64): 10.0, ("b", 64): 20.0, ("a", 1024): 80.0, ("b", 1024): 40.0}))
+    evidence, compared = gather(made), compare(made)
     assert [(r.cell, r.payload_bytes) for r in compared.rows] == [
         ("a", 64), ("b", 64), ("b", 1024), ("a", 1024),
     ]  # fmt: skip
-    ratios = [r.ratio for r in compared.rows if r.ratio is not None]
-    assert [r.interval.estimate for r in ratios] == [pytest.approx(2.0), pytest.approx(2.0)]
-    assert {r.interval.level for r in ratios} == {stats.bonferroni(0.95, 2)}
+    of_page = {
+        level: result
+        for answer, _, level, result in moderated(evidence, answer_all(evidence))
+        if answer.response.column == "latency_p50_us"
+    }
+    assert {r.payload_bytes: r.ratio for r in compared.rows if r.cell == "b"} == of_page
+    assert all(r.ratio is None for r in compared.rows if r.cell == "a")
     text = " ".join(" ".join(compared.lines()).split())
-    assert "The 2 ratios' intervals hold together at 95 %" in text
+    assert "each payload's interval stands alone at 95 %" in text
 
 
 def test_one_block_has_ratios_without_an_interval():
     compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=1))
     assert isinstance(compared.rows[1].ratio, stats.TooFew)
     text = "\n".join(compared.lines())
-    assert "too few" in text and "a had the lowest median latency" in text.replace("\n  ", " ")
+    assert "too few" in text and "No question can be answered" in text.replace("\n  ", " ")
 
 
 def test_cells_that_cannot_be_told_apart_are_said_to_be_so():
-    made = Made({("a", 64): 100.0, ("b", 64): 101.0})
-    for at, row in enumerate(made.rows):
-        row["latency_p50_us"] *= 1.0 + 0.2 * math.sin(7.0 * at)
-    first = compare(made).lines()[0]
-    assert "cannot be told apart" in first
+    made = shaken(Made({("a", 64): 100.0, ("b", 64): 101.0}))
+    assert "The two cannot be told apart: 1 lies inside" in compare(made).answer
 
 
 def test_runs_that_were_set_aside_are_counted_by_name_only():
     compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, verdict="unknown"))
     assert compared.usable == 0
     text = " ".join(" ".join(compared.lines()).split())
-    assert text.startswith("No run may be used, see below. Counted all the same: a was faster")
+    assert text.startswith("This campaign answers nothing yet: 10 tried, none usable, of 10")
+    assert "Counting the runs set aside as well: b had 2.00 times the median latency of a" in text
     assert "10 runs set aside: a busy machine (so in 10)." in text
 
 
@@ -145,7 +182,7 @@ def test_different_promises_and_what_was_left_out_are_said():
 def test_one_cell_alone_has_its_median_and_no_ratio():
     compared = compare(Made({("a", 64): 10.0}))
     assert compared.lines()[0].startswith("a: median latency 10.0 µs (")
-    assert compared.family == 0 and "ratio" not in " ".join(compared.lines())
+    assert "atio" not in " ".join(compared.lines())
 
 
 def test_no_finished_run_is_said_in_words():
@@ -161,6 +198,6 @@ def test_it_stays_within_80_columns():
 
 def test_as_json_it_has_numbers_and_reasons():
     document = compare(Made({("a", 64): 10.0, ("b", 64): 20.0})).to_json()
-    assert document["rows"][1]["ratio_to_fastest"]["estimate"] == pytest.approx(2.0)
+    assert document["rows"][1]["ratio_to_baseline"]["estimate"] == pytest.approx(2.0)
     few = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=1)).to_json()
-    assert few["rows"][1]["ratio_to_fastest"].startswith("too few")
+    assert few["rows"][1]["ratio_to_baseline"].startswith("too few")
