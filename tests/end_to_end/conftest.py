@@ -9,10 +9,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import wattwire
 
 HANG_S = 800
 
@@ -108,6 +111,35 @@ def mini(tmp_path):
     path = tmp_path / "mini.toml"
     path.write_text(MINI)
     return path
+
+
+def interpreter_of(user: int) -> str:
+    """An interpreter of this version that `user` may start; skips where there is none."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/python{version}"):
+        try:
+            subprocess.run([python, "-c", ""], user=user, group=user, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return python
+    pytest.skip(f"no Python {version} that other users may start")
+
+
+def environment_at(home: Path) -> dict[str, str]:
+    """What a user at `home` needs: an interpreter that is not the environment's own is told where
+    the packages are."""
+    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
+    return {
+        "HOME": str(home), "WATTWIRE_CACHE": str(home / "cache"),
+        "PYTHONPATH": f"{repository}:{packages}",
+    }  # fmt: skip
+
+
+def let_in(folder: Path) -> None:
+    """Let other users come to `folder`, through those of its parents that are root's."""
+    for place in [folder, *folder.parents]:
+        if place.owner() == "root" and place.stat().st_mode & 0o005 != 0o005:
+            place.chmod(place.stat().st_mode | 0o055)
 
 
 def tokens_below(folder: Path) -> list[str]:

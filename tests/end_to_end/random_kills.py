@@ -16,15 +16,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import wattwire
 from tests.end_to_end.conftest import (
+    environment_at,
+    interpreter_of,
     marked_processes,
     orphaned_cgroups,
     shared_memory_of,
@@ -81,17 +81,6 @@ class Setting:
                 user=self.user, group=self.user,
                 extra_groups=[] if self.user is not None else None,
             )  # fmt: skip
-
-
-def ordinary_user(user: int, home: Path) -> Setting:
-    """A setting in which `user` owns its home and cache and may start the interpreter."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
-    environment = {
-        "HOME": str(home), "WATTWIRE_CACHE": str(home / "cache"),
-        "PYTHONPATH": f"{repository}:{packages}",
-    }  # fmt: skip
-    return Setting("none", user, f"/usr/bin/python{version}", environment)
 
 
 # -- who is who ----------------------------------------------------------------------------------
@@ -286,7 +275,9 @@ def main() -> int:
     if options.user is not None:
         (folder / "home").mkdir()
         os.chown(folder / "home", options.user, options.user)
-        setting = ordinary_user(options.user, folder / "home")
+        setting = Setting(
+            "none", options.user, interpreter_of(options.user), environment_at(folder / "home")
+        )
     failed = 0
     for kind in options.kind or KINDS:
         bad = 0

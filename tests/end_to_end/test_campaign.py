@@ -6,17 +6,18 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
-import sysconfig
 import time
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-import wattwire
-from tests.end_to_end.conftest import marked_processes, tokens_below
+from tests.end_to_end.conftest import (
+    environment_at,
+    interpreter_of,
+    let_in,
+    marked_processes,
+    tokens_below,
+)
 from wattwire.store import Campaign
 
 
@@ -135,37 +136,17 @@ def test_two_controllers_do_not_share_a_campaign(cli, mini, tmp_path):
     assert first.returncode == 0
 
 
-def interpreter_of(user: int) -> str:
-    """An interpreter of this version that `user` may start; skips where there is none."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    for python in (sys.executable, f"/usr/bin/python{version}"):
-        try:
-            subprocess.run([python, "-c", ""], user=user, group=user, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        return python
-    pytest.skip(f"no Python {version} that other users may start")
-
-
 def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("this already is an ordinary user: the other tests show it")
     nobody = 65534
-    for folder in [tmp_path, *tmp_path.parents]:
-        if folder.owner() == "root" and folder.stat().st_mode & 0o005 != 0o005:
-            folder.chmod(folder.stat().st_mode | 0o055)
+    let_in(tmp_path)
     (tmp_path / "home").mkdir()
     for path in (tmp_path, tmp_path / "home", mini):
         os.chown(path, nobody, nobody)
-    python = interpreter_of(nobody)
-    # That interpreter is not the environment's own: tell it where the packages are.
-    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
-    environment = {
-        "HOME": str(tmp_path / "home"), "WATTWIRE_CACHE": str(tmp_path / "home/cache"),
-        "PYTHONPATH": f"{repository}:{packages}",
-    }  # fmt: skip
     result = cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report",
-                 user=nobody, python=python, **environment)  # fmt: skip
+                 user=nobody, python=interpreter_of(nobody),
+                 **environment_at(tmp_path / "home"))  # fmt: skip
     assert result.code == 0, result.err
     summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
     assert (summary["verdict"] == "ok").any()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import sysconfig
 import time
 import zipfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import wattwire
+from tests.end_to_end.conftest import environment_at, interpreter_of, let_in
 
 BUSY = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
 TREE = f"""
@@ -240,30 +239,14 @@ def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_measures_without_cgroups(cli, tmp_path):
     nobody = 65534
-    python = interpreter_for(nobody)
-    for folder in [tmp_path, *tmp_path.parents]:
-        if folder.owner() == "root" and folder.stat().st_mode & 0o005 != 0o005:
-            folder.chmod(folder.stat().st_mode | 0o055)
+    python = interpreter_of(nobody)
+    let_in(tmp_path)
     os.chown(tmp_path, nobody, nobody)
-    repository, packages = Path(wattwire.__file__).parents[1], sysconfig.get_path("purelib")
     result = cli(
         "exec", "--json", "--out", tmp_path / "out", "--", python, "-S", "-c", BUSY, "0.3",
-        user=nobody, python=python, HOME=str(tmp_path), WATTWIRE_CACHE=str(tmp_path / "cache"),
-        PYTHONPATH=f"{repository}:{packages}",
+        user=nobody, python=python, **environment_at(tmp_path),
     )  # fmt: skip
     assert result.code == 0, result.err
     machine = json.loads((tmp_path / "out" / "machine.json").read_text())["hosts"]["local"]
     assert machine["rights"]["root"] is False and machine["cgroup"]["rung"] == "none"
     assert 0.3 <= json.loads(result.out)["whole"]["cpu_s"]["mean"] < 0.5
-
-
-def interpreter_for(user: int) -> str:
-    """An interpreter of this version that `user` may start; skips where there is none."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    for python in (sys.executable, f"/usr/bin/python{version}"):
-        try:
-            subprocess.run([python, "-c", ""], user=user, group=user, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        return python
-    pytest.skip(f"no Python {version} that other users may start")
