@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from wattwire import stats
 from wattwire.report import figures, words
 from wattwire.report.evidence import (
     Evidence,
+    all_levels,
     by_treatment,
     column,
     factor_columns,
@@ -31,7 +34,8 @@ from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Te
 from wattwire.report.responses import CPU, MEMORY, Response, measured
 
 FloatArray = NDArray[np.float64]
-GROUP = "group"
+OF_CELL = ("cell", "middleware", "language")
+"""Factors whose level the name of a cell says."""
 
 
 def section(evidence: Evidence) -> Section:
@@ -52,7 +56,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
     """Every usable run of a response as a dot, by the primary factor."""
     across = facet_factor(evidence)
     # Memory hardly moves with anything but the cell: parting it by the rest shows nothing.
-    if response is MEMORY and across not in ("cell", "middleware", "language"):
+    if response is MEMORY and across not in OF_CELL:
         across = None
     frame = evidence.usable
     values = column(frame, response.column)
@@ -99,22 +103,74 @@ def _place(points: list[dict[str, Any]]) -> None:
             point["centre"] = figures.rounded(centre)
 
 
-def _grouped(evidence: Evidence) -> dict[tuple[str, Any], pl.DataFrame]:
-    """Usable runs by pattern and level of the primary factor, in planned order."""
+@dataclass(frozen=True, order=True)
+class Group:
+    """What a row of a table by role stands for; `level` is the primary factor's, in words."""
+
+    pattern: str
+    level: str
+    cell: str
+    role: str
+
+
+def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
+    """Usable runs by pattern, level of the primary factor, cell and role, in planned order.
+
+    A run stands under each role that has a value in a column `prefix.<role>.<index>`. Roles of
+    different languages or middleware never share a group: their costs have nothing in common.
+    """
     frame = evidence.usable
-    patterns = [str(v) for v in levels_of(frame, "pattern")]
     levels = [words.plain(v) for v in levels_of(frame, evidence.primary)]
-    found: dict[tuple[str, Any], pl.DataFrame] = {}
-    planned = [str(p) for p in evidence.factors.get("pattern", ())]
-    for pattern in dict.fromkeys([p for p in planned if p in patterns] + patterns):
-        for level in evidence.factors.get(evidence.primary, ()):
-            mask = [
-                p == pattern and v == words.plain(level)
-                for p, v in zip(patterns, levels, strict=True)
-            ]
-            if any(mask):
-                found[(pattern, level)] = frame.filter(pl.Series(mask))
-    return found
+    roles = {
+        role: [column(frame, name) for name in names]
+        for prefix in prefixes
+        for role, names in roles_in(frame, prefix).items()
+    }
+    places: dict[Group, list[int]] = {}
+    for role, known in roles.items():
+        for at, run in enumerate(frame["run"].to_list()):
+            if any(np.isfinite(values[at]) for values in known):
+                document = evidence.runs[run]
+                pattern = str(all_levels(document).get("pattern", ""))
+                cell = _cell_of(document, role)
+                places.setdefault(Group(pattern, levels[at], cell, role), []).append(at)
+    order = {
+        name: {words.plain(v): at for at, v in enumerate(evidence.factors.get(name, ()))}
+        for name in ("pattern", evidence.primary, "cell")
+    }
+
+    def place(group: Group) -> tuple[Any, ...]:
+        named = (("pattern", group.pattern), (evidence.primary, group.level), ("cell", group.cell))
+        numbers = tuple(order[name].get(word, len(order[name])) for name, word in named)
+        return (*numbers, group.pattern, group.cell, list(roles).index(group.role))
+
+    return {group: frame[places[group]] for group in sorted(places, key=place)}
+
+
+def _cell_of(document: Mapping[str, Any], role: str) -> str:
+    """The cell that played a role; the middleware alone for a service process, such as a broker."""
+    cells: Mapping[str, str] = document.get("cells") or {}
+    if role in cells:
+        return cells[role]
+    return ", ".join(dict.fromkeys(cell.partition("/")[0] for cell in cells.values()))
+
+
+def _group_columns(evidence: Evidence) -> list[Column]:
+    """Heads of a group; the primary factor needs none where the cell says it already."""
+    primary = [Column("level", words.factor_title(evidence.primary))]
+    return [
+        Column("pattern", "pattern"),
+        *([] if evidence.primary in ("", *OF_CELL) else primary),
+        Column("cell", "cell"),
+        Column("role", "role"),
+        Column("runs", "runs", "measured"),
+    ]
+
+
+def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
+    levels = {words.plain(v): v for v in evidence.factors.get(evidence.primary, ())}
+    level = levels.get(group.level, group.level)
+    return {**asdict(group), "level": evidence.title(evidence.primary, level), "runs": frame.height}
 
 
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
@@ -139,36 +195,27 @@ def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
 
 def _roles_table(evidence: Evidence) -> Table:
     rows = []
-    for (pattern, level), frame in _grouped(evidence).items():
-        shares = roles_in(frame, "cpu_share")
-        memories = roles_in(frame, "memory_kib")
-        seconds = window_seconds(evidence, frame)
+    for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
+        share = mean_of(frame, roles_in(frame, "cpu_share").get(group.role, []))
+        memory = mean_of(frame, roles_in(frame, "memory_kib").get(group.role, []))
         sent = column(frame, "sent")
-        for role in dict.fromkeys([*shares, *memories]):
-            share = mean_of(frame, shares.get(role, []))
-            memory = mean_of(frame, memories.get(role, []))
-            per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
-            rows.append(
-                {
-                    "pattern": pattern,
-                    GROUP: evidence.title(evidence.primary, level),
-                    "role": role,
-                    "runs": frame.height,
-                    "cpu_us": _middle(per_message),
-                    "cpu_us_range": _range(per_message),
-                    "cpu_percent": _middle(100 * share),
-                    "memory_kib": _middle(memory),
-                    "memory_kib_range": _range(memory),
-                }
-            )
+        seconds = window_seconds(evidence, frame)
+        per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
+        rows.append(
+            _group_row(evidence, group, frame)
+            | {
+                "cpu_us": _middle(per_message),
+                "cpu_us_range": _range(per_message),
+                "cpu_percent": _middle(100 * share),
+                "memory_kib": _middle(memory),
+                "memory_kib_range": _range(memory),
+            }
+        )
     return Table(
         "costs-by-role",
-        "CPU and memory by role",
+        "CPU and memory by cell and role",
         [
-            Column("pattern", "pattern"),
-            Column(GROUP, words.factor_title(evidence.primary)),
-            Column("role", "role"),
-            Column("runs", "runs", "measured"),
+            *_group_columns(evidence),
             Column("cpu_us", "CPU per message sent", "measured", "µs"),
             Column("cpu_us_range", "lowest – highest run", "measured", "µs"),
             Column("cpu_percent", "CPU of one core", "measured", "%"),
@@ -177,9 +224,15 @@ def _roles_table(evidence: Evidence) -> Table:
         ],
         rows,
         "One node of the role; where a role has several nodes, their mean. Middle: geometric mean "
-        "over the usable runs of the group, all other factors pooled. The ranges are runs, not "
-        "intervals.",
+        f"over the usable runs of the row{_pooled(evidence)}. The ranges are runs, not intervals.",
     )
+
+
+def _pooled(evidence: Evidence) -> str:
+    """Over which factors a row by cell and role pools: those that have no column of their own."""
+    shown = {"pattern", evidence.primary, *OF_CELL}
+    names = [words.factor_title(name) for name in evidence.varied if name not in shown]
+    return f", which pool {words.listed(names)}" if names else ""
 
 
 def _middle(values: FloatArray) -> float | None:
@@ -286,35 +339,25 @@ def _powers_table(evidence: Evidence) -> Table:
 
 def _estimate_table(evidence: Evidence) -> Table | None:
     rows = []
-    for (pattern, level), frame in _grouped(evidence).items():
-        lows = roles_in(frame, "energy_estimate_low_j")
-        highs = roles_in(frame, "energy_estimate_high_j")
-        for role in lows:
-            rows.append(
-                _estimate_row(evidence, frame, lows[role], highs.get(role, []))
-                | {
-                    "pattern": pattern,
-                    "role": role,
-                    "runs": frame.height,
-                    GROUP: evidence.title(evidence.primary, level),
-                }
-            )
+    for group, frame in by_cell_and_role(evidence, "energy_estimate_low_j").items():
+        lows = roles_in(frame, "energy_estimate_low_j")[group.role]
+        highs = roles_in(frame, "energy_estimate_high_j").get(group.role, [])
+        rows.append(
+            _group_row(evidence, group, frame) | _estimate_row(evidence, frame, lows, highs)
+        )
     if not rows:
         return None
     return Table(
         "energy-estimate",
-        "Energy by role, estimate",
+        "Energy by cell and role, estimate",
         [
-            Column("pattern", "pattern"),
-            Column(GROUP, words.factor_title(evidence.primary)),
-            Column("role", "role"),
-            Column("runs", "runs", "measured"),
+            *_group_columns(evidence),
             Column("energy_j", "energy of one node, estimate", "estimate", "J"),
             Column("power_w", "power of one node, estimate", "estimate", "W"),
             Column("per_message_uj", "per message sent, estimate", "estimate", "µJ"),
         ],
         rows,
-        "Estimate: mean over the runs of the group, lowest to highest assumption.",
+        "Estimate: mean over the runs of the row, lowest to highest assumption.",
     )
 
 
