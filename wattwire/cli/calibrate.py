@@ -117,8 +117,8 @@ def _report(found: Calibrated, source: power.Source, measured: list[Measured]) -
     slope = found.slope
     idle = [m for m in measured if m.asked_cores == 0]
     print(
-        f"{slope.estimate:.3g} J per CPU second, {slope.level:.0%} interval {slope.low:.3g} to "
-        f"{slope.high:.3g}, from {slope.count} blocks against {source.name} "
+        f"{slope.estimate:.3g} J per CPU second, {100 * slope.level:.0f} % interval "
+        f"{slope.low:.3g} to {slope.high:.3g}, from {slope.count} blocks against {source.name} "
         f"({', '.join(source.subjects)})"
     )
     for cores, joules in found.levels.items():

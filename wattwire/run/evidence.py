@@ -58,7 +58,11 @@ def judge(
     ticks = record.sampling.get("missed", 0) / max(1, record.sampling.get("ticks", 0) or 1)
     if record.sampling.get("ticks") and ticks > guards.missed_ticks_max:
         reasons.append(
-            Reason(Verdict.UNKNOWN, "missed_ticks", f"the sampler missed {ticks:.0%} of its ticks")
+            Reason(
+                Verdict.UNKNOWN,
+                "missed_ticks",
+                f"the sampler missed {100 * ticks:.0f} % of its ticks",
+            )
         )
     return reasons, figures
 
@@ -127,12 +131,12 @@ def _clock_step_ms(record: RunRecord) -> float | None:
 def _judge_machine(figures: dict[str, float | None], guards: Guards) -> list[Reason]:
     reasons = []
     for name, limit, words in (
-        ("steal_share", guards.steal_max, "the host took {:.1%} of the cores (steal)"),
-        ("other_load_share", guards.other_load_max, "other load used {:.1%} of the cores"),
+        ("steal_share", guards.steal_max, "the host took {:.1f} % of the cores (steal)"),
+        ("other_load_share", guards.other_load_max, "other load used {:.1f} % of the cores"),
     ):
         value = figures.get(name)
         if value is not None and value > limit:
-            text = f"{words.format(value)}; allowed: {limit:.1%}"
+            text = f"{words.format(100 * value)}; allowed: {100 * limit:.1f} %"
             reasons.append(Reason(Verdict.UNKNOWN, name.removesuffix("_share"), text))
     celsius = figures.get("temperature_celsius")
     if celsius is not None and celsius > guards.temperature_max_celsius:
