@@ -266,10 +266,9 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     prefix = ""
-    untried = {entry["run"] for entry in evidence.planned} - set(evidence.attempts["run"].to_list())
+    untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     if untried:
-        done = len(evidence.planned) - len(untried)
-        prefix = f"Incomplete, {done} of {len(evidence.planned)} planned runs so far. "
+        prefix = f"Incomplete, {runs - untried} of {runs} runs of the design so far. "
     candidates = [item for item in answers.computed() if not item.response.energy]
     candidates.sort(key=lambda item: item.factor != evidence.primary)
     if not candidates:
@@ -294,10 +293,10 @@ def _codes(evidence: Evidence) -> list[str]:
 def _no_runs(evidence: Evidence) -> str:
     reasons = _codes(evidence)
     because = f" ({words.listed(reasons)})" if reasons else ""
-    planned = words.plural(len(evidence.planned), "planned run")
-    done = evidence.attempts["run"].n_unique()
+    planned = words.plural(len(evidence.designed), "run")
+    done = len(evidence.designed) - evidence.untried(evidence.designed)
     tried = f"{words.count(done)} tried, none usable," if done else "none tried"
-    return f"This campaign answers nothing yet: {tried} of {planned}{because}."
+    return f"This campaign answers nothing yet: {tried} of {planned} of the design{because}."
 
 
 def _without_contrast(evidence: Evidence, answers: Answers) -> str:

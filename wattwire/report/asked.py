@@ -13,6 +13,10 @@ from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.responses import resolve
 
+HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
+        "clients")  # fmt: skip
+"""What a reader asks first of runs that share it; the other fixed levels stand in the audit."""
+
 
 def section(evidence: Evidence) -> Section:
     """The page's first part: goal, questions, metrics, and what was executed."""
@@ -55,49 +59,56 @@ def section(evidence: Evidence) -> Section:
 
 def second_line(evidence: Evidence) -> str:
     """The line under the first sentence: how much stands behind it, and on which machine."""
-    own = [entry for entry in evidence.planned if not entry.get("control")]
-    told = [f"{words.plural(len(own), 'run')} planned, {evidence.usable.height} usable"]
-    if evidence.set_aside.height:
-        told.append(f"{evidence.set_aside.height} set aside")
-    if evidence.controls.height:
-        told.append(f"{words.plural(evidence.controls.height, 'control run')} beside them")
+    told = [f"{words.plural(len(evidence.designed), 'run')} in the design: {_of_design(evidence)}"]
+    controls = evidence.controls_planned
+    if controls:
+        runs = words.plural(len(controls), "control run")
+        told.append(f"{runs} beside them, {_of_controls(evidence)}")
     if evidence.skipped:
         told.append(f"{words.plural(len(evidence.skipped), 'treatment')} left out")
-    return ", ".join(told) + ". " + machine_line(evidence.reader.machine) + "."
+    return "; ".join(told) + ". " + machine_line(evidence.reader.machine) + "."
+
+
+def _of_design(evidence: Evidence) -> str:
+    told = [f"{words.count(evidence.usable.height)} usable"]
+    told.append(f"{words.count(evidence.set_aside.height)} unusable (set aside)")
+    untried = evidence.untried(evidence.designed)
+    return ", ".join(told + ([f"{words.count(untried)} not tried yet"] if untried else []))
+
+
+def _of_controls(evidence: Evidence) -> str:
+    untried = evidence.untried(evidence.controls_planned)
+    unusable = len(evidence.controls_planned) - untried - evidence.controls.height
+    told = [f"{words.count(evidence.controls.height)} usable", f"{words.count(unusable)} unusable"]
+    return ", ".join(told + ([f"{words.count(untried)} not tried yet"] if untried else []))
 
 
 def _run_table(evidence: Evidence) -> Table:
     planned = evidence.planned
-    controls = sum(bool(entry.get("control")) for entry in planned)
     treatments = {json.dumps(all_levels(e), sort_keys=True) for e in planned}
     blocks = {e.get("block") for e in planned}
-    tried = set(evidence.attempts["run"].to_list()) if evidence.attempts.height else set()
-    seconds = sum(
-        float(s)
-        for run in evidence.runs.values()
-        for s in (run.get("seconds") or {}).values()
-        if isinstance(s, (int, float))
-    )
     windows = costs.window_seconds(evidence, evidence.usable)
     facts: list[tuple[str, str]] = [
-        (words.factor_title(name), ", ".join(words.plain(v) for v in levels))
+        (words.factor_title(name), ", ".join(_level(evidence, name, v) for v in levels))
         for name, levels in evidence.factors.items()
     ]
+    controls = words.count(len(evidence.controls_planned))
+    left_out = words.count(len(evidence.skipped))
     facts += [
+        *_held(evidence),
         ("treatments", words.count(len(treatments))),
         ("blocks", words.count(len(blocks))),
-        ("runs planned", words.count(len(planned) - controls)),
-        *([("control runs besides", words.count(controls))] if controls else []),
-        ("runs usable", words.count(evidence.usable.height)),
-        ("runs set aside", words.count(evidence.set_aside.height)),
-        ("runs not tried yet", words.count(len({e["run"] for e in planned} - tried))),
+        (
+            "measured runs of the design",
+            f"{words.count(len(evidence.designed))}: {_of_design(evidence)}",
+        ),
+        ("control runs", f"{controls}: {_of_controls(evidence)}" if controls != "0" else "none"),
         (
             "treatments left out",
-            words.count(len(evidence.skipped))
-            + (" (the reasons stand in the audit trail)" if evidence.skipped else ""),
+            left_out + (" (the reasons stand in the audit trail)" if evidence.skipped else ""),
         ),
         ("window of a run", words.duration(float(np.nanmedian(windows))) if windows.size else "–"),
-        ("duration of all runs", words.duration(seconds) if seconds else words.MISSING),
+        *_time_taken(evidence),
         ("machine", machine_line(evidence.reader.machine)),
     ]
     if evidence.study.get("preset"):
@@ -108,6 +119,47 @@ def _run_table(evidence: Evidence) -> Table:
         [Column("what", ""), Column("value", "")],
         [{"what": what, "value": value} for what, value in facts],
     )
+
+
+def _level(evidence: Evidence, factor: str, level: Any) -> str:
+    """A level with its unit where it has one; a bare count needs no noun beside its heading."""
+    titled = factor in words.FACTOR_UNITS or words.plain(level) in evidence.titles.get(factor, {})
+    return evidence.title(factor, level) if titled else words.plain(level)
+
+
+def _held(evidence: Evidence) -> list[tuple[str, str]]:
+    """The levels of HELD that all runs share, in words."""
+    fixed = evidence.study.get("fixed", {})
+    told = [
+        evidence.title(name, fixed[name])
+        for name in HELD
+        if fixed.get(name) not in (None, "") and name not in evidence.factors
+    ]
+    return [("in all runs", ", ".join(told))] if told else []
+
+
+def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
+    """Time measured, time waited, and what the wall clock showed, over all attempts."""
+    measured_s, waited_s, begins_ns, ends_ns = 0.0, 0.0, [], []
+    for at in evidence.attempts.select("run", "attempt").iter_rows(named=True):
+        document = evidence.reader.run(f"{at['run']}-{at['attempt']}")
+        phases = (document.get("seconds") or {}).values()
+        measured_s += sum(float(s) for s in phases if isinstance(s, (int, float)))
+        waited = float((document.get("guards") or {}).get("waited_s") or 0.0)
+        waited_s += waited
+        clocks = document.get("clocks") or {}
+        if clocks.get("begin") and clocks.get("end"):
+            begins_ns.append(clocks["begin"][0]["realtime_ns"] - int(waited * 1e9))
+            ends_ns.append(clocks["end"][-1]["realtime_ns"])
+    if not measured_s:
+        return []
+    wall_s = (max(ends_ns) - min(begins_ns)) / 1e9 if ends_ns else None
+    return [
+        ("measured time, all attempts added up", words.duration(measured_s)),
+        ("waiting for a quiet machine besides", words.duration(waited_s)),
+        ("wall time from the first run to the last, waiting and pauses included",
+         words.duration(wall_s)),
+    ]  # fmt: skip
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:

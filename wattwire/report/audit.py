@@ -106,11 +106,13 @@ def _rejections(evidence: Evidence) -> str:
     if len(levels) < 2 or evidence.set_aside.height == 0:
         return told
     tallies = []
+    of_design = [*evidence.usable["run"].to_list(), *evidence.set_aside["run"].to_list()]
     for level in levels:
         runs = [
             run
-            for run, doc in evidence.runs.items()
-            if words.plain(all_levels(doc).get(evidence.primary)) == words.plain(level)
+            for run in of_design
+            if words.plain(all_levels(evidence.runs[run]).get(evidence.primary))
+            == words.plain(level)
         ]
         bad = sum(evidence.runs[run].get("verdict") != "ok" for run in runs)
         tallies.append((evidence.title(evidence.primary, level), bad, len(runs)))

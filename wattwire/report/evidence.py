@@ -64,6 +64,21 @@ class Evidence:
         return [entry for entry in self.plan if not entry.get("skipped")]
 
     @property
+    def designed(self) -> list[dict[str, Any]]:
+        """Runs of the design: those that were to be executed, control runs left out."""
+        return [entry for entry in self.planned if not entry.get("control")]
+
+    @property
+    def controls_planned(self) -> list[dict[str, Any]]:
+        """Control runs that were to be executed."""
+        return [entry for entry in self.planned if entry.get("control")]
+
+    def untried(self, entries: Sequence[Mapping[str, Any]]) -> int:
+        """How many of these entries of the plan no attempt was made at."""
+        tried = set(self.attempts["run"].to_list())
+        return len({entry["run"] for entry in entries} - tried)
+
+    @property
     def skipped(self) -> list[dict[str, Any]]:
         """Plan entries that were not, with their reason."""
         return [entry for entry in self.plan if entry.get("skipped")]

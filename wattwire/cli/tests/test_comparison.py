@@ -151,7 +151,7 @@ def test_runs_that_were_set_aside_are_counted_by_name_only():
     compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, verdict="unknown"))
     assert compared.usable == 0
     text = " ".join(" ".join(compared.lines()).split())
-    assert text.startswith("This campaign answers nothing yet: 10 tried, none usable, of 10")
+    assert text.startswith("This campaign answers nothing yet: 10 tried, none usable, of 10 runs")
     assert "Counting the runs set aside as well: b had 2.00 times the median latency of a" in text
     assert "10 runs set aside: a busy machine (so in 10)." in text
 

@@ -261,7 +261,7 @@ def test_measured_energy_is_paired_in_blocks_and_keeps_its_three_parts(tmp_path)
 def test_a_campaign_without_a_run_still_has_a_page_that_says_so_first(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(1000))))
     assert words.heading.startswith(
-        "This campaign answers nothing yet: none tried of 72 planned runs."
+        "This campaign answers nothing yet: none tried of 72 runs of the design."
     )
 
 
@@ -278,13 +278,13 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
-    assert "tried, none usable, of 8 planned runs (other load)." in words.heading
+    assert "tried, none usable, of 8 runs of the design (other load)." in words.heading
     assert "Counting the runs set aside as well: Swift used 0." in words.text
 
 
 def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(50, 72))))
-    assert words.heading.startswith("Incomplete, 50 of 72 planned runs so far. Swift used 0.")
+    assert words.heading.startswith("Incomplete, 50 of 72 runs of the design so far. Swift used 0.")
 
 
 def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_path) -> None:

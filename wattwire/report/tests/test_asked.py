@@ -1,0 +1,94 @@
+"""What was asked and run, and costs by cell: rows of the page against a made-up campaign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from wattwire.report.tests.synthetic import FAST, MEMORY_KIB, RUN_S, SLOW, WAITED_S, Shape
+from wattwire.report.tests.test_page import built, table
+
+SMALL: dict[str, Any] = {"blocks": 2, "patterns": ("topic",), "clients": (1,)}
+BY_INTERVAL = {
+    "plan": {"blocks": 2, "seed": 7, "primary": "interval_s", "duration_s": 20.0},
+    "fixed": {"middleware": "loopback", "payload_bytes": 1024, "rate_hz": 50.0},
+}
+
+
+def facts_of(page) -> dict[str, str]:
+    return {row["what"]: row["value"] for row in table(page, "what-was-run")}
+
+
+def test_costs_have_a_row_for_each_cell_and_role_whatever_the_primary_factor_is(tmp_path):
+    _, page = built(tmp_path / "campaign", Shape(**SMALL, study=BY_INTERVAL))
+    for name in ("costs-by-role", "energy-estimate"):
+        rows = [(r["level"], r["cell"], r["role"]) for r in table(page, name)]
+        assert rows == [
+            (f"{interval} s", f"loopback/{language}", role)
+            for interval in ("0.05", "0.2")
+            for language in (SLOW, FAST)
+            for role in ("publisher", "subscriber")
+        ]
+    for row in table(page, "costs-by-role"):
+        assert row["runs"] == "2"
+        assert float(row["memory_kib"]) == pytest.approx(MEMORY_KIB[row["cell"].split("/")[1]])
+
+
+def test_a_primary_factor_that_the_cell_says_has_no_column_beside_it(tmp_path):
+    _, page = built(tmp_path / "campaign", Shape(**SMALL))
+    rows = table(page, "costs-by-role")
+    assert "level" not in rows[0]
+    assert [(r["cell"], r["role"]) for r in rows] == [
+        (f"loopback/{language}", role)
+        for language in (FAST, SLOW)
+        for role in ("publisher", "subscriber")
+    ]
+
+
+def test_time_waited_and_time_by_the_wall_clock_stand_beside_the_time_measured(tmp_path):
+    _, page = built(tmp_path / "campaign", Shape(**SMALL))
+    facts = facts_of(page)
+    runs = 8
+    measured_s = runs * (0.4 + 20.0 + 0.3)
+    wall_s = runs * (RUN_S + WAITED_S)
+    assert facts["measured time, all attempts added up"] == _minutes(measured_s)
+    assert facts["waiting for a quiet machine besides"] == f"{runs * WAITED_S:.1f} s"
+    assert facts[
+        "wall time from the first run to the last, waiting and pauses included"
+    ] == _minutes(wall_s)
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def test_runs_of_the_design_control_runs_and_unusable_ones_are_counted_apart(tmp_path):
+    shape = Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,), drop_runs=(7,))
+    words, page = built(tmp_path / "campaign", shape)
+    told = "8 runs in the design: 6 usable, 1 unusable (set aside), 1 not tried yet; "
+    assert told + "6 control runs beside them, 6 usable, 0 unusable." in words.text
+    facts = facts_of(page)
+    assert facts["measured runs of the design"] == (
+        "8: 6 usable, 1 unusable (set aside), 1 not tried yet"
+    )
+    assert facts["control runs"] == "6: 6 usable, 0 unusable"
+    assert words.heading.startswith("Incomplete, 7 of 8 runs of the design so far. ")
+
+
+def test_control_runs_are_in_no_count_of_runs_set_aside(tmp_path):
+    words, _ = built(tmp_path / "campaign", Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,)))
+    assert "1 of 8 runs set aside. By language: " in words.text
+    tallies = words.text.split("By language: ")[1].split(" (")[0]
+    assert sorted(part.split(" of ")[1] for part in tallies.split("; ")) == ["4", "4"]
+
+
+def test_payloads_carry_their_unit_and_what_all_runs_share_is_said(tmp_path):
+    _, page = built(tmp_path / "campaign", Shape(**SMALL, study=BY_INTERVAL))
+    facts = facts_of(page)
+    assert facts["in all runs"] == "loopback, 1024 B, 50 Hz"
+    assert facts["interval"] == "0.05 s, 0.2 s"
+    varied = {"factors": {"language": [FAST, SLOW], "payload_bytes": [64, 1024]}}
+    _, page = built(tmp_path / "varied", Shape(**SMALL, study=varied))
+    assert facts_of(page)["payload"] == "64 B, 1024 B"
