@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from wattwire.cli import studies
 from wattwire.cli.amounts import size_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import PlannedRun, cautions, make_plan
-from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.model.errors import EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.rig import host
+from wattwire.rig.agent import AgentClient
 from wattwire.run import prepare
 from wattwire.run.forecast import Forecast, MeterWindow, forecast, meter_window
 
@@ -52,7 +54,8 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"{factor}: {', '.join(map(str, levels))}")
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():
         _say(f"skipped, {count} treatments: {reason}")
-    _forecast_lines(study, ahead, meter_windows(catalog, study))
+    _forecast_lines(study, ahead)
+    _meter_lines(study, meters_of(catalog, study), meters_here())
     for caution in cautions(study, kept):
         _say(f"caution: {caution}")
     if options.table:
@@ -84,7 +87,7 @@ def _say(text: str) -> None:
         print(line)
 
 
-def _forecast_lines(study: Study, ahead: Forecast, windows: Sequence[MeterWindow]) -> None:
+def _forecast_lines(study: Study, ahead: Forecast) -> None:
     free = host.free_disk_bytes(Path.cwd())
     _say(f"time: a run is {ahead.basis}; a machine that is never quiet adds up to "
          f"{study.plan.guard_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
@@ -92,22 +95,47 @@ def _forecast_lines(study: Study, ahead: Forecast, windows: Sequence[MeterWindow
     little = "; that is too little: choose another place with --campaign DIR" if tight else ""
     _say(f"disk: about {size_words(ahead.disk_bytes)} (estimate); {size_words(free)} are free here"
          + little)  # fmt: skip
-    if windows:
+
+
+def _meter_lines(
+    study: Study, windows: Mapping[str, MeterWindow | None], here: Collection[str] | None
+) -> None:
+    """The window that each meter needs which can read here; those that cannot, by name."""
+    told = [w for name, w in windows.items() if w and (here is None or name in here)]
+    if told:
         _say(f"shortest window that a meter needs (here windows of {study.plan.duration_s:g} s):")
-    for window in windows:
+    for window in told:
         short = " (longer)" if window.window_s > study.plan.duration_s else ""
         print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
+    if here is None:
+        _say("which of these meters can read here is not known: the agent is not here "
+             "(see wattwire doctor)")  # fmt: skip
+    absent = [name for name in windows if here is not None and name not in here]
+    if absent:
+        _say(f"absent here (see wattwire doctor): {', '.join(absent)}")
 
 
-def meter_windows(catalog: Catalog, study: Study) -> list[MeterWindow]:
-    """The window that each meter of the study needs, whether or not it can read here."""
-    found = []
+def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
+    """The window that each meter of the study needs, by name; None where it needs none."""
+    found = {}
     for name, folder in sorted(catalog.meters.items()):
         manifest = read_toml(folder / "meter.toml")
         if name in study.meters.use or (not study.meters.use and manifest.get("default")):
-            window = meter_window(name, manifest, study.meters.tick_hz)
-            found += [window] if window else []
+            found[name] = meter_window(name, manifest, study.meters.tick_hz)
     return found
+
+
+def meters_here() -> set[str] | None:
+    """Names of the meters that can read on this machine; None where there is no agent to ask."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state:
+        try:
+            agent = AgentClient(Path(state))
+        except WattwireError:
+            return None
+        try:
+            return {m["name"] for m in agent.hello["meters"] if m["state"] == "present"}
+        finally:
+            agent.close()
 
 
 def run_command(options: argparse.Namespace) -> str:

@@ -107,6 +107,36 @@ def test_a_short_plan_is_not_asked_about(monkeypatch):
     plan.confirm_long(study(), runs_of(study()), {})
 
 
+def meter_lines(capsys, tmp_path, monkeypatch, here):
+    monkeypatch.setattr(plan, "meters_here", lambda: here)
+    (tmp_path / "s.toml").write_text(
+        'title = "T"\n[fixed]\ncell = "loopback/python"\npattern = "topic"\n'
+        '[meters]\nuse = ["fake", "proc_cpu", "proc_memory"]\n'
+    )
+    assert main(["plan", str(tmp_path / "s.toml")]) == 0
+    told = capsys.readouterr().out.splitlines()
+    return [line for line in told if any(m in line for m in ("proc_cpu", "proc_memory", "meters"))]
+
+
+def test_windows_are_told_of_meters_that_can_read_here_and_the_others_named_in_one_line(
+    tmp_path, capsys, monkeypatch
+):
+    window, absent = meter_lines(capsys, tmp_path, monkeypatch, {"fake", "proc_cpu"})
+    assert window.split()[0] == "proc_cpu"
+    assert absent == "  absent here (see wattwire doctor): proc_memory"
+
+
+def test_without_an_agent_all_windows_are_told_and_that_nobody_knows_who_can_read(
+    tmp_path, capsys, monkeypatch
+):
+    one, other, unknown = meter_lines(capsys, tmp_path, monkeypatch, None)
+    assert (one.split()[0], other.split()[0]) == ("proc_cpu", "proc_memory")
+    assert "is not known: the agent is not here" in unknown
+    monkeypatch.undo()
+    monkeypatch.setenv("WATTWIRE_AGENT", "/bin/false")  # ends before it says hello
+    assert plan.meters_here() is None
+
+
 def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
     (tmp_path / "s.toml").write_text(
         'title = "A title that is somewhat long, as titles of studies tend to be in practice"\n'
