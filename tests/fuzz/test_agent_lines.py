@@ -18,6 +18,8 @@ from wattwire.rig.agent import find_agent
 KINDS = {"usage", "protocol", "absent", "permission", "busy", "io", "failed"}
 BATCH = 200
 HANG_S = 120.0
+BLANK = b" \t\r\n\f"
+"""A line of these alone gets no reply."""
 # What a mutated line could do to other programs of this machine (end them, run something) has no
 # place here: `clean` and `build` are left out, and `spawn` names a program that does not exist.
 REQUESTS: tuple[dict[str, Any], ...] = (
@@ -58,7 +60,7 @@ class Agent:
         guard.start()
         self.process.stdin.write(b"".join(line + b"\n" for line in lines))
         self.process.stdin.flush()
-        awaited = sum(bool(line.strip()) for line in lines)
+        awaited = sum(bool(line.strip(BLANK)) for line in lines)
         replies = []
         while len(replies) < awaited:
             text = self.process.stdout.readline()
