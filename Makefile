@@ -57,7 +57,8 @@ demo: setup
 	@$(BIN)/wattwire report $(CAMPAIGN)
 
 test: packages-test setup
-	@$(BIN)/python -m pytest
+	@# Two at a time and no more: checks of a node's pace would find a crowd instead.
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)

@@ -13,6 +13,8 @@ from wattwire.rig import AgentClient
 from wattwire.run.convert import quantities_frame
 from wattwire.run.costs import Readings
 
+pytestmark = pytest.mark.quiet
+
 THREADS = """
 import threading
 def work():

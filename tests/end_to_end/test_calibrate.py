@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.quiet
+
 PLANTED = 1.5
 QUICK = ("--blocks", "3", "--seconds", "0.5")
 

@@ -20,6 +20,8 @@ from tests.end_to_end.conftest import (
 )
 from wattwire.store import Campaign
 
+pytestmark = pytest.mark.quiet
+
 
 def attempts(path):
     campaign = Campaign(path)

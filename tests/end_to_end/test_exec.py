@@ -16,6 +16,8 @@ import pytest
 
 from tests.end_to_end.conftest import environment_at, interpreter_of, let_in
 
+pytestmark = pytest.mark.quiet
+
 BUSY = "import sys, time\nwhile time.process_time() < float(sys.argv[1]): pass\n"
 TREE = f"""
 busy='{BUSY.strip()}'

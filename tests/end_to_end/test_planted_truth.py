@@ -25,6 +25,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
+pytestmark = pytest.mark.quiet
+
 SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "10"))
 ENOUGH = round(SEEDS * 17 / 20)
 WIDTH_MAX_US = 200.0

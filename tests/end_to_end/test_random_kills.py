@@ -8,6 +8,8 @@ import pytest
 
 from tests.end_to_end.random_kills import KINDS, Setting, kill_many
 
+pytestmark = pytest.mark.quiet
+
 KILLS = 2
 
 

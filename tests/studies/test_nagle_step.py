@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.quiet
+
 HANG_S = 800
 FOUND = "Messages wait 40 ms for an acknowledgement"
 

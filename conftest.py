@@ -1,0 +1,26 @@
+"""Two tests at a time (`make test`), but one alone where it measures or looks for leftovers."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold this file's lock during a test: `quiet` ones alone, all others together."""
+    quiet = item.get_closest_marker("quiet") is not None
+    with Path(__file__).open(encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if quiet else fcntl.LOCK_SH)
+        return (yield)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that no worker is left with one at the end; quiet ones last,
+    so that none waits for them."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    quiet = {item.path for item in items if item.get_closest_marker("quiet")}
+    items.sort(key=lambda item: (item.path in quiet, item.path not in slow))
