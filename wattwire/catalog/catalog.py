@@ -16,6 +16,8 @@ from wattwire.model.study import merge
 from wattwire.model.treatment import Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
+REPLIES_TOLD_BY = ("number", "sequence")
+"""The middleware's own number of a call, which is the default, or nothing but the sequence."""
 
 
 def _is_of(value: object, wanted: type) -> bool:
@@ -51,6 +53,11 @@ class Middleware:
     def listens(self, pattern: str) -> str:
         """The role that listens in a pattern, or "none" where roles discover each other."""
         return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
+
+    def replies_told_by(self, pattern: str) -> str:
+        """What tells replies of overlapping calls apart (C-33): one of REPLIES_TOLD_BY."""
+        table = self.document.get("patterns", {}).get(pattern, {})
+        return table.get("replies_told_by", REPLIES_TOLD_BY[0])
 
     def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
         """All settings, defaults filled in; an unknown or wrong one is a UsageError."""
@@ -139,6 +146,11 @@ class Catalog:
     def _middleware(self, path: Path) -> Middleware:
         document = manifest.read_toml(path)
         manifest.check_keys(document, manifest.MIDDLEWARE_KEYS, str(path))
+        for name, table in document.get("patterns", {}).items():
+            told = table.get("replies_told_by", REPLIES_TOLD_BY[0])
+            if told not in REPLIES_TOLD_BY:
+                where = f"{path}: patterns.{name}.replies_told_by"
+                raise UsageError(f"{where}: found {told!r}; allowed: {', '.join(REPLIES_TOLD_BY)}")
         for name, table in document.get("settings", {}).items():
             if table.get("type") not in SETTING_TYPES or "default" not in table:
                 raise UsageError(

@@ -42,7 +42,8 @@ ENVIRONMENT_KEYS: dict[str, Any] = {
 MIDDLEWARE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "payload_bytes_max": int, "record_bytes_max": int,
     "build": BUILD_KEYS, "run": RUN_KEYS,
-    "patterns": {"*": {"listens": str}}, "settings": {"*": SETTING_KEYS},
+    "patterns": {"*": {"listens": str, "replies_told_by": str}},
+    "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {**CELL_KEYS, "language": str, "quarantine": {"*": None}}

@@ -75,7 +75,7 @@ def _choose(
         return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
     if record and treatment["literal"]:
         return None, "a record carries no literal (C-32)"
-    carried = SEQ_BYTES * (2 if treatment["payload_encoding"] == "text" else 1)
+    carried = _carried(treatment)
     if pattern != "topic" and int(treatment["clients"]) > 1:
         short = int(treatment["payload_bytes"]) < carried and not treatment["literal"]
         if short:
@@ -85,6 +85,7 @@ def _choose(
     reasons: list[str] = []
     for cell in candidates:
         gap = cell.gap(pattern, needs(treatment), int(treatment["payload_bytes"]))
+        gap = gap or _untold(treatment, cell)
         if gap is not None:
             reasons.append(gap)
             continue
@@ -98,6 +99,32 @@ def _choose(
             continue
         return cell, None
     return None, "; ".join(reasons)
+
+
+def _carried(treatment: Treatment) -> int:
+    """Bytes of the sequence at the beginning of a payload."""
+    return SEQ_BYTES * (2 if treatment["payload_encoding"] == "text" else 1)
+
+
+def _untold(treatment: Treatment, cell: Cell) -> str | None:
+    """Why nothing would tell the replies of overlapping calls apart (C-33); None where it does."""
+    by = cell.middleware.replies_told_by(str(treatment["pattern"]))
+    record = treatment["payload_encoding"] == "record"
+    if by != "sequence" or record or "async_client" not in needs(treatment):
+        return None
+    because = None
+    if treatment["literal"]:
+        because = "a literal payload"
+    elif treatment["reply"] == "literal":
+        because = "a literal reply"
+    elif int(treatment["payload_bytes"]) < _carried(treatment):
+        because = f"a payload below {_carried(treatment)} bytes"
+    if because is None:
+        return None
+    return (
+        f"{cell.name} tells replies of overlapping calls apart by their sequence, which {because} "
+        "does not carry (C-33): outstanding_max = 1 there"
+    )
 
 
 def role_cells(treatment: Treatment, cell: Cell) -> dict[str, Cell]:

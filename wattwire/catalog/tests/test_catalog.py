@@ -51,6 +51,18 @@ def test_a_cell_is_its_manifests_merged_the_nearest_last(root):
     assert cell.middleware.listens("service") == "none"
 
 
+def test_what_tells_replies_apart_is_the_middlewares_number_unless_its_manifest_says_otherwise(
+    root,
+):
+    manifest = root / "middleware/mmm/middleware.toml"
+    assert Catalog([root]).middleware["mmm"].replies_told_by("service") == "number"
+    manifest.write_text(MIDDLEWARE + '[patterns.service]\nreplies_told_by = "sequence"\n')
+    assert Catalog([root]).middleware["mmm"].replies_told_by("service") == "sequence"
+    manifest.write_text(MIDDLEWARE + '[patterns.service]\nreplies_told_by = "luck"\n')
+    with pytest.raises(UsageError, match="found 'luck'; allowed: number, sequence"):
+        Catalog([root])
+
+
 def test_an_unknown_key_in_a_manifest_names_file_key_and_nearest(root):
     node = root / "middleware/mmm/lang/node.toml"
     node.write_text('patters = ["topic"]\n' + NODE)

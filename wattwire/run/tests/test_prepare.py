@@ -1,0 +1,67 @@
+"""Which treatments are left out before the first run, and with which reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.model.study import parse_study
+from wattwire.run import prepare
+
+LANGUAGE = 'title = "L"\n[build]\ncommands = []\n[run]\nargv = ["x"]\n'
+NODE = """patterns = ["service"]
+capabilities = ["encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed",
+    "reply.echo", "reply.ack", "reply.literal", "literal", "async_client"]
+"""
+
+
+def left_out(folder, told_by, factor="payload_bytes", levels=(7, 8, 15, 16, 64), **fixed):
+    """The reasons why treatments are left out, by their level of `factor`."""
+    for path, text in {
+        "languages/lang/language.toml": LANGUAGE,
+        "middleware/mmm/middleware.toml": 'title = "M"\n[patterns.service]\n'
+        + (f'replies_told_by = "{told_by}"\n' if told_by else ""),
+        "middleware/mmm/lang/node.toml": NODE,
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    document = {
+        "title": "T",
+        "factors": {factor: list(levels)},
+        "fixed": {"cell": "mmm/lang", "pattern": "service", "outstanding_max": 4} | fixed,
+    }
+    prepared = prepare(parse_study("t", document, "test"), Catalog([folder]), None)
+    return {treatment[factor]: reason for treatment, reason in prepared.skipped}
+
+
+def test_overlapping_calls_told_by_their_sequence_need_payloads_that_carry_it(tmp_path):
+    found = left_out(tmp_path, "sequence")
+    assert set(found) == {7}
+    assert "mmm/lang tells replies of overlapping calls apart by their sequence" in found[7]
+    assert "a payload below 8 bytes does not carry" in found[7]
+    assert set(left_out(tmp_path, "sequence", payload_encoding="text")) == {7, 8, 15}
+
+
+@pytest.mark.parametrize(
+    ("factor", "levels", "told"),
+    [
+        ("reply", ("echo", "ack", "literal"), "a literal reply does not carry"),
+        ("literal", ("", "a sentence of more than sixteen"), "a literal payload does not carry"),
+    ],
+)
+def test_literals_carry_no_sequence_however_long_they_are(tmp_path, factor, levels, told):
+    found = left_out(tmp_path, "sequence", factor, levels, payload_bytes=64)
+    assert list(found) == [levels[-1]] and told in found[levels[-1]]
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [{"outstanding_max": 1}, {"loop": "closed"}, {"outstanding_max": 1, "reply": "literal"}],
+)
+def test_calls_one_after_the_other_are_left_in(tmp_path, fixed):
+    assert left_out(tmp_path, "sequence", **fixed) == {}
+
+
+def test_a_middleware_that_numbers_its_calls_takes_any_payload(tmp_path):
+    assert left_out(tmp_path, None) == {}
+    assert left_out(tmp_path, "number", reply="literal") == {}
