@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -66,7 +67,9 @@ def command(cell: str) -> list[str]:
     if cell.endswith("/python"):
         return [sys.executable, str(source / "node.py")]
     if source not in _built:
-        target = Path(tempfile.mkdtemp(prefix="wattwire-test-")) / "node"
+        folder = tempfile.TemporaryDirectory(prefix="wattwire-test-")
+        atexit.register(folder.cleanup)
+        target = Path(folder.name) / "node"
         flags = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
         kit = ROOT / "languages" / "cpp" / "kit"
         node = str(source / "node.cpp")

@@ -1,0 +1,27 @@
+"""What the tests' own helper leaves behind: nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COMPILER = '#!/bin/sh\nfor word in "$@"; do target=$word; done\ntouch "$target"\n'
+
+
+def test_a_node_that_was_built_for_the_tests_goes_with_them(tmp_path):
+    compiler, temporary = tmp_path / "bin" / "g++", tmp_path / "tmp"
+    for folder in (compiler.parent, temporary):
+        folder.mkdir()
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    code = "import pairs; print(pairs.command('loopback/cpp')[0])"
+    built = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, text=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary),
+             "PATH": f"{compiler.parent}:{os.environ['PATH']}"},
+    ).stdout.strip()  # fmt: skip
+    assert Path(built).is_relative_to(temporary), "it was built where this test looks"
+    assert list(temporary.iterdir()) == []
