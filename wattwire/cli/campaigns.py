@@ -8,17 +8,19 @@ import datetime
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import plan, studies
 from wattwire.cli.screen import make_progress
+from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.treatment import Treatment
+from wattwire.report.words import plural
 from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import forecast
 from wattwire.store import Campaign
@@ -129,15 +131,28 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     rows = campaign.rows()
     campaign.close()
     usable = sum(row["used"] for row in rows)
-    sound = sum(bool(row.get("control")) and row["verdict"] == "ok" for row in rows)
     page = None if options.no_report else write_report(path)
     if options.json:
         progress.event("report", page=str(page) if page else None, usable=usable)
     else:
-        print(f"{usable + sound} of {len({r['run'] for r in rows})} runs can be used: {path}")
+        print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
     return EXIT_OK if usable else EXIT_BAD_RESULT
+
+
+def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many runs of the design can be used, and how many control runs, which are no part."""
+    sides: dict[bool, dict[str, bool]] = {False: {}, True: {}}
+    for row in rows:
+        control = bool(row.get("control"))
+        sound = row["verdict"] == "ok" if control else bool(row["used"])
+        sides[control][row["run"]] = sides[control].get(row["run"], False) or sound
+    design, controls = sides[False], sides[True]
+    told = f"{sum(design.values())} of {plural(len(design), 'run')} of the design"
+    if controls:
+        told += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
+    return f"{told} can be used"
 
 
 def write_report(path: Path) -> Path:
@@ -164,7 +179,8 @@ def status(options: argparse.Namespace) -> int:
     flying = [a.run for a in attempts if a.state == "begun"]
     print(f"{len(done)} of {len(planned)} runs are done, {len(good)} of them usable.")
     if flying:
-        print(f"In flight (or cut off): {', '.join(flying)}")
+        told = f"In flight (or cut off): {', '.join(flying)}"
+        print(wrapped(told, columns(sys.stdout)))
     for row in campaign.rows():
         if row["verdict"] != "ok":
             print(f"  {row['run']}-{row['attempt']}: {row['verdict']}, {row['outcome']}")

@@ -14,6 +14,7 @@ from typing import Any
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
 from wattwire.cli.things import chosen_cells
+from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.run.processes import RunProcesses, start_service
@@ -64,7 +65,7 @@ def _check_one(
     try:
         subject = under_test(suite, builder.cell(cell), agent, folder)
     except MissingError as error:
-        print(f"{cell.name}: absent: {error}")
+        print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
         return 0
     others = list(_others(cell, catalog, builder, agent, suite, folder)) if pairs else []
     print(f"{cell.name}", flush=True)
@@ -73,7 +74,8 @@ def _check_one(
     def tell(result: Any) -> None:
         counts[result.status] = counts.get(result.status, 0) + 1
         if result.status != "passed":
-            print(f"  {result.status:<8}{result.clause}  {result.name}: {result.detail}")
+            line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
+            print(searchable(line, sys.stdout, "  ", " " * 8))
 
     suite.run_suite(subject, others, clauses, tell)
     print(f"  {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")

@@ -248,8 +248,8 @@ def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
     others = executed.values("other_load_cores")
     if others and max(others) > LOAD_WARNING_CORES:
         yield (
-            f"Others used up to {number(max(others))} cores meanwhile: figures of CPU and energy "
-            "may be higher than on a quiet machine."
+            f"Others used up to {number(max(others))} cores meanwhile: CPU and energy may be "
+            "higher than on a quiet machine."
         )
     own = executed.values("harness_cpu_share")
     if own:

@@ -25,6 +25,7 @@ from wattwire.cli import (
     things,
     trial,
 )
+from wattwire.cli.wrap import searchable
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
 
 DISK_ERRORS = {
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ended_by_sigterm():
             return int(options.call(options))
     except WattwireError as error:
-        print(f"wattwire: {error}", file=sys.stderr)
+        _complain(str(error))
         return error.exit_code
     except Terminated:
         print("wattwire: ended by SIGTERM; what was done is kept", file=sys.stderr)
@@ -79,14 +80,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = error.filename or "a file"
         if error.errno not in DISK_ERRORS:
-            print(f"wattwire: {where}: {error.strerror or error}", file=sys.stderr)
+            _complain(f"{where}: {error.strerror or error}")
             return EXIT_ENVIRONMENT
-        print(
-            f"wattwire: {where}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
-            "go on with --resume DIR, or choose another place with --campaign DIR.",
-            file=sys.stderr,
+        _complain(
+            f"{where}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
+            "go on with --resume DIR, or choose another place with --campaign DIR."
         )
         return EXIT_ENVIRONMENT
+
+
+def _complain(text: str) -> None:
+    """An error in words: one line in a log, where it is searched for; wrapped on a terminal."""
+    print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from wattwire.cli.wrap import columns, wrapped
 from wattwire.run import Progress
 
 TEXT_WIDTH_MAX = 110
@@ -100,8 +101,8 @@ class PlainProgress:
         self._tally = Tally()
         self._label = ""
 
-    def _print(self, text: str) -> None:
-        _tell(self._stream, text)
+    def _print(self, text: str, indent: str = "") -> None:
+        _tell(self._stream, wrapped(text, columns(self._stream), indent))
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
@@ -109,9 +110,9 @@ class PlainProgress:
             skipped = f", {fields['skipped']} treatments skipped" if fields["skipped"] else ""
             self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
             if fields.get("left") == 0:
-                self._print("  every run is done already; the page is written anew")
+                self._print("every run is done already; the page is written anew", "  ")
         elif kind == "building":
-            self._print(f"  {_short(fields['text'])}")
+            self._print(_short(fields["text"], columns(self._stream) - 2), "  ")
         elif kind == "run":
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
@@ -119,7 +120,7 @@ class PlainProgress:
             self._tally.done(fields["verdict"], fields["last"])
             self._print(f"{self._label}: {told(fields)} [{self._tally.words()}]")
         elif kind == "note":
-            self._print(f"  note: {fields['text']}")
+            self._print(f"note: {fields['text']}", "  ")
 
     def close(self) -> None:
         return
@@ -140,7 +141,7 @@ class ScreenProgress:
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
             self._console.print(f"campaign {fields['path']}", highlight=False)
         elif kind == "building":
-            self._phase = _short(fields["text"])
+            self._phase = _short(fields["text"], TEXT_WIDTH_MAX)
         elif kind == "run":
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
@@ -157,9 +158,9 @@ class ScreenProgress:
         self._live.stop()
 
 
-def _short(text: str) -> str:
+def _short(text: str, width: int) -> str:
     """A compiler's command line is in the log; here its beginning says enough."""
-    return text if len(text) <= TEXT_WIDTH_MAX else text[: TEXT_WIDTH_MAX - 1] + "…"
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def told(fields: dict[str, Any]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.manifest import read_toml
+from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, EXIT_OK, MissingError
 from wattwire.rig import AgentClient, Builder
 
@@ -18,17 +20,22 @@ def list_things(options: argparse.Namespace) -> int:
     if options.what in (None, "studies"):
         print(f"{len(catalog.studies)} studies")
         for name, folder in sorted(catalog.studies.items()):
-            print(f"  {name:<17} {read_toml(folder / 'study.toml').get('title', '')}")
+            _print_row(name, read_toml(folder / "study.toml").get("title", ""))
     if options.what in (None, "cells"):
         print(f"{len(catalog.cells)} cells")
         for name in catalog.cells:
             cell = catalog.cell(name)
-            print(f"  {name:<17} {', '.join(cell.document['patterns'])}")
+            _print_row(name, ", ".join(cell.document["patterns"]))
     if options.what in (None, "meters"):
         print(f"{len(catalog.meters)} meters")
         for name, folder in sorted(catalog.meters.items()):
-            print(f"  {name:<17} {read_toml(folder / 'meter.toml').get('summary', '')}")
+            _print_row(name, read_toml(folder / "meter.toml").get("summary", ""))
     return EXIT_OK
+
+
+def _print_row(name: str, text: str) -> None:
+    """One member of an open folder; what does not fit stands under its text."""
+    print(wrapped(f"{name:<17} {text}", columns(sys.stdout), "  ", " " * 18))
 
 
 def chosen_cells(catalog: Catalog, names: list[str]) -> list[Cell]:
@@ -45,17 +52,21 @@ def build(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="wattwire-") as state:
         agent = AgentClient(Path(state))
         try:
-            builder = Builder(agent, lambda text: print(f"  {text}", flush=True))
+            builder = Builder(agent, lambda text: _say(text, "  "))
             for cell in chosen_cells(catalog, options.cells):
                 try:
                     result = builder.cell(cell)
                     print(f"{cell.name}: {'was built before' if result.cached else 'built'}")
                 except MissingError as error:
                     failed += 1
-                    print(f"{cell.name}: absent: {error}")
+                    _say(f"{cell.name}: absent: {error}")
         finally:
             agent.close()
     return EXIT_ENVIRONMENT if failed else EXIT_OK
+
+
+def _say(text: str, indent: str = "") -> None:
+    print(wrapped(text, columns(sys.stdout), indent), flush=True)
 
 
 def check(options: argparse.Namespace) -> int:

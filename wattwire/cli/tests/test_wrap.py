@@ -1,0 +1,104 @@
+"""Lines for people stay within the terminal; lines for machines stay whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+import pytest
+
+from wattwire.cli.campaigns import _usable_words
+from wattwire.cli.main import main
+from wattwire.cli.screen import JsonProgress, PlainProgress
+from wattwire.cli.wrap import LOG_COLUMNS, columns, wrapped
+
+RUN = {"run": "b01-p001", "label": "cell=loopback/python payload_bytes=64 settings.delay_us=20"}
+DONE = {
+    "verdict": "unknown", "outcome": "saturated", "last": True,
+    "detail": "the sender could not keep the rate that was asked of it",
+    "reasons": ["other load used 89.8 % of the cores; allowed: 50.0 %"],
+    "figures": {"sent": 100, "lost": 0, "latency_p50_us": 54.0, "cpu_us_per_message": 73.0},
+}  # fmt: skip
+
+
+def play(progress):
+    progress.event("campaign", path="campaigns/c", runs=2, left=2, skipped=1)
+    progress.event("building", text="g++ " + "-Isomewhere/far/away " * 20)
+    progress.event("run", **RUN)
+    progress.event("done", **DONE)
+    progress.event("note", text="a word and another, " * 20)
+
+
+def test_plain_progress_stays_within_the_columns_of_a_log_and_loses_no_word():
+    stream = io.StringIO()
+    play(PlainProgress(stream))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= LOG_COLUMNS
+    told = " ".join(stream.getvalue().split())
+    for part in (
+        RUN["label"],
+        DONE["reasons"][0],
+        DONE["detail"],
+        "[1/2 runs, 1 unknown",
+        "note: a",
+    ):
+        assert part in told
+    assert [line for line in lines if line.startswith("b01-p001")], "a run begins its own line"
+
+
+def test_progress_for_machines_is_one_line_an_event():
+    stream = io.StringIO()
+    play(JsonProgress(stream))
+    kinds = [json.loads(line)["kind"] for line in stream.getvalue().splitlines()]
+    assert kinds == ["campaign", "building", "run", "done", "note"]
+
+
+def test_a_path_stays_whole_however_long_it_is():
+    path = "/" + "/".join(["folder"] * 30)
+    assert path in wrapped(f"written to {path} and nowhere else", 60).splitlines()[1].strip()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+    def fileno(self):
+        return 7
+
+
+@pytest.mark.parametrize(("found", "expected"), [(72, 72), (3, 40)])
+def test_on_a_terminal_its_width_counts_unless_no_word_would_fit(monkeypatch, found, expected):
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((found, 20)))
+    assert columns(Terminal()) == expected
+    assert columns(io.StringIO()) == LOG_COLUMNS
+
+
+def test_lists_stay_within_the_columns_of_a_log(capsys):
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert "  loopback/python" in out and max(map(len, out.splitlines())) <= LOG_COLUMNS
+
+
+def test_an_error_is_one_line_in_a_log_and_wrapped_on_a_terminal(capsys, monkeypatch):
+    assert main(["plan", "there-is-no-such-study"]) == 2
+    whole = capsys.readouterr().err
+    assert whole.count("\n") == 1
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((60, 20)))
+    assert main(["plan", "there-is-no-such-study"]) == 2
+    assert max(map(len, terminal.getvalue().splitlines())) <= 60
+    assert terminal.getvalue().split() == whole.split()
+
+
+def test_control_runs_are_counted_beside_those_of_the_design():
+    rows = [
+        {"run": "a", "control": "", "used": False, "verdict": "failed"},
+        {"run": "a", "control": "", "used": True, "verdict": "ok"},
+        {"run": "b", "control": "", "used": False, "verdict": "unknown"},
+        {"run": "c", "control": "a", "used": False, "verdict": "ok"},
+        {"run": "d", "control": "b", "used": False, "verdict": "unknown"},
+    ]
+    assert _usable_words(rows) == ("1 of 2 runs of the design and 1 of 2 control runs can be used")
+    assert _usable_words(rows[:3]) == "1 of 2 runs of the design can be used"

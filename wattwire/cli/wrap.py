@@ -1,0 +1,44 @@
+"""Lines for people: no wider than the terminal, nor than 100 columns where there is none."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from typing import TextIO
+
+LOG_COLUMNS = 100
+COLUMNS_MIN = 40
+
+
+def columns(stream: TextIO) -> int:
+    """How wide a line on `stream` may be: its terminal's width, or LOG_COLUMNS for a log."""
+    try:
+        if stream.isatty():
+            return max(COLUMNS_MIN, os.get_terminal_size(stream.fileno()).columns)
+    except (OSError, ValueError):  # a stand-in for a stream, or a closed one
+        pass
+    return LOG_COLUMNS
+
+
+def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> str:
+    """`text` in lines of at most `width`; paths, commands and other long words stay whole."""
+    lines = [
+        line
+        for paragraph in text.splitlines()
+        for line in textwrap.wrap(
+            paragraph,
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent + hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
+    return "\n".join(lines)
+
+
+def searchable(text: str, stream: TextIO, indent: str = "", hanging: str = "  ") -> str:
+    """`text` wrapped on a terminal; whole in a log, where one searches for the words of a line."""
+    if stream.isatty():
+        return wrapped(text, columns(stream), indent, hanging)
+    return indent + text
