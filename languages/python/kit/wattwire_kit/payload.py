@@ -19,6 +19,7 @@ _TO_TEXT = bytes(_ALPHABET[value % 64] for value in range(256))
 _HEADER = Struct("<Qq")
 _SEQ = Struct("<Q")
 _MASK = 2**64 - 1
+_SHORT_FILL = 512  # bytes: writing so many anew costs less than another call
 
 
 def fill_stream(seed: int, count: int) -> bytes:
@@ -58,15 +59,25 @@ class Payload:
             count = max(0, self.length - self._fill_at - self._trailer)
             fill = fill_stream(spec["payload.seed"], count)
             fill = fill.translate(_TO_TEXT) if self._text else fill
-        self._fill, self._first = fill, fill[:8]
+        self.fill, self._first = fill, fill[:8]
         blank = bytes(self._fill_at) + fill + bytes(self._trailer)
         self.buffer = bytearray(self.literal or blank[: self.length])
-        self._plain = not self._text and not self.literal and self._trailer > 0
+        # Header, fill and trailer, all of them bytes: written and read in one step where the fill
+        # is short; of a longer one only its first word is read so.
+        self._binary = not self._text and not self.literal and self._trailer > 0
+        self.short = self._binary and len(fill) <= _SHORT_FILL
+        self.write = Struct(f"<Qq{len(fill)}sQ").pack_into
+        self.plain = self.short or (self._binary and not self._full)
+        self.looked_at = fill if self._full else self._first
+        unseen = len(fill) - len(self.looked_at)
+        self.read = Struct(f"<Qq{len(self.looked_at)}s{unseen}xQ").unpack
         self._expected: dict[int, int] = {}
 
     def stamp(self, seq: int, begin_ns: int) -> None:
         """Writes sequence and send time into the buffer; the fill stays."""
-        if self._plain:
+        if self.short:
+            self.write(self.buffer, 0, seq, begin_ns, self.fill, seq)
+        elif self._binary:
             _HEADER.pack_into(self.buffer, 0, seq, begin_ns)
             _SEQ.pack_into(self.buffer, self.length - 8, seq)
         elif not self.literal:
@@ -78,13 +89,9 @@ class Payload:
 
     def check(self, data: bytes | bytearray) -> tuple[int, int | None, int]:
         """(OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival, by C-21."""
-        if self._plain and len(data) == self.length:
-            seq, begin_ns = _HEADER.unpack_from(data)
-            if (
-                seq >> 48 in self.nodes
-                and data.startswith(self._fill if self._full else self._first, 16)
-                and _SEQ.unpack_from(data, self.length - 8)[0] == seq
-            ):
+        if self.plain and len(data) == self.length:
+            seq, begin_ns, looked_at, trailer = self.read(data)
+            if trailer == seq and looked_at == self.looked_at and seq >> 48 in self.nodes:
                 return OK, seq, begin_ns
         return self._check_any(data)
 
@@ -103,7 +110,7 @@ class Payload:
         if self._trailer:
             good = good and data[-self._trailer :] == data[: self._trailer]
         if self._full:
-            good = good and data[at : at + len(self._fill)] == self._fill
+            good = good and data[at : at + len(self.fill)] == self.fill
         return (OK if good else CORRUPT), seq, begin_ns
 
     def _read_header(self, data: bytes | bytearray) -> tuple[int | None, int]:

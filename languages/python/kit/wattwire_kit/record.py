@@ -99,6 +99,7 @@ class RecordPayload:
 
     literal = b""
     carries_seq = True
+    plain = short = False
 
     def __init__(self, spec: Mapping[str, Any], nodes: Iterable[int]) -> None:
         self.nodes = frozenset(nodes)

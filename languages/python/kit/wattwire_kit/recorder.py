@@ -7,32 +7,38 @@ from struct import Struct
 
 HEADER = Struct("<8sHHHBBHHIQQQ16x")
 RECORD = Struct("<QqqqIHBB")
+pack_record = RECORD.pack_into
 
 
 class Recorder:
-    """Holds `capacity` records. `add` takes the eight fields of C-25 and is safe in any thread."""
+    """Holds `capacity` records. `add` takes the eight fields of C-25 and is safe in any thread.
+
+    `places`, `end` and `data` let a loop that handles every message write without calling `add`.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._data = bytearray(HEADER.size + RECORD.size * capacity)
+        self.end = HEADER.size + RECORD.size * capacity
+        self.data = bytearray(self.end)
         # Touched now, so that no page fault falls into the window.
-        self._data[::4096] = bytes(len(range(0, len(self._data), 4096)))
-        # next() of a counter is one step under the interpreter's lock: no lock of our own.
-        self._next = itertools.count()
+        self.data[::4096] = bytes(len(range(0, self.end, 4096)))
+        # Where the next record goes. next() of a counter is one step under the interpreter's
+        # lock: no lock of our own.
+        self.places = itertools.count(HEADER.size, RECORD.size)
         self.recorded = 0
         self.overflow = 0
 
     def add(self, *fields: int) -> None:
-        index = next(self._next)
-        if index < self._capacity:
-            RECORD.pack_into(self._data, 64 + 40 * index, *fields)
+        place = next(self.places)
+        if place < self.end:
+            pack_record(self.data, place, *fields)
 
     def write(self, path: str, role: int, node: int, seed: int) -> None:
         """Ends the recording; sets `recorded` and `overflow`."""
-        total = next(self._next)
+        total = (next(self.places) - HEADER.size) // RECORD.size
         self.recorded = min(total, self._capacity)
         self.overflow = total - self.recorded
         counts = (self.recorded, self.overflow, seed)
-        HEADER.pack_into(self._data, 0, b"WATTWIRE", 1, 64, 40, role, 1, node, 0, 0, *counts)
+        HEADER.pack_into(self.data, 0, b"WATTWIRE", 1, 64, 40, role, 1, node, 0, 0, *counts)
         with open(path, "wb") as file:
-            file.write(memoryview(self._data)[: 64 + 40 * self.recorded])
+            file.write(memoryview(self.data)[: 64 + 40 * self.recorded])
