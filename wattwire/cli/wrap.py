@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from typing import TextIO
 
 LOG_COLUMNS = 100
 COLUMNS_MIN = 40
+NO_BREAK = "\N{NO-BREAK SPACE}"
+UNIT = re.compile(r"(?<=\d) (?=%|(?:µs|ms|s|min|h|B|W|J)\b)")
+"""The space between a number and its unit."""
 
 
 def columns(stream: TextIO) -> int:
@@ -21,12 +25,12 @@ def columns(stream: TextIO) -> int:
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> str:
-    """`text` in lines of at most `width`; paths, commands and other long words stay whole."""
+    """`text` in lines of at most `width`; long words stay whole, and units by their numbers."""
     lines = [
         line
         for paragraph in text.splitlines()
         for line in textwrap.wrap(
-            paragraph,
+            UNIT.sub(NO_BREAK, paragraph),
             width,
             initial_indent=indent,
             subsequent_indent=indent + hanging,
@@ -34,7 +38,7 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> s
             break_on_hyphens=False,
         )
     ]
-    return "\n".join(lines)
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
 def searchable(text: str, stream: TextIO, indent: str = "", hanging: str = "  ") -> str:

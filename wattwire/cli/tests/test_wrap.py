@@ -59,6 +59,11 @@ def test_a_path_stays_whole_however_long_it_is():
     assert path in wrapped(f"written to {path} and nowhere else", 60).splitlines()[1].strip()
 
 
+@pytest.mark.parametrize("figure", ["97.0 %", "54 µs", "40 s", "3 min"])
+def test_a_unit_stays_by_its_number(figure):
+    assert figure in wrapped(f"at most, it is said, {figure} of them", 25)
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
