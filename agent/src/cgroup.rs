@@ -219,7 +219,9 @@ fn base_from(rung: Rung, mounts: &str, own: &str) -> Option<PathBuf> {
 
 /// Makes the agent's folder and moves a short-lived child into a cgroup below it.
 fn try_rung(rung: Rung) -> io::Result<PathBuf> {
-    let folder = base(rung)?.join(format!("wattwire-{}", std::process::id()));
+    let base = base(rung)?;
+    remove_orphans(&base);
+    let folder = base.join(format!("wattwire-{}", std::process::id()));
     fs::create_dir_all(&folder)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
     let probe = folder.join("probe");
@@ -232,6 +234,19 @@ fn try_rung(rung: Rung) -> io::Result<PathBuf> {
         return Err(error);
     }
     Ok(folder)
+}
+
+/// Removes what agents left empty that were killed when no guard of theirs was there to do it.
+fn remove_orphans(base: &Path) {
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix("wattwire-")?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path().join("probe"));
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
 }
 
 fn join_once(cgroup: &Path) -> io::Result<()> {

@@ -2,11 +2,29 @@
 
 mod common;
 
+use std::path::PathBuf;
+
 use common::{kill, scratch, until, Agent};
 use serde_json::json;
 
 /// The node ends with its guard; what it has started stays behind, in the cgroup.
 const STAYS: &str = "(trap '' HUP; exec env -i sleep 1000) & echo STARTED; exec sleep 1000";
+
+#[test]
+fn the_empty_cgroup_of_a_killed_agent_goes_when_the_next_one_starts() {
+    for rung in ["v1", "v2"] {
+        let (folder, _) = scratch();
+        let mut killed = Agent::start(&folder, rung);
+        let Some(path) = killed.hello["cgroup"]["path"].as_str().map(PathBuf::from) else {
+            continue;
+        };
+        killed.kill();
+        assert!(path.exists());
+        let mut next = Agent::start(&folder, rung);
+        assert!(!path.exists());
+        assert_eq!(next.end(), Some(0));
+    }
+}
 
 #[test]
 fn cgroups_of_a_dead_agent_are_removed_by_the_next_one_with_what_is_in_them() {

@@ -210,6 +210,15 @@ class AgentClient:
             self._process.kill()
             self._process.wait()
         self._log.close()
+        if self._process.returncode != 0:
+            self._remove_cgroup()
+
+    def _remove_cgroup(self) -> None:
+        """Do what a killed agent could not; its guards do it where it had processes."""
+        path = self.hello["cgroup"].get("path")
+        if path:
+            with contextlib.suppress(OSError):
+                Path(path).rmdir()
 
 
 def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[str, Any] | None:
