@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.store.files import atomic, read_json, sync_file, write_atomically
+from wattwire.store.files import atomic, read_json, sync_file, sync_tree, write_atomically
 from wattwire.store.journal import Journal
 
 FORMAT_VERSION = 1
@@ -136,10 +136,7 @@ class Campaign:
     def commit(self, run: str, attempt: int, partial: Path) -> str:
         """Sync all files of an attempt and rename its folder into place; returns its name."""
         final = self.path / "runs" / f"{run}-{attempt}"
-        for root, _, files in os.walk(partial):
-            for name in files:
-                sync_file(Path(root) / name)
-            sync_file(Path(root))
+        sync_tree(partial)
         if final.exists():  # renamed by a controller that died before it could note it
             shutil.rmtree(final)
         os.rename(partial, final)

@@ -12,7 +12,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.store.campaign import frame_of
-from wattwire.store.files import atomic, sync_file, write_atomically
+from wattwire.store.files import atomic, sync_file, sync_tree, write_atomically
 
 FORMAT_VERSION = 1
 DOCUMENT = "exec.json"
@@ -60,9 +60,7 @@ class Execution:
 
     def commit_repeat(self, repeat: int, partial: Path) -> Path:
         """Sync a repeat's files and rename its folder into place."""
-        for root, _, files in os.walk(partial):
-            for name in files:
-                sync_file(Path(root) / name)
+        sync_tree(partial)
         final = partial.with_name(f"{repeat:04}")
         os.rename(partial, final)
         sync_file(final.parent)

@@ -47,6 +47,36 @@ def test_a_folder_renamed_by_a_dead_controller_is_replaced(campaign):
     assert (campaign.path / "runs" / "b01-p001-1" / "new").exists()
 
 
+def test_every_file_and_folder_is_synced_before_the_rename(campaign, monkeypatch):
+    number = campaign.journal.begin("b01-p001", "token", "now")
+    partial = campaign.open_attempt("b01-p001", number)
+    (partial / "out" / "publisher-0").mkdir(parents=True)
+    files = ["run.json", "logs/a.err", "out/publisher-0/spec.json"]
+    for name in files:
+        (partial / name).write_text("x")
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    campaign.commit("b01-p001", number, partial)
+    folders = ["", "logs", "out", "out/publisher-0"]
+    wanted = [str(partial.joinpath(name)) for name in [*files, *folders]]
+    assert sorted(synced[:-1]) == sorted(wanted)
+    assert synced[-1] == str(partial.parent)
+
+
+def test_a_file_that_cannot_be_synced_is_not_committed(campaign, monkeypatch):
+    number = campaign.journal.begin("b01-p001", "token", "now")
+    partial = campaign.open_attempt("b01-p001", number)
+    (partial / "run.json").write_text("x")
+
+    def full(_handle):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        campaign.commit("b01-p001", number, partial)
+    assert partial.exists() and campaign.rows() == []
+
+
 def test_the_first_ok_attempt_counts_and_all_are_kept(campaign):
     finish(campaign, "b01-p001", "unknown", sent=1)
     finish(campaign, "b01-p001", "ok", sent=2)
