@@ -1,11 +1,11 @@
 // Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -102,7 +102,7 @@ class Payload {
         full_(shape.full),
         fill_at_(16 * unit_),
         trailer_(length >= 24 * unit_ ? 8 * unit_ : 0),
-        nodes_(nodes.begin(), nodes.end()),
+        nodes_(nodes),
         buffer_(shape.record ? size_t{1} : std::max(length, size_t{1})) {
     if (shape.record) {
       record_ = record_of(shape.seed, shape.bytes);
@@ -117,10 +117,17 @@ class Payload {
     if (shape.text)
       for (auto& value : fill_) value = static_cast<uint8_t>(kAlphabet[value % 64]);
     std::memcpy(&buffer_[fill_at_], fill_.data(), fill_.size());
+    plain_ = unit_ == 1 && fill_.size() >= 8;
   }
 
   // Writes sequence and send time into the buffer; the fill stays.
   Bytes stamp(uint64_t seq, int64_t begin_ns) {
+    if (plain_) {
+      std::memcpy(&buffer_[0], &seq, 8);
+      std::memcpy(&buffer_[8], &begin_ns, 8);
+      std::memcpy(&buffer_[length - 8], &seq, 8);
+      return {buffer_.data(), length};
+    }
     if (record_) {
       record_->seq = record_->trailer_seq = seq;
       record_->send_ns = begin_ns;
@@ -148,8 +155,10 @@ class Payload {
   }
 
   // What an arrival is, by C-21.
-  Checked check(Bytes data) {
+  Checked check(const Bytes& data) {
     Checked result;
+    if (plain_ && data.record == nullptr && data.size == length && read_plain(data, &result))
+      return result;
     if (record_) return check_record(data);
     if (!literal.empty()) {
       result.verdict = data == Bytes(literal) ? Verdict::kOk : Verdict::kCorrupt;
@@ -163,8 +172,7 @@ class Payload {
     }
     Bytes first(fill_.data(), std::min(fill_.size(), size_t{8}));
     Bytes found = data.part(fill_at_, first.size);
-    if (nodes_.count(static_cast<int64_t>(*result.seq >> 48)) == 0 ||
-        !(found == first.part(0, found.size))) {
+    if (!knows(*result.seq) || !(found == first.part(0, found.size))) {
       result.verdict = Verdict::kForeign;
       return result;
     }
@@ -209,7 +217,7 @@ class Payload {
     return out;
   }
 
-  Checked check_record(Bytes data) const {
+  Checked check_record(const Bytes& data) const {
     Checked result;
     if (data.record == nullptr || data.is_unreadable()) {
       result.verdict = Verdict::kCorrupt;
@@ -218,7 +226,7 @@ class Payload {
     const Record& found = *data.record;
     result.seq = found.seq;
     result.begin_ns = found.send_ns;
-    if (nodes_.count(static_cast<int64_t>(found.seq >> 48)) == 0 || found.name != record_->name) {
+    if (!knows(found.seq) || found.name != record_->name) {
       result.verdict = Verdict::kForeign;
       return result;
     }
@@ -228,7 +236,26 @@ class Payload {
     return result;
   }
 
-  void read_header(Bytes data, Checked* result) {
+  // True for a whole payload of these nodes with the right trailer and first fill word or fill.
+  bool read_plain(const Bytes& data, Checked* result) const {
+    uint64_t seq;
+    std::memcpy(&seq, data.data, 8);
+    if (std::memcmp(data.data + length - 8, &seq, 8) != 0 ||
+        std::memcmp(data.data + fill_at_, fill_.data(), full_ ? fill_.size() : 8) != 0 ||
+        !knows(seq))
+      return false;
+    result->seq = seq;
+    std::memcpy(&result->begin_ns, data.data + 8, 8);
+    return true;
+  }
+
+  // Whether one of the nodes sends this sequence.
+  bool knows(uint64_t seq) const {
+    const auto node = static_cast<int64_t>(seq >> 48);
+    return std::find(nodes_.begin(), nodes_.end(), node) != nodes_.end();
+  }
+
+  void read_header(const Bytes& data, Checked* result) {
     uint8_t head[16];
     Bytes place = data.part(0, std::min(length, fill_at_));
     size_t count = place.size / unit_;
@@ -252,7 +279,7 @@ class Payload {
 
   // The sequence nearest to the next expected one that ends in the known low bytes.
   uint64_t complete(uint64_t low, size_t known_bytes) {
-    auto node = static_cast<uint64_t>(nodes_.size() == 1 ? *nodes_.begin() : kUnknownPeer);
+    auto node = static_cast<uint64_t>(nodes_.size() == 1 ? nodes_[0] : kUnknownPeer);
     auto modulus = int64_t{1} << (8 * known_bytes);
     auto expected = static_cast<int64_t>(expected_);
     int64_t counter = expected;
@@ -267,7 +294,8 @@ class Payload {
 
   const bool full_;
   const size_t fill_at_, trailer_;
-  const std::set<int64_t> nodes_;
+  const std::vector<int64_t> nodes_;
+  bool plain_ = false;  // header, a fill of at least a word, and trailer, all of them bytes
   std::vector<uint8_t> buffer_, fill_;
   std::optional<Record> record_;
   uint64_t expected_ = 0;
