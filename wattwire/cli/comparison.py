@@ -149,7 +149,11 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     if not evidence.usable.height:
         every = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
         return " ".join(filter(None, (told, next(filter(None, every), None))))
-    return told if len(rows) > 1 else f"{rows[0].cell}: median latency {_centre(rows[0])}."
+    if len({row.cell for row in rows}) > 1:
+        return told
+    size = f" at {words.count(rows[0].payload_bytes)} B" if len(rows) > 1 else ""
+    alone = f"{rows[0].cell}{size}: median latency {_centre(rows[0])}."
+    return f"{alone} {told}" if answers.computed() else alone
 
 
 def _at(frame: pl.DataFrame, factor: str, level: Any) -> pl.DataFrame:

@@ -99,6 +99,7 @@ def ecdf_chart(
     high = len(panels) <= 2 * per_row
     chart = (
         alt.Chart(alt.NamedData(name=POINTS))
+        .transform_calculate(share_percent="100 * datum.share")
         .mark_line(interpolate="step-after", strokeWidth=1.9)
         .encode(
             x=alt.X(
@@ -111,14 +112,14 @@ def ecdf_chart(
                 "share:Q",
                 title="share arrived",
                 scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", tickCount=4),
+                axis=alt.Axis(labelExpr="format(100 * datum.value, '~g') + ' %'", tickCount=4),
             ),
             color=colour("colour", colour_title, domain),
             opacity=alt.condition(chosen, alt.value(1.0), alt.value(0.12)),
             tooltip=[
                 alt.Tooltip("colour:N", title=colour_title),
                 alt.Tooltip("us:Q", title="latency (µs)", format=",.4~r"),
-                alt.Tooltip("share:Q", title="share arrived", format=".2%"),
+                alt.Tooltip("share_percent:Q", title="share arrived (%)", format=".4~r"),
             ],
         )
         .add_params(chosen)

@@ -183,6 +183,9 @@ def test_one_cell_alone_has_its_median_and_no_ratio():
     compared = compare(Made({("a", 64): 10.0}))
     assert compared.lines()[0].startswith("a: median latency 10.0 µs (")
     assert "atio" not in " ".join(compared.lines())
+    several = compare(Made({("a", 64): 10.0, ("a", 1024): 20.0}))
+    assert several.answer.startswith("a at 64 B: median latency 10.0 µs (")
+    assert "1024 B had 2.00 times the median latency of 64 B" in several.answer
 
 
 def test_no_finished_run_is_said_in_words():

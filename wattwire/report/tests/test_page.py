@@ -168,6 +168,12 @@ def test_the_drawn_specs_are_the_ones_on_the_page_and_thinned(ordinary) -> None:
     assert "thinned to at most 400 points" in text
 
 
+def test_a_percentage_is_written_in_a_figure_as_it_is_in_the_text(ordinary) -> None:
+    _, page = ordinary
+    drawn = (page.parent / "figures" / "latency-ecdf.svg").read_text("utf-8")
+    assert re.search(r">100\s%<", drawn) and ">100%<" not in drawn
+
+
 def test_a_combination_that_was_not_run_moves_no_curve_under_anothers_heading(tmp_path) -> None:
     # Vega-Lite draws a grid with a hole one place early: only wrapped panels are safe.
     shape = Shape(blocks=1, clients=(1,), skip={"pattern": "topic", "interval_s": 0.2})
