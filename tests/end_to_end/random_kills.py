@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -288,8 +289,12 @@ def main() -> int:
                       flush=True)  # fmt: skip
         failed += bad
         print(f"{kind}: {options.kills} kills, {bad} failed", flush=True)
-    print(f"{'kept: ' + str(folder) if failed else 'nothing lost, nothing twice, nothing left'}")
-    return 1 if failed else 0
+    if failed:
+        print(f"kept: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    print("nothing lost, nothing twice, nothing left")
+    return 0
 
 
 if __name__ == "__main__":
