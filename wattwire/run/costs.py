@@ -18,30 +18,22 @@ class Readings:
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
-        self._found: dict[tuple[str, str, str, str], tuple[Any, Any]] = {}
+        # Taken apart once: a look at a table costs far more than one at a dictionary.
+        keys = ["quantity", "scope", "subject", "kind", "meter"]
+        series = quantities.sort("t_ns").group_by(keys, maintain_order=True)
+        self._series_of = series.agg("t_ns", "value").sort("meter", descending=True)
+        # Of several meters the first by name counts: it is the last one written here.
+        self._row_of = {key[:4]: row for row, key in enumerate(self._series_of[keys].iter_rows())}
 
     def subjects(self, quantity: str, scope: str) -> list[str]:
         chosen = self._frame.filter(pl.col("quantity") == quantity, pl.col("scope") == scope)
         return sorted(chosen["subject"].unique().to_list())
 
     def _series(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
-        key = quantity, scope, subject, kind
-        if key not in self._found:  # several responses rest on the same series
-            self._found[key] = self._find(*key)
-        return self._found[key]
-
-    def _find(self, quantity: str, scope: str, subject: str, kind: str) -> tuple[Any, Any]:
-        chosen = self._frame.filter(
-            pl.col("quantity") == quantity,
-            pl.col("scope") == scope,
-            pl.col("subject") == subject,
-            pl.col("kind") == kind,
-        )
-        if chosen.is_empty():
+        row = self._row_of.get((quantity, scope, subject, kind))
+        if row is None:
             return np.array([]), np.array([])
-        first = chosen["meter"].unique().sort()[0]
-        chosen = chosen.filter(pl.col("meter") == first).sort("t_ns")
-        return chosen["t_ns"].to_numpy(), chosen["value"].to_numpy()
+        return tuple(self._series_of[name][row].to_numpy() for name in ("t_ns", "value"))
 
     def of_meter(self, meter: str, quantity: str, subject: str) -> tuple[Any, Any]:
         """Times (ns) and values of one meter's series."""

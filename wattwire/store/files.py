@@ -17,7 +17,8 @@ RESTORE = (
     "is whole."
 )
 
-SYNCS_AT_A_TIME = 8
+# Kept for the next folder: starting threads takes as long as syncing a few files.
+_SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
 
 
 def sync_file(path: Path) -> None:
@@ -36,9 +37,8 @@ def sync_tree(folder: Path) -> None:
     where one after another each would wait for a write of its own.
     """
     places = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    with ThreadPoolExecutor(min(len(places), SYNCS_AT_A_TIME)) as pool:
-        for _ in pool.map(sync_file, places):
-            pass
+    for _ in _SYNCS.map(sync_file, places):
+        pass
 
 
 @contextlib.contextmanager
