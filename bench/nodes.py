@@ -66,7 +66,7 @@ class Bench:
         return float(np.median(times))
 
     def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:
-        """What the kit costs for each message, ns: neighbouring records' distance, its median."""
+        """What the kit costs for each message, ns: the mean distance of neighbouring records."""
         changes = {**MEASURING, "record.capacity": count + 10, "settings.arrivals": count}
         # Every slot is due at once: the schedule is behind from its first message to its last.
         changes |= {"period_ns": 1, "duration_ns": count, "overrun_ns": 60_000_000_000}
