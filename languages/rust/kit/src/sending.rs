@@ -195,26 +195,22 @@ impl Kit {
         let mut buffer = self.buffer();
         self.wait_go();
         loop {
-            let due_ns = {
-                let mut state = self.lock();
-                if state.schedule.is_through(now_ns(), self.dialogue.stopped()) {
-                    break;
-                }
-                state.schedule.due_ns()
-            };
-            if !self.sleep_until(due_ns) {
+            // A message that is late costs one reading of the clock here, and one at its end.
+            let mut begin_ns = now_ns();
+            let mut state = self.lock();
+            let due_ns = state.schedule.due_ns();
+            if begin_ns < due_ns && !state.schedule.is_through(begin_ns, self.dialogue.stopped()) {
+                drop(state);
+                let Some(woken_ns) = self.sleep_until(due_ns) else { break };
+                begin_ns = woken_ns;
+                state = self.lock();
+            }
+            if state.schedule.is_through(begin_ns, self.dialogue.stopped()) {
                 break;
             }
-            let (slot, begin_ns) = {
-                let mut state = self.lock();
-                let begin_ns = now_ns();
-                if state.schedule.is_through(begin_ns, false) {
-                    break;
-                }
-                let slot = state.schedule.take();
-                open(&mut state, slot, begin_ns);
-                (slot, begin_ns)
-            };
+            let slot = state.schedule.take();
+            open(&mut state, slot, begin_ns);
+            drop(state);
             self.current_seq.store(slot.seq, Relaxed);
             send(self, slot, self.form.stamp(&mut buffer, slot.seq, begin_ns));
         }
@@ -223,8 +219,8 @@ impl Kit {
         Ok(())
     }
 
-    /// False where STOP came first.
-    fn sleep_until(&self, due_ns: i64) -> bool {
+    /// The clock's last reading, `due_ns` or later; None where STOP came first.
+    fn sleep_until(&self, due_ns: i64) -> Option<i64> {
         let wake_ns = due_ns.saturating_sub(self.spin_ns);
         while !self.dialogue.stopped() {
             let mut at_ns = now_ns();
@@ -233,11 +229,11 @@ impl Kit {
                     std::hint::spin_loop();
                     at_ns = now_ns();
                 }
-                return true;
+                return Some(at_ns);
             }
             sleep_until_ns(wake_ns.min(at_ns + SECOND_NS));
         }
-        false
+        None
     }
 
     fn print_sent(&self) {
