@@ -6,7 +6,12 @@ import fcntl
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A shared machine takes its time now and then: that is no fault of what is tested.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
