@@ -15,7 +15,10 @@ UNIT = re.compile(r"(?<=\d) (?=%|(?:µs|ms|s|min|h|B|W|J)\b)")
 
 
 def columns(stream: TextIO) -> int:
-    """How wide a line on `stream` may be: its terminal's width, or LOG_COLUMNS for a log."""
+    """How wide a line on `stream` may be: COLUMNS, its terminal's width, LOG_COLUMNS for a log."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        return max(COLUMNS_MIN, int(asked))
     try:
         if stream.isatty():
             return max(COLUMNS_MIN, os.get_terminal_size(stream.fileno()).columns)

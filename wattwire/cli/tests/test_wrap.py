@@ -22,6 +22,11 @@ DONE = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def unasked(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def play(progress):
     progress.event("campaign", path="campaigns/c", runs=2, left=2, skipped=1)
     progress.event("building", text="g++ " + "-Isomewhere/far/away " * 20)
@@ -77,6 +82,14 @@ def test_on_a_terminal_its_width_counts_unless_no_word_would_fit(monkeypatch, fo
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((found, 20)))
     assert columns(Terminal()) == expected
     assert columns(io.StringIO()) == LOG_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("70", 70), ("1", 40), ("0", LOG_COLUMNS), ("wide", LOG_COLUMNS)]
+)
+def test_the_width_asked_for_in_the_environment_counts(monkeypatch, asked, expected):
+    monkeypatch.setenv("COLUMNS", asked)
+    assert columns(io.StringIO()) == expected
 
 
 def test_lists_stay_within_the_columns_of_a_log(capsys):
