@@ -23,18 +23,21 @@ SERVICE_TIMEOUT_S = 10.0
 
 
 def check_cells(names: list[str], clauses: list[str] | None, pairs: bool) -> int:
-    """Check cells; returns how many clauses failed. A cell that cannot be built is named."""
+    """Check cells; returns how many clauses failed. A cell that cannot be built is named.
+
+    A pair of cells is checked with the first of the two.
+    """
     catalog = Catalog()
-    suite = _suite()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="wattwire-check-") as folder:
         agent = AgentClient(Path(folder))
         try:
             builder = Builder(agent, lambda text: print(f"  {text}", flush=True))
+            check = _Check(catalog, builder, agent, Path(folder))
+            unpaired = list(catalog.cells) if pairs else []
             for cell in chosen_cells(catalog, names):
-                failed += _check_one(
-                    cell, catalog, builder, agent, suite, Path(folder), clauses, pairs
-                )
+                unpaired = [name for name in unpaired if name != cell.name]
+                failed += check.run(cell, unpaired, clauses)
         finally:
             agent.close()
     print(f"{failed} clauses failed" if failed else "every clause that could be tested holds")
@@ -52,44 +55,46 @@ def _suite() -> Any:
         raise MissingError(f"no conformance suite in {root / 'contract'}: {error}") from error
 
 
-def _check_one(
-    cell: Cell,
-    catalog: Catalog,
-    builder: Builder,
-    agent: AgentClient,
-    suite: Any,
-    folder: Path,
-    clauses: list[str] | None,
-    pairs: bool,
-) -> int:
-    try:
-        subject = under_test(suite, builder.cell(cell), agent, folder)
-    except MissingError as error:
-        print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
-        return 0
-    others = list(_others(cell, catalog, builder, agent, suite, folder)) if pairs else []
-    print(f"{cell.name}", flush=True)
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+class _Check:
+    """The suite over one cell after another, with one agent and one folder."""
 
-    def tell(result: Any) -> None:
-        counts[result.status] = counts.get(result.status, 0) + 1
-        if result.status != "passed":
-            line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
-            print(searchable(line, sys.stdout, "  ", " " * 8))
+    def __init__(
+        self, catalog: Catalog, builder: Builder, agent: AgentClient, folder: Path
+    ) -> None:
+        self._suite = _suite()
+        self._catalog, self._builder = catalog, builder
+        self._agent, self._folder = agent, folder
 
-    suite.run_suite(subject, others, clauses, tell)
-    print(f"  {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return counts["failed"]
+    def run(self, cell: Cell, partners: list[str], clauses: list[str] | None) -> int:
+        """Prints what does not hold for a cell, alone and with partners of its middleware."""
+        try:
+            subject = self._under_test(cell)
+        except MissingError as error:
+            print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
+            return 0
+        others = list(self._others(cell, partners))
+        print(f"{cell.name}", flush=True)
+        counts = {"passed": 0, "failed": 0, "skipped": 0}
 
+        def tell(result: Any) -> None:
+            counts[result.status] = counts.get(result.status, 0) + 1
+            if result.status != "passed":
+                line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
+                print(searchable(line, sys.stdout, "  ", " " * 8))
 
-def _others(
-    cell: Cell, catalog: Catalog, builder: Builder, agent: AgentClient, suite: Any, folder: Path
-) -> Iterator[Any]:
-    """The middleware's other cells, as far as they can be built here."""
-    for name in catalog.cells:
-        if name != cell.name and name.startswith(f"{cell.middleware.name}/"):
-            with contextlib.suppress(MissingError):
-                yield under_test(suite, builder.cell(catalog.cell(name)), agent, folder)
+        self._suite.run_suite(subject, others, clauses, tell)
+        print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+        return counts["failed"]
+
+    def _others(self, cell: Cell, names: list[str]) -> Iterator[Any]:
+        """Those of `names` that share the cell's middleware and can be built here."""
+        for name in names:
+            if name.startswith(f"{cell.middleware.name}/"):
+                with contextlib.suppress(MissingError):
+                    yield self._under_test(self._catalog.cell(name))
+
+    def _under_test(self, cell: Cell) -> Any:
+        return under_test(self._suite, self._builder.cell(cell), self._agent, self._folder)
 
 
 def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -> Any:
