@@ -31,7 +31,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "text": {"payload__encoding": "text", "action__feedback": 2},
     "empty": {"payload__bytes": 0},
     "short": {"payload__bytes": 5, "reply": "ack"},
-    "long": {"payload__bytes": 60_000},
+    # Slowly: a socket's buffer holds three of them, and its reader may wait for a core.
+    "long": {"payload__bytes": 60_000, "period_ns": 20_000_000, "duration_ns": 1_000_000_000},
     "literal": {"payload__literal": "hello", "reply": "literal", "reply__literal": "hi"},
     "header": {"verify": "header", "reply": "ack", "spin_ns": 100_000},
     "pipelined": {"outstanding_max": 8, "action__feedback": 3},
@@ -61,7 +62,8 @@ def test_pair(
         assert counters(records, KIND[pattern]) == list(range(50))
     for seq, intended_ns, begin_ns, end_ns, *_ in found.records[1]:
         if intended_ns != UNKNOWN:
-            assert intended_ns == found.start_ns + 2_000_000 * (seq & COUNTER)
+            period_ns = changes.get("period_ns", 2_000_000)
+            assert intended_ns == found.start_ns + period_ns * (seq & COUNTER)
             assert found.start_ns <= begin_ns <= end_ns
 
 
