@@ -40,6 +40,7 @@ while True:
     time.sleep(0.03)
 """
 RUNGS = ("v2", "none")
+BASELINE = "0.4s"
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def measured(cli, tmp_path):
 
     def run(*arguments: str, **environment: str):
         folder = tmp_path / f"out{len(list(tmp_path.glob('out*')))}"
-        result = cli("exec", "--json", "--out", folder, *arguments, **environment)
+        options = ("--json", "--out", folder, "--baseline", BASELINE)
+        result = cli("exec", *options, *arguments, **environment)
         table = json.loads(result.out) if result.out.startswith("{") else None
         return result, table, folder
 
@@ -192,8 +194,8 @@ def test_nodes_are_named_as_their_command_line_names_them(measured):
 
 def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(cli, tmp_path):
     folder = tmp_path / "out"
-    process = cli.start("exec", "--json", "--out", str(folder), "--", "bash", "-c",
-                        "echo up; sleep 300 & sleep 300")  # fmt: skip
+    process = cli.start("exec", "--json", "--out", str(folder), "--baseline", BASELINE,
+                        "--", "bash", "-c", "echo up; sleep 300 & sleep 300")  # fmt: skip
     assert process.stderr is not None
     assert process.stderr.readline() == "up\n"
     process.send_signal(signal.SIGINT)
@@ -206,11 +208,12 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(cli, tmp_path):
 
 
 def test_what_cannot_be_started_is_said_in_words(cli, tmp_path):
-    gone = cli("exec", "--out", tmp_path / "a", "--", "no-such-program-here")
+    quick = ("exec", "--baseline", BASELINE, "--out")
+    gone = cli(*quick, tmp_path / "a", "--", "no-such-program-here")
     assert gone.code == 2 and "no-such-program-here: cannot be started" in gone.err
     plain = tmp_path / "plain.txt"
     plain.write_text("not a program")
-    refused = cli("exec", "--out", tmp_path / "b", "--", plain)
+    refused = cli(*quick, tmp_path / "b", "--", plain)
     assert refused.code == 3 and "permission denied" in refused.err
     for arguments, word in (
         (["--attach", "pid:4194304999"], "no process"),
@@ -230,7 +233,7 @@ def test_a_command_that_ends_at_once_or_fails_has_its_row(cli, measured):
     assert result.code == 0 and table["whole"]["cpu_s"]["mean"] > 0
     result, table, _ = measured("--", "sh", "-c", "exit 7")
     assert result.code == 1 and table["repeats"][0]["exit_code"] == 7
-    shown = cli("exec", "--out", "shown", "--", "sh", "-c", "exit 7")
+    shown = cli("exec", "--out", "shown", "--baseline", BASELINE, "--", "sh", "-c", "exit 7")
     assert "exit code 7" in shown.out and "CPU s" in shown.out
     assert cli("bundle", "shown").code == 0
     with zipfile.ZipFile(cli.folder / "shown.zip") as archive:
