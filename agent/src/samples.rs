@@ -241,7 +241,7 @@ impl RecordWriter {
                 // The sampler may be gone already; then the buffer is of no more use.
                 let _ = emptied.try_send(buffer);
             }
-            file.sync_all()
+            Ok(())
         });
         Ok(RecordWriter {
             buffer: Vec::with_capacity(BUFFER_RECORDS * RECORD_BYTES),
@@ -297,7 +297,7 @@ impl RecordWriter {
         }
     }
 
-    /// Writes what is left and syncs the file.
+    /// Writes what is left. Whoever keeps the file syncs it, with all others of its run.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Some(full) = self.full.take() {
             // Waiting is right here: sampling is over. A failed send shows as the thread's error.
