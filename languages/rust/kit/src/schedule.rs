@@ -139,11 +139,20 @@ impl Schedule {
         Some(self.take())
     }
 
-    pub fn take(&mut self) -> Slot {
+    fn take(&mut self) -> Slot {
         let intended_ns = if self.closed { UNKNOWN_NS } else { self.due_ns() };
         let slot = Slot { seq: self.node << 48 | self.next as u64, intended_ns };
         self.next += 1;
         slot
+    }
+
+    /// The next slot, whose message begins now. It is not among the open ones.
+    pub fn take_at(&mut self, begin_ns: i64) -> Open {
+        let mut slot = self.take();
+        if self.closed {
+            slot.intended_ns = begin_ns;
+        }
+        Open { slot, begin_ns, accepted: false, resolved: false }
     }
 
     /// A slot's message begins.

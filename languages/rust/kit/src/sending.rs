@@ -1,6 +1,7 @@
 //! Senders and clients: the window's schedule (C-10 to C-14, C-23).
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::MutexGuard;
 
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::error::{failed, Error, SendFailed};
 use crate::kit::{Kit, State, NAP_NS};
 use crate::message::{Buffer, Message};
 use crate::recorder::{flag, Kind};
-use crate::schedule::Slot;
+use crate::schedule::{Open, Slot};
 
 /// A client that blocks.
 pub trait Call {
@@ -58,7 +59,11 @@ impl Kit {
     pub fn begin<'b>(&self, slot: Slot, buffer: &'b mut Buffer) -> Message<'b> {
         let mut state = self.lock();
         let begin_ns = now_ns();
-        open(&mut state, slot, begin_ns);
+        state.schedule.begin(slot, begin_ns);
+        state.counts.sent += 1;
+        if state.first_begin_ns == UNKNOWN_NS {
+            state.first_begin_ns = begin_ns;
+        }
         drop(state);
         self.form.stamp(buffer, slot.seq, begin_ns)
     }
@@ -78,10 +83,8 @@ impl Kit {
         } else if end_ns - open.begin_ns > self.timeout_ns {
             self.resolve(&mut state, slot, UNKNOWN_NS, flag::TIMEOUT);
         } else {
-            state.counts.received += 1;
-            let good = self.form.is_answer(slot.seq, reply.into(), &mut state.expected);
-            state.counts.corrupt += u64::from(!good);
-            self.resolve(&mut state, slot, end_ns, if good { 0 } else { flag::CORRUPT });
+            let flags = self.check_reply(&mut state, slot, reply.into());
+            self.resolve(&mut state, slot, end_ns, flags);
         }
     }
 
@@ -151,21 +154,30 @@ impl Kit {
 
     /// Sends on the schedule: `send(payload)` says whether the message was taken.
     pub fn send_all(&self, mut send: impl FnMut(Message) -> bool) -> Result<(), Error> {
-        self.pace(|kit, slot, payload| {
-            if send(payload) {
-                kit.taken(slot);
-            } else {
-                kit.fail(slot);
-            }
+        self.pace(|open, payload| {
+            let flags = if send(payload) { 0 } else { flag::FAILED };
+            let end_ns = now_ns();
+            let mut state = self.lock();
+            self.settle(&mut state, open, end_ns, flags);
+            state
         })
     }
 
     /// Calls on the schedule.
     pub fn call_all(&self, client: &mut impl Call) -> Result<(), Error> {
-        self.pace(|kit, slot, request| match client.call(request, kit.timeout_ns) {
-            Ok(Some(reply)) => kit.complete(slot, reply),
-            Ok(None) => kit.resolve(&mut kit.lock(), slot, UNKNOWN_NS, flag::TIMEOUT),
-            Err(SendFailed) => kit.fail(slot),
+        self.pace(|open, request| {
+            let reply = client.call(request, self.timeout_ns);
+            let end_ns = now_ns();
+            let mut state = self.lock();
+            let (end_ns, flags) = match reply {
+                Ok(Some(reply)) if end_ns - open.begin_ns <= self.timeout_ns => {
+                    (end_ns, self.check_reply(&mut state, open.slot, reply))
+                }
+                Ok(_) => (UNKNOWN_NS, flag::TIMEOUT),
+                Err(SendFailed) => (UNKNOWN_NS, flag::FAILED),
+            };
+            self.settle(&mut state, open, end_ns, flags);
+            state
         })
     }
 
@@ -187,33 +199,40 @@ impl Kit {
         self.form.may_answer(self.current_seq.load(Relaxed), data.into())
     }
 
-    /// The blocking schedule: one message at a time, each due at its slot.
-    fn pace(&self, mut send: impl FnMut(&Kit, Slot, Message)) -> Result<(), Error> {
+    /// The blocking schedule: one message at a time, each due at its slot. `send` sends one and
+    /// settles it; the lock that it took for that serves the next one's slot.
+    fn pace<'k>(
+        &'k self,
+        mut send: impl FnMut(&Open, Message) -> MutexGuard<'k, State>,
+    ) -> Result<(), Error> {
         if self.is_native() {
             return Err(failed("a blocking sender cannot be paced by a middleware's timer"));
         }
         let mut buffer = self.buffer();
         self.wait_go();
+        let mut state = self.lock();
         loop {
             // A message that is late costs one reading of the clock here, and one at its end.
             let mut begin_ns = now_ns();
-            let mut state = self.lock();
             let due_ns = state.schedule.due_ns();
             if begin_ns < due_ns && !state.schedule.is_through(begin_ns, self.dialogue.stopped()) {
                 drop(state);
-                let Some(woken_ns) = self.sleep_until(due_ns) else { break };
-                begin_ns = woken_ns;
+                let woken_ns = self.sleep_until(due_ns);
                 state = self.lock();
+                begin_ns = woken_ns.unwrap_or(due_ns);
             }
             if state.schedule.is_through(begin_ns, self.dialogue.stopped()) {
                 break;
             }
-            let slot = state.schedule.take();
-            open(&mut state, slot, begin_ns);
+            let open = state.schedule.take_at(begin_ns);
+            if state.first_begin_ns == UNKNOWN_NS {
+                state.first_begin_ns = begin_ns;
+            }
             drop(state);
-            self.current_seq.store(slot.seq, Relaxed);
-            send(self, slot, self.form.stamp(&mut buffer, slot.seq, begin_ns));
+            self.current_seq.store(open.slot.seq, Relaxed);
+            state = send(&open, self.form.stamp(&mut buffer, open.slot.seq, begin_ns));
         }
+        drop(state);
         self.print_sent();
         self.dialogue.wait_stop();
         Ok(())
@@ -253,13 +272,36 @@ impl Kit {
     }
 
     fn resolve(&self, state: &mut State, slot: Slot, end_ns: i64, flags: u8) {
-        let Some(open) = state.schedule.resolve(slot) else { return };
+        if let Some(open) = state.schedule.resolve(slot) {
+            self.record_end(state, &open, end_ns, flags);
+        }
+    }
+
+    /// A blocking message has ended; nobody else knew of it.
+    fn settle(&self, state: &mut State, open: &Open, end_ns: i64, flags: u8) {
+        state.counts.sent += u64::from(flags & flag::FAILED == 0);
+        self.record_end(state, open, end_ns, flags);
+    }
+
+    fn record_end(&self, state: &mut State, open: &Open, end_ns: i64, flags: u8) {
         state.last_end_ns = if end_ns == UNKNOWN_NS { now_ns() } else { end_ns };
         let ended = flags & (flag::FAILED | flag::TIMEOUT) != 0;
         if self.kind == Kind::Result && !open.accepted && ended {
-            self.record_sent(state, &open, UNKNOWN_NS, (Kind::Goal, flags));
+            self.record_sent(state, open, UNKNOWN_NS, (Kind::Goal, flags));
         }
-        self.record_sent(state, &open, end_ns, (self.kind, flags));
+        self.record_sent(state, open, end_ns, (self.kind, flags));
+    }
+
+    /// Counts a reply; returns its flags.
+    fn check_reply(&self, state: &mut State, slot: Slot, reply: Message) -> u8 {
+        state.counts.received += 1;
+        let good = self.form.is_answer(slot.seq, reply, &mut state.expected);
+        state.counts.corrupt += u64::from(!good);
+        if good {
+            0
+        } else {
+            flag::CORRUPT
+        }
     }
 
     fn expire(&self, state: &mut State, at_ns: i64) {
@@ -270,14 +312,5 @@ impl Kit {
             let slot = open.slot;
             self.resolve(state, slot, UNKNOWN_NS, flag::TIMEOUT);
         }
-    }
-}
-
-/// A slot's message begins.
-fn open(state: &mut State, slot: Slot, begin_ns: i64) {
-    state.schedule.begin(slot, begin_ns);
-    state.counts.sent += 1;
-    if state.first_begin_ns == UNKNOWN_NS {
-        state.first_begin_ns = begin_ns;
     }
 }
