@@ -67,7 +67,8 @@ def with_psutil(pids: list[int], tick_hz: float) -> float:
     )
     try:
         assert reader.stdout is not None
-        reader.stdout.readline()
+        if not reader.stdout.readline():
+            raise RuntimeError("the psutil loop did not start; what it says stands above")
         return share_of_a_core(reader.pid)
     finally:
         reader.kill()

@@ -64,7 +64,8 @@ def pong(domain: int) -> None:
     print("ready", flush=True)
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     while True:
-        for message in side.take():
+        # A writer that has gone leaves a sample without data.
+        for message in filter(lambda sample: isinstance(sample, Message), side.take()):
             side.writer.write(Message(message.number, message.data))
 
 
