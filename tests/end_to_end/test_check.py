@@ -43,3 +43,5 @@ def test_the_cell_keeps_the_contract(checked, cell):
     if "absent: " in first:
         pytest.skip(first)
     assert " 0 failed" in said[-1], "\n".join(said)
+    assert result.code == 0, result.out[-4000:] + result.err
+    assert "every clause that could be tested holds" in result.out

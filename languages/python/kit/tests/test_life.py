@@ -60,9 +60,9 @@ def test_pair(
         per_message = 1 if pattern != "action" else 2 + changes.get("action__feedback", 0)
         assert done["recorded"] == len(records) == 50 * per_message
         assert counters(records, KIND[pattern]) == list(range(50))
+    period_ns = changes.get("period_ns", 2_000_000)
     for seq, intended_ns, begin_ns, end_ns, *_ in found.records[1]:
         if intended_ns != UNKNOWN:
-            period_ns = changes.get("period_ns", 2_000_000)
             assert intended_ns == found.start_ns + period_ns * (seq & COUNTER)
             assert found.start_ns <= begin_ns <= end_ns
 
