@@ -66,6 +66,14 @@ pub(crate) struct State {
     pub arrival_ns: i64,
 }
 
+impl State {
+    pub fn note_begin(&mut self, begin_ns: i64) {
+        if self.first_begin_ns == UNKNOWN_NS {
+            self.first_begin_ns = begin_ns;
+        }
+    }
+}
+
 /// One node. It may be shared by all threads of a process, for as long as that lives.
 pub struct Kit {
     pub(crate) spec: Spec,

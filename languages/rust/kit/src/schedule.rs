@@ -148,20 +148,22 @@ impl Schedule {
 
     /// The next slot, whose message begins now. It is not among the open ones.
     pub fn take_at(&mut self, begin_ns: i64) -> Open {
-        let mut slot = self.take();
+        let slot = self.take();
+        self.begun(slot, begin_ns)
+    }
+
+    /// A slot's message begins.
+    pub fn begin(&mut self, slot: Slot, begin_ns: i64) {
+        let open = self.begun(slot, begin_ns);
+        self.open_count += 1;
+        self.open.push_back(open);
+    }
+
+    fn begun(&self, mut slot: Slot, begin_ns: i64) -> Open {
         if self.closed {
             slot.intended_ns = begin_ns;
         }
         Open { slot, begin_ns, accepted: false, resolved: false }
-    }
-
-    /// A slot's message begins.
-    pub fn begin(&mut self, mut slot: Slot, begin_ns: i64) {
-        if self.closed {
-            slot.intended_ns = begin_ns;
-        }
-        self.open_count += 1;
-        self.open.push_back(Open { slot, begin_ns, accepted: false, resolved: false });
     }
 
     /// The message of a slot, as long as it is not resolved.

@@ -61,9 +61,7 @@ impl Kit {
         let begin_ns = now_ns();
         state.schedule.begin(slot, begin_ns);
         state.counts.sent += 1;
-        if state.first_begin_ns == UNKNOWN_NS {
-            state.first_begin_ns = begin_ns;
-        }
+        state.note_begin(begin_ns);
         drop(state);
         self.form.stamp(buffer, slot.seq, begin_ns)
     }
@@ -225,9 +223,7 @@ impl Kit {
                 break;
             }
             let open = state.schedule.take_at(begin_ns);
-            if state.first_begin_ns == UNKNOWN_NS {
-                state.first_begin_ns = begin_ns;
-            }
+            state.note_begin(begin_ns);
             drop(state);
             self.current_seq.store(open.slot.seq, Relaxed);
             state = send(&open, self.form.stamp(&mut buffer, open.slot.seq, begin_ns));
