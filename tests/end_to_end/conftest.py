@@ -84,6 +84,7 @@ guard_wait_s = 0.0
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0
+stall_max_ms = 60000.0
 """
 
 

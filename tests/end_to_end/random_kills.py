@@ -56,6 +56,7 @@ guard_wait_s = 0.0
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0
+stall_max_ms = 60000.0
 """
 HANG_S = 120.0
 CAMPAIGN_S = 4.0

@@ -19,7 +19,8 @@ from wattwire.rig import cache
 from wattwire.store import Campaign
 
 BUSY = ("--set", "guards.other_load_max=1.1", "--set", "guards.steal_max=1.1",
-        "--set", "guards.missed_ticks_max=1.1", "--set", "plan.guard_wait_s=0")  # fmt: skip
+        "--set", "guards.missed_ticks_max=1.1", "--set", "guards.stall_max_ms=60000",
+        "--set", "plan.guard_wait_s=0")  # fmt: skip
 HANG_S = 120
 
 

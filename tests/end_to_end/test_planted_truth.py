@@ -58,6 +58,7 @@ retries = 0
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0
+stall_max_ms = 60000.0
 """
 HERE = Path(__file__).parent
 

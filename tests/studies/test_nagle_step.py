@@ -21,6 +21,7 @@ def report_of(folder: Path, only: str, *more: str) -> Path:
     command = [
         *(sys.executable, "-m", "wattwire", "run", "nagle-step", "--preset", "smoke"),
         *("--set", "guards.other_load_max=1000", "--set", "guards.steal_max=1"),
+        *("--set", "guards.stall_max_ms=60000"),
         *("--set", "plan.retries=2", "--only", only, *more, "--campaign", str(folder)),
     ]
     done = subprocess.run(

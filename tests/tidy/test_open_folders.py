@@ -40,6 +40,7 @@ guard_wait_s = 0
 other_load_max = 1.1
 steal_max = 1.1
 missed_ticks_max = 1.1
+stall_max_ms = 60000.0
 """
 
 
