@@ -18,6 +18,7 @@ from wattwire.cli import (
     clean,
     doctor,
     execution,
+    importing,
     new,
     plan,
     show,
@@ -142,7 +143,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
 
-    for module in (doctor, trial, new, execution, bundle, plan, show, calibrate, clean):
+    for module in (doctor, trial, new, execution, importing, bundle, plan, show, calibrate, clean):
         module.add_to(verbs)
     return top
 

@@ -130,7 +130,8 @@ def _wanted(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
             for factor in question.get("factors", []):
                 for level in evidence.factors.get(factor, ()):
                     if not same_level(level, baseline_of(evidence, factor)):
-                        found.append((str(question.get("id", "")), resolve(name), factor, level))
+                        response = resolve(name, evidence.described)
+                        found.append((str(question.get("id", "")), response, factor, level))
     return found
 
 

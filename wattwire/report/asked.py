@@ -35,7 +35,9 @@ def section(evidence: Evidence) -> Section:
             "id": str(q.get("id", "")),
             "text": str(q.get("text", "")),
             "factors": words.listed([words.factor_title(f) for f in q.get("factors", [])]),
-            "responses": words.listed([resolve(r).title for r in q.get("responses", [])]),
+            "responses": words.listed(
+                [resolve(name, evidence.described).title for name in q.get("responses", [])]
+            ),
         }
         for q in evidence.study.get("question", [])
     ]
@@ -88,6 +90,7 @@ def _run_table(evidence: Evidence) -> Table:
     treatments = {json.dumps(all_levels(e), sort_keys=True) for e in planned}
     blocks = {e.get("block") for e in planned}
     windows = costs.window_seconds(evidence, evidence.usable)
+    known = windows[np.isfinite(windows)]
     facts: list[tuple[str, str]] = [
         (words.factor_title(name), ", ".join(_level(evidence, name, v) for v in levels))
         for name, levels in evidence.factors.items()
@@ -107,7 +110,7 @@ def _run_table(evidence: Evidence) -> Table:
             "treatments left out",
             left_out + (" (the reasons stand in the audit trail)" if evidence.skipped else ""),
         ),
-        ("window of a run", words.duration(float(np.nanmedian(windows))) if windows.size else "–"),
+        ("window of a run", words.duration(float(np.median(known))) if known.size else "–"),
         *_time_taken(evidence),
         ("machine", machine_line(evidence.reader.machine)),
     ]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wattwire.report import words
 from wattwire.report.parts import Column
+from wattwire.store import ImportedCampaign
 
 FloatArray = NDArray[np.float64]
 
@@ -57,6 +58,16 @@ class Evidence:
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels_seen: dict[str, list[Any]] = field(default_factory=dict)
     fits: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    @property
+    def imported(self) -> bool:
+        """Whether others measured it: no messages, no meters of ours, no logs."""
+        return isinstance(self.reader, ImportedCampaign)
+
+    @property
+    def described(self) -> Mapping[str, Mapping[str, str]]:
+        """Unit, kind and title of the responses that came with imported data."""
+        return self.reader.columns if isinstance(self.reader, ImportedCampaign) else {}
 
     @property
     def planned(self) -> list[dict[str, Any]]:

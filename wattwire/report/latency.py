@@ -124,8 +124,10 @@ def _receptions(frame: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame:
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
-    """The latency series of every usable run, by run."""
-    found = {}
+    """The latency series of every usable run, by run; none where no message was recorded."""
+    found: dict[str, Series] = {}
+    if evidence.imported:
+        return found
     runs = evidence.usable["run"].to_list() if evidence.usable.height else []
     for run, lost in zip(runs, column(evidence.usable, "lost"), strict=True):
         found[run] = series_of(evidence.reader.messages(run), evidence.runs[run], float(lost))

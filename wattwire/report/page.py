@@ -29,7 +29,7 @@ from wattwire.report import (
 from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.parts import Figure, Section, Table, figures_of, tables_of, write_csv
-from wattwire.store import Campaign
+from wattwire.store import open_campaign
 
 
 def build_report(campaign: Path | CampaignReader) -> Path:
@@ -40,7 +40,7 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     report there is replaced. A campaign without a usable run gets a page that says so.
     """
     if isinstance(campaign, (str, Path)):
-        campaign = Campaign(Path(campaign))
+        campaign = open_campaign(Path(campaign))
     if not (campaign.path / "plan.json").is_file():
         raise UsageError(
             f"{campaign.path}: this campaign was ended before its plan was written, so there is "
@@ -71,6 +71,17 @@ def _sections(
         asked.section(evidence),
         answered.section(evidence, answers),
         findings.section(found),
+        *([] if evidence.imported else _measured_here(evidence, series)),
+        audit.trail(evidence),
+    ]
+    return [section for section in made if section is not None]
+
+
+def _measured_here(
+    evidence: Evidence, series: Mapping[str, latency.Series]
+) -> list[Section | None]:
+    """The parts that need messages, meters and nodes of ours."""
+    return [
         latency.section(evidence, series),
         costs.section(evidence),
         published.section(evidence),
@@ -78,9 +89,7 @@ def _sections(
         controls.section(evidence),
         conditions.harness(evidence),
         conditions.settings(evidence),
-        audit.trail(evidence),
     ]
-    return [section for section in made if section is not None]
 
 
 def _write_figures(drawn: Sequence[Figure], folder: Path) -> dict[str, str]:

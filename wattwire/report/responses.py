@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -53,8 +54,14 @@ _KNOWN: tuple[tuple[str, Response], ...] = (
 )
 
 
-def resolve(name: str) -> Response:
-    """The response that a study calls `name`; a column of the summary stands for itself."""
+def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
+    """The response that a study calls `name`; a column of the summary stands for itself.
+
+    `described` holds columns that came with the data (unit, title): they are what they are called.
+    """
+    if described and name in described:
+        told = described[name]
+        return Response(name, told.get("title") or name.replace("_", " "), told.get("unit", ""))
     for pattern, response in _KNOWN:
         if re.fullmatch(pattern, name):
             return response

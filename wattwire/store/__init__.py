@@ -2,6 +2,7 @@
 
 from wattwire.store.campaign import Campaign
 from wattwire.store.execution import Execution
+from wattwire.store.imported import ImportedCampaign, open_campaign
 from wattwire.store.journal import Attempt, Journal
 
-__all__ = ["Attempt", "Campaign", "Execution", "Journal"]
+__all__ = ["Attempt", "Campaign", "Execution", "ImportedCampaign", "Journal", "open_campaign"]

@@ -1,0 +1,172 @@
+"""import: a campaign from data that others measured, or from anybody's table."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from wattwire import __version__, imports
+from wattwire.catalog.catalog import default_roots
+from wattwire.cli.campaigns import write_report
+from wattwire.cli.wrap import columns, wrapped
+from wattwire.imports import progress, table
+from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.report.words import plural
+from wattwire.run.columns import describe
+from wattwire.store.imported import ImportedCampaign, refuse_used
+
+CSV = "csv"
+REASONS_MAX = 12
+"""So many reasons are printed; set_aside.csv has every file."""
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb and its options."""
+    verb = verbs.add_parser(
+        "import",
+        help="a campaign from data that others measured, or from a table",
+        description="STUDY reads the data of its paper from DIR, as their authors laid them out. "
+        "`import csv FILE --response COL:UNIT --factor COL` reads anybody's table, a row per run. "
+        "Without arguments: what can be read, and by which recipes.",
+    )
+    verb.add_argument("study", nargs="?", metavar="STUDY", help="a study with a reader, or csv")
+    verb.add_argument("source", nargs="?", metavar="DIR", help="the authors' data; csv: the table")
+    verb.add_argument("--recipe", metavar="NAME", help="how to read (default: the study's first)")
+    verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
+    verb.add_argument("--no-report", action="store_true", help="do not write the page")
+    own = verb.add_argument_group("for csv")
+    own.add_argument(
+        "--response",
+        action="append",
+        default=[],
+        metavar="COL[:UNIT]",
+        help="a column of numbers to explain (may be given again)",
+    )
+    own.add_argument(
+        "--factor",
+        action="append",
+        default=[],
+        metavar="COL",
+        help="a column of levels to compare (may be given again)",
+    )
+    own.add_argument("--block", metavar="COL", help="a column that says what was run together")
+    own.add_argument(
+        "--run", metavar="COL", help="a column that names the run; its rows are averaged"
+    )
+    verb.set_defaults(call=import_data)
+
+
+def import_data(options: argparse.Namespace) -> int:
+    """Read, write the campaign, write its page, and say what came of it."""
+    if options.study is None:
+        return _list()
+    if options.source is None:
+        raise UsageError(f"import {options.study}: no DIR given; name the folder with the data")
+    source = Path(options.source)
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    with _heard() as tell:
+        if options.study == CSV:
+            name, recipe, imported = source.stem, "", _table(options, source)
+        else:
+            name, recipe, imported = _read(options, source)
+        folder = Path(options.campaign or f"campaigns/{_file_word(name)}-import-{stamp}")
+        refuse_used(folder)
+        about = {
+            "study": name,
+            "recipe": recipe,
+            "source": str(source),
+            "wattwire": __version__,
+            "imported": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
+        }
+        campaign = imports.write(imported, folder, about, describe(imported.runs.columns))
+        tell("writing the page")
+        page = None if options.no_report else write_report(folder)
+    _say(campaign)
+    print(page.resolve() if page else f"Next: wattwire report {shlex.quote(str(folder))}")
+    return EXIT_OK
+
+
+def _list() -> int:
+    """Print which studies bring a reader, with their recipes."""
+    found = imports.readers(default_roots())
+    for name, folder in sorted(found.items()):
+        print(f"{name}")
+        for recipe, words in imports.load(folder).recipes.items():
+            print(wrapped(f"  {recipe}: {words}", columns(sys.stdout)))
+    print("csv\n  anybody's table: import csv FILE --response COL:UNIT --factor COL")
+    return EXIT_OK
+
+
+def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.Imported]:
+    given = {"--response": options.response, "--factor": options.factor}
+    given |= {"--block": options.block, "--run": options.run}
+    foreign = [name for name, value in given.items() if value]
+    if foreign:
+        raise UsageError(f"{', '.join(foreign)}: only for `import csv FILE`; leave it out")
+    if options.campaign:
+        refuse_used(Path(options.campaign))
+    reader = imports.find(options.study, default_roots())
+    recipe = options.recipe or reader.default
+    return reader.study, recipe, reader.read(source, recipe)
+
+
+def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
+    if options.recipe:
+        raise UsageError("--recipe: a table has none; leave it out")
+    asked = table.Asked(
+        tuple(table.response(text) for text in options.response),
+        tuple(options.factor),
+        options.block,
+        options.run,
+    )
+    return table.read(source, asked)
+
+
+def _file_word(name: str) -> str:
+    """A name with nothing in it that a folder's name should not have."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-") or "table"
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[progress.Listener]:
+    """A line that says what is being done, where somebody watches; it is gone at the end."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    with console.status("reading") as line, progress.listening(line.update):
+        yield line.update
+
+
+def _say(campaign: ImportedCampaign) -> None:
+    """What was read, what was set aside and why, and how the printed numbers compare."""
+    about = campaign.document
+    width = columns(sys.stdout)
+    values = plural(int(about["values"]), "value")
+    told = (
+        f"{plural(about['usable'], 'run')} of {about['runs']} can be used, with {values} from "
+        f"{plural(about['files'], 'file')}: {campaign.path}"
+    )
+    print(wrapped(told, width))
+    if about["recipe"]:
+        print(f"Recipe: {about['recipe']}.")
+    reasons = sorted(about["set_aside"].items(), key=lambda item: -item[1])
+    if reasons:
+        print(f"Set aside, with each file in {campaign.path / 'set_aside.csv'}:")
+    for why, count in reasons[:REASONS_MAX]:
+        print(wrapped(f"  {count} × {why}", width))
+    if len(reasons) > REASONS_MAX:
+        print(f"  and {len(reasons) - REASONS_MAX} more reasons")
+    checks = about["checks"]
+    if checks:
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in checks.items())
+        weak = f" ({about['weak']} of the matches are weak: few digits)" if about["weak"] else ""
+        print(wrapped(f"Printed numbers: {verdicts}{weak}.", width))

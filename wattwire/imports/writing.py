@@ -1,0 +1,153 @@
+"""From what a reader found to the documents and tables of an imported campaign's folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.imports.imported import Imported
+from wattwire.model.errors import WattwireError
+from wattwire.store.imported import ImportedCampaign, write_imported
+
+REQUIRED: dict[str, pl.DataType | type[pl.DataType]] = {
+    "run": pl.String,
+    "attempt": pl.Int64,
+    "block": pl.Int64,
+    "position": pl.Int64,
+    "verdict": pl.String,
+    "outcome": pl.String,
+    "used": pl.Boolean,
+    "control": pl.String,
+}
+PROVENANCE = ("run", "column", "files", "rows_used", "rows_left_out", "how")
+VERDICTS = frozenset({"ok", "unknown", "failed"})
+
+
+class ReaderError(WattwireError):
+    """A study's reader handed over something that is no campaign: its own fault, not the data's."""
+
+
+def write(
+    imported: Imported,
+    path: Path,
+    about: Mapping[str, Any],
+    known_columns: Mapping[str, Mapping[str, str]],
+) -> ImportedCampaign:
+    """Write an imported campaign to a new folder and open it.
+
+    `about` goes into import.json (study, recipe, source, version); `known_columns` describes the
+    store's own columns and is completed by the reader's. Raises ReaderError where the reader's
+    tables don't fit together, UsageError where `path` is taken.
+    """
+    runs = _runs(imported)
+    _check_provenance(imported, runs)
+    described = {**known_columns, **{k: dict(v) for k, v in imported.columns.items()}}
+    documents = {
+        "import": {**about, **counts(imported), "reasons": dict(imported.reasons)},
+        "study": _plain(imported.study),
+        "plan": _plan(runs),
+        "machine": {"hosts": {}, **_plain(imported.machine)},
+        "columns": {name: described[name] for name in runs.columns if name in described},
+        "checks": [_plain({**asdict(c), "verdict": c.verdict.value}) for c in imported.checks],
+        "findings": [_plain(asdict(finding)) for finding in imported.findings],
+    }
+    rows = [(one.path, one.rows, one.why) for one in imported.set_aside]
+    return write_imported(path, documents, runs, imported.provenance, rows)
+
+
+def counts(imported: Imported) -> dict[str, Any]:
+    """What was read in numbers: runs, usable runs, values, files, checks by verdict."""
+    files = (
+        imported.provenance["files"].explode().drop_nulls() if imported.provenance.height else []
+    )
+    verdicts: dict[str, int] = {}
+    for check in imported.checks:
+        verdicts[check.verdict.value] = verdicts.get(check.verdict.value, 0) + 1
+    why: dict[str, int] = {}
+    for one in imported.set_aside:
+        why[one.why] = why.get(one.why, 0) + 1
+    usable = imported.runs.filter(pl.col("verdict") == "ok").height
+    return {
+        "runs": imported.runs.height,
+        "usable": usable,
+        "values": imported.provenance.filter(pl.col("rows_used") > 0).height,
+        "files": len(files),
+        "checks": verdicts,
+        "weak": sum(check.weak for check in imported.checks),
+        "set_aside": why,
+    }
+
+
+def _runs(imported: Imported) -> pl.DataFrame:
+    """The reader's runs in the store's types. Raises ReaderError where something lacks."""
+    runs = imported.runs
+    lacking = [name for name in REQUIRED if name not in runs.columns]
+    if lacking:
+        raise ReaderError(f"the study's reader: runs lack the columns {', '.join(lacking)}")
+    if runs.height == 0:
+        raise ReaderError("the study's reader: there is no run")
+    runs = runs.with_columns(
+        [pl.col(name).cast(kind, strict=True) for name, kind in REQUIRED.items()]
+    )
+    twice = runs.filter(runs.select("run", "attempt").is_duplicated())["run"].to_list()
+    if twice:
+        raise ReaderError(f"the study's reader: run {twice[0]} is there more than once")
+    wrong = set(runs["verdict"].to_list()) - VERDICTS
+    if wrong:
+        allowed = ", ".join(sorted(VERDICTS))
+        raise ReaderError(f"the study's reader: verdict: found {wrong}; allowed: {allowed}")
+    return runs
+
+
+def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
+    table = imported.provenance
+    lacking = [name for name in PROVENANCE if name not in table.columns]
+    if lacking:
+        raise ReaderError(f"the study's reader: provenance lacks {', '.join(lacking)}")
+    foreign = set(table["run"].unique()) - set(runs["run"])
+    if foreign:
+        raise ReaderError(f"the study's reader: provenance of an unknown run {min(foreign)}")
+    told = set(zip(table["run"], table["column"], strict=True))
+    for name in responses(runs):
+        with_value = runs.filter(pl.col(name).is_not_null())["run"]
+        bare = next((run for run in with_value if (run, name) not in told), None)
+        if bare is not None:
+            raise ReaderError(f"the study's reader: {name} of run {bare} has no provenance")
+
+
+def responses(runs: pl.DataFrame) -> list[str]:
+    """The columns of a table of runs that hold responses: numbers that identify nothing."""
+    return [
+        name
+        for name, kind in runs.schema.items()
+        if name not in REQUIRED and not name.startswith("factor.") and kind.is_numeric()
+    ]
+
+
+def _plan(runs: pl.DataFrame) -> list[dict[str, Any]]:
+    factors = [name for name in runs.columns if name.startswith("factor.")]
+    plan = []
+    for row in runs.unique("run", keep="first", maintain_order=True).iter_rows(named=True):
+        levels = {name.removeprefix("factor."): row[name] for name in factors}
+        levels = {name: level for name, level in levels.items() if level is not None}
+        kept = {name: row[name] for name in ("run", "block", "position", "control")}
+        plan.append({**kept, "treatment": levels, "levels": levels, "skipped": None})
+    return plan
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON holds it: tuples as lists, NaN and infinity as nothing."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        return _plain(value.item())
+    return value

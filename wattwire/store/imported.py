@@ -1,0 +1,191 @@
+"""The folder of a campaign that others ran: written once from what a reader found, read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.model.errors import MissingError, UsageError
+from wattwire.store.campaign import Campaign
+from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
+from wattwire.store.files import read_json, sync_file, sync_tree
+
+FORMAT_VERSION = 1
+DOCUMENT = "import.json"
+SET_ASIDE = ("path", "rows", "why")
+
+
+class ImportedCampaign:
+    """An imported campaign as reports read one: a row per run, no messages, no journal.
+
+    `import.json` says where it came from, `provenance.parquet` which files and rows each value
+    rests on, `set_aside.csv` what no value rests on, `checks.json` how printed numbers compare,
+    `findings.json` what the data show about themselves.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        if not (self.path / DOCUMENT).exists():
+            raise UsageError(f"{self.path}: no imported campaign here (no {DOCUMENT})")
+        version = self.document.get("format_version")
+        if version != FORMAT_VERSION:
+            raise UsageError(
+                f"{self.path / DOCUMENT}: format_version: found {version!r}; allowed: "
+                f"{FORMAT_VERSION}. Import the data again with this wattwire."
+            )
+
+    def close(self) -> None:
+        """Nothing is held open; here so that either kind of campaign can be closed."""
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """Study, recipe, source, counts: what `import.json` says."""
+        return read_json(self.path / DOCUMENT)
+
+    @cached_property
+    def study(self) -> dict[str, Any]:
+        return read_json(self.path / "study.json")
+
+    @cached_property
+    def plan(self) -> list[dict[str, Any]]:
+        return read_json(self.path / "plan.json")
+
+    @cached_property
+    def machine(self) -> dict[str, Any]:
+        return read_json(self.path / "machine.json")
+
+    @cached_property
+    def columns(self) -> dict[str, dict[str, str]]:
+        """Unit, kind and summary of each column of the summary that is described."""
+        return read_json(self.path / "columns.json")
+
+    def read_json(self, name: str) -> Any:
+        """A JSON document of the campaign. Raises UsageError where it is damaged or gone."""
+        return read_json(self.path / name)
+
+    def summary(self) -> pl.DataFrame:
+        """One row per run."""
+        return self._table("summary.parquet")
+
+    def provenance(self) -> pl.DataFrame:
+        """One row per run and response: files, rows_used, rows_left_out, how."""
+        return self._table("provenance.parquet")
+
+    def set_aside(self) -> list[dict[str, str]]:
+        """Files and rows that no value rests on, with why; `rows` is 0 for a whole file."""
+        with (self.path / "set_aside.csv").open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def checks(self) -> list[dict[str, Any]]:
+        """Printed numbers beside those of the data, as the reader of the study compared them."""
+        return read_json(self.path / "checks.json")
+
+    def findings(self) -> list[dict[str, Any]]:
+        """What the data show about themselves: title, text, rows."""
+        return read_json(self.path / "findings.json")
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        """What is known of a run, given as RUN or RUN-ATTEMPT. Raises UsageError."""
+        found = self._runs.get(run_id) or self._runs.get(run_id.rpartition("-")[0])
+        if found is None:
+            raise UsageError(f'{self.path}: no run "{run_id}"; see summary.csv')
+        return found
+
+    def messages(self, run_id: str) -> pl.DataFrame:
+        """Always empty: a table from elsewhere has no single messages."""
+        return pl.DataFrame()
+
+    @cached_property
+    def _runs(self) -> dict[str, dict[str, Any]]:
+        planned = {entry["run"]: entry for entry in self.plan}
+        reasons: Mapping[str, str] = self.document.get("reasons", {})
+        kept = ("run", "attempt", "block", "position", "verdict", "outcome", "control")
+        found: dict[str, dict[str, Any]] = {}
+        for row in self.summary().select(kept).iter_rows(named=True):
+            run = row["run"]
+            why = reasons.get(run)
+            told = [{"code": "imported", "detail": why}] if why else []
+            levels = planned[run]["treatment"]
+            found[run] = {**row, "treatment": levels, "levels": levels, "reasons": told}
+        return found
+
+    def _table(self, name: str) -> pl.DataFrame:
+        try:
+            return pl.read_parquet(self.path / name)
+        except FileNotFoundError:
+            raise UsageError(f"{self.path / name}: this file is missing; import again") from None
+
+
+def write_imported(
+    path: Path,
+    documents: Mapping[str, Any],
+    summary: pl.DataFrame,
+    provenance: pl.DataFrame,
+    set_aside: Sequence[Sequence[Any]],
+) -> ImportedCampaign:
+    """Write an imported campaign's folder as a whole: it is there when all of it is on the disk.
+
+    `documents` maps import, study, plan, machine, columns, checks and findings to what stands in
+    NAME.json; rows of `set_aside` are path, rows, why. A folder with anything in it is refused.
+    """
+    path = Path(path)
+    refuse_used(path)
+    partial = path.with_name(f".{path.name}.partial")
+    first = documents["import"]
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        for name, value in documents.items():
+            content = {"format_version": FORMAT_VERSION, **first} if name == "import" else value
+            (partial / f"{name}.json").write_text(json.dumps(content, indent=1), "utf-8")
+        summary.write_parquet(partial / "summary.parquet")
+        summary.write_csv(partial / "summary.csv")
+        provenance.write_parquet(partial / "provenance.parquet")
+        text = io.StringIO()
+        csv.writer(text).writerows([SET_ASIDE, *set_aside])
+        (partial / "set_aside.csv").write_text(text.getvalue(), "utf-8", newline="")
+        sync_tree(partial)
+        os.rename(partial, path)
+        sync_file(path.parent)
+    except OSError as error:
+        raise MissingError(
+            f"{path}: cannot be written ({error.strerror or error}); choose another with "
+            "--campaign DIR"
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return ImportedCampaign(path)
+
+
+def refuse_used(path: Path) -> None:
+    """Raise UsageError where `path` is a file or a folder that has anything in it."""
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    if path.exists() or path.is_symlink():
+        what = "an imported campaign" if (path / DOCUMENT).exists() else "something"
+        raise UsageError(
+            f"{path}: there is {what} here already, and it stays as it is; choose an empty or a "
+            "new directory with --campaign DIR"
+        )
+
+
+def open_campaign(path: Path) -> Campaign | ImportedCampaign:
+    """Open a campaign's folder of either kind: measured here, or imported.
+
+    Raises UsageError where it is neither.
+    """
+    path = Path(path)
+    if (path / DOCUMENT).exists():
+        return ImportedCampaign(path)
+    if (path / EXEC_DOCUMENT).exists() and not (path / "journal.sqlite").exists():
+        raise UsageError(f"{path}: this is what `wattwire exec` left, not a campaign")
+    return Campaign(path)
