@@ -14,6 +14,16 @@ from typing import Any
 
 import polars as pl
 
+PROVENANCE: dict[str, pl.DataType] = {
+    "run": pl.String(),
+    "column": pl.String(),
+    "files": pl.List(pl.String()),
+    "rows_used": pl.Int64(),
+    "rows_left_out": pl.Int64(),
+    "how": pl.String(),
+}
+"""The columns of a table of provenance."""
+
 
 class Verdict(str, Enum):
     """How a value of ours compares with the one printed."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.imports.imported import Imported, SetAside
+from wattwire.imports.imported import PROVENANCE, Imported, SetAside
 from wattwire.model.errors import UsageError, unknown
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
@@ -64,17 +64,11 @@ def read(path: Path, asked: Asked) -> Imported:
         column(name): {"unit": unit, "kind": "measured", "summary": f"{name} of {path.name}"}
         for name, unit in asked.responses
     }
-    frame = pl.DataFrame(provenance, schema=_PROVENANCE)
+    frame = pl.DataFrame(provenance, schema=PROVENANCE)
     reasons = {
         record["run"]: "no response in its rows" for record in records if record["verdict"] != "ok"
     }
     return Imported(_study(path, records, asked), runs, frame, set_aside, columns, reasons)
-
-
-_PROVENANCE = {
-    "run": pl.String, "column": pl.String, "files": pl.List(pl.String), "rows_used": pl.Int64,
-    "rows_left_out": pl.Int64, "how": pl.String,
-}  # fmt: skip
 
 
 def column(name: str) -> str:

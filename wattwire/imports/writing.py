@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.imports.imported import Imported
+from wattwire.imports.imported import PROVENANCE, Imported
 from wattwire.model.errors import WattwireError
 from wattwire.store.imported import ImportedCampaign, write_imported
 
@@ -24,7 +25,6 @@ REQUIRED: dict[str, pl.DataType | type[pl.DataType]] = {
     "used": pl.Boolean,
     "control": pl.String,
 }
-PROVENANCE = ("run", "column", "files", "rows_used", "rows_left_out", "how")
 VERDICTS = frozenset({"ok", "unknown", "failed"})
 
 
@@ -62,24 +62,18 @@ def write(
 
 def counts(imported: Imported) -> dict[str, Any]:
     """What was read in numbers: runs, usable runs, values, files, checks by verdict."""
-    files = (
-        imported.provenance["files"].explode().drop_nulls() if imported.provenance.height else []
-    )
-    verdicts: dict[str, int] = {}
-    for check in imported.checks:
-        verdicts[check.verdict.value] = verdicts.get(check.verdict.value, 0) + 1
-    why: dict[str, int] = {}
-    for one in imported.set_aside:
-        why[one.why] = why.get(one.why, 0) + 1
+    files: set[str] = set()
+    for paths in imported.provenance["files"].unique():
+        files.update(paths)
     usable = imported.runs.filter(pl.col("verdict") == "ok").height
     return {
         "runs": imported.runs.height,
         "usable": usable,
         "values": imported.provenance.filter(pl.col("rows_used") > 0).height,
         "files": len(files),
-        "checks": verdicts,
+        "checks": dict(Counter(check.verdict.value for check in imported.checks)),
         "weak": sum(check.weak for check in imported.checks),
-        "set_aside": why,
+        "set_aside": dict(Counter(one.why for one in imported.set_aside)),
     }
 
 
