@@ -87,6 +87,13 @@ class Cell:
     language_folder: Path | None
     middleware: Middleware
     document: dict[str, Any] = field(hash=False)
+    variant: str = ""
+    """The study's variant whose root it is from; two variants may have a cell of one name."""
+
+    @property
+    def known_as(self) -> str:
+        """Its name, before it that of its variant: one of all the cells of a campaign."""
+        return f"{self.variant}: {self.name}" if self.variant else self.name
 
     def gap(self, pattern: str, needs: Sequence[str], payload_bytes: int = 0) -> str | None:
         """Why this cell cannot take part, or None where it can."""
@@ -119,8 +126,9 @@ def _check_role(where: str, table: dict[str, Any]) -> None:
 class Catalog:
     """Everything found under `roots`; the first root that has a name wins."""
 
-    def __init__(self, roots: Sequence[Path] | None = None) -> None:
+    def __init__(self, roots: Sequence[Path] | None = None, variant: str = "") -> None:
         self.roots = list(roots) if roots is not None else default_roots()
+        self.variant = variant
         self.languages = {p.parent.name: p for p in self._glob("languages/*/language.toml")}
         self.meters = {p.parent.name: p.parent for p in self._glob("meters/*/meter.toml")}
         self.studies = {p.parent.name: p.parent for p in self._glob("studies/*/study.toml")}
@@ -205,7 +213,22 @@ class Catalog:
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
         for layer in (language_document, shared, own):
             document = merge(document, layer)
-        return Cell(name, path.parent, language, language_path.parent, middleware, document)
+        folder = language_path.parent
+        return Cell(name, path.parent, language, folder, middleware, document, self.variant)
+
+    def of_variant(self, name: str, root: str) -> Catalog:
+        """The catalogue of a variant: what is below `root` goes before what is found here.
+
+        Raises UsageError where `root` is no folder with members of an open folder in it.
+        """
+        folder = Path(root)
+        there = [kind for kind in ("middleware", "languages") if (folder / kind).is_dir()]
+        if not there:
+            raise UsageError(
+                f"variant {name}: {root}: found no folder middleware/ or languages/ in it; "
+                "allowed: the root of a checkout, or a folder of the same shape"
+            )
+        return Catalog([folder, *self.roots], name)
 
     def resolve(self, middleware: str, language: str) -> list[Cell]:
         """Cells of a middleware in a language, the one whose folder is so called first."""

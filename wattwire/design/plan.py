@@ -47,19 +47,43 @@ def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
     """Order all runs. The same seed gives the same order; blocks and positions count from 1."""
     runs: list[PlannedRun] = []
     for block in range(1, plan.blocks + 1):
-        # One generator a block, so that adding blocks later never reorders the earlier ones.
-        rng = random.Random(f"{plan.seed}:{block}")
-        groups = _groups(treatments, plan.primary, rng)
-        if plan.controls and treatments:
-            group = [(treatments[0], control) for control in CONTROLS]
-            rng.shuffle(group)
-            groups.insert(rng.randint(0, len(groups)), group)
-        order = [pair for group in groups for pair in group]
-        for position, (treatment, control) in enumerate(order, 1):
-            predecessor = runs[-1].run if runs else ""
-            name = f"b{block:02d}-p{position:03d}"
-            runs.append(PlannedRun(name, block, position, treatment, predecessor, control))
+        _add_block(runs, treatments, plan, block, plan.controls)
     return runs
+
+
+def more_blocks(
+    runs: Sequence[PlannedRun], treatments: Sequence[Treatment], plan: Plan
+) -> list[PlannedRun]:
+    """As many blocks again as the plan has, of some treatments only, after those of `runs`.
+
+    Without control runs: their treatment may not be among these.
+    """
+    everything = list(runs)
+    first = max((run.block for run in runs), default=0) + 1
+    for block in range(first, first + plan.blocks):
+        _add_block(everything, treatments, plan, block, controls=False)
+    return everything[len(runs) :]
+
+
+def _add_block(
+    runs: list[PlannedRun],
+    treatments: Sequence[Treatment],
+    plan: Plan,
+    block: int,
+    controls: bool,
+) -> None:
+    # One generator a block, so that adding blocks later never reorders the earlier ones.
+    rng = random.Random(f"{plan.seed}:{block}")
+    groups = _groups(treatments, plan.primary, rng)
+    if controls and treatments:
+        group = [(treatments[0], control) for control in CONTROLS]
+        rng.shuffle(group)
+        groups.insert(rng.randint(0, len(groups)), group)
+    order = [pair for group in groups for pair in group]
+    for position, (treatment, control) in enumerate(order, 1):
+        predecessor = runs[-1].run if runs else ""
+        name = f"b{block:02d}-p{position:03d}"
+        runs.append(PlannedRun(name, block, position, treatment, predecessor, control))
 
 
 def _groups(

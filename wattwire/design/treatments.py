@@ -9,6 +9,7 @@ from typing import Any
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Study
 from wattwire.model.treatment import Level, Treatment
+from wattwire.model.variants import FACTOR
 
 RUNS_MAX = 1_000_000
 
@@ -25,7 +26,9 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     pairs = []
     for levels in itertools.product(*study.factors.values()):
         varied = dict(zip(names, levels, strict=True))
-        pairs.append((Treatment.of(varied, study.fixed), _excluded(varied, study.excludes)))
+        variant = study.variants.get(str(varied.get(FACTOR)))
+        fixed = variant.over(study.fixed) if variant else study.fixed
+        pairs.append((Treatment.of(varied, fixed), _excluded(varied, study.excludes)))
     if all(reason is not None for _, reason in pairs):
         raise UsageError(
             f"study {study.name}: nothing is left to run: the [exclude] table takes out all "

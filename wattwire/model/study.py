@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.treatment import PATTERN_ROLES, Level
+from wattwire.model.variants import Variant, parse_variants
 
 LEVEL_TYPES: dict[str, type] = {
     "middleware": str, "language": str, "cell": str, "pattern": str,
     "interval_s": float, "rate_hz": float, "clients": int,
     "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
-    "outstanding_max": int, "action_feedback": int,
+    "outstanding_max": int, "action_feedback": int, "variant": str,
 }  # fmt: skip
 """What may be a factor or a fixed level; `settings.NAME` besides, checked by the manifest."""
 
@@ -38,7 +40,7 @@ MAXIMUM_LEVELS: dict[str, float] = {
     "action_feedback": 10_000,
 }  # fmt: skip
 TICK_HZ_MAX = 1000.0
-ANSWER_KEYS = ("baseline", "family", "margin")
+ANSWER_KEYS = ("baseline", "family", "margin", "looks")
 DEFAULT_LEVELS: dict[str, Level] = {
     "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
@@ -47,7 +49,7 @@ DEFAULT_LEVELS: dict[str, Level] = {
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
-     "guards", "answers", "exclude", "presets"}
+     "guards", "answers", "exclude", "presets", "limit", "variants"}
 )  # fmt: skip
 
 
@@ -119,6 +121,8 @@ class Study:
     questions: tuple[Question, ...]
     excludes: tuple[dict[str, Any], ...]
     document: dict[str, Any]
+    limits: tuple[Limit, ...] = ()
+    variants: dict[str, Variant] = field(default_factory=dict)
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,6 +196,8 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         questions=_questions(document.get("question", []), factors, where),
         excludes=excludes,
         document=dict(document),
+        limits=parse_limits(document.get("limit", []), factors, where),
+        variants=parse_variants(document.get("variants", {}), factors, check_level, where),
     )
 
 
@@ -225,6 +231,9 @@ def _check_answers(
     margin = answers.get("margin", 0.05)
     if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 < margin < 1:
         raise UsageError(f"{where}: answers.margin: found {margin!r}; allowed: between 0 and 1")
+    looks = answers.get("looks", 1)
+    if isinstance(looks, bool) or looks not in (1, 2):
+        raise UsageError(f"{where}: answers.looks: found {looks!r}; allowed: 1 or 2")
     baseline = answers.get("baseline", {})
     if not isinstance(baseline, Mapping):
         raise UsageError(f"{where}: answers.baseline: found {baseline!r}; allowed: a table")

@@ -85,20 +85,21 @@ class Builder:
         self._look = look
         self._agent = agent
         self._progress = progress or (lambda _text: None)
-        self._environments: dict[str, Artifact] = {}
+        self._environments: dict[tuple[str, Path], Artifact] = {}
         self._cells: dict[str, CellBuild] = {}
 
     def cell(self, cell: Cell) -> CellBuild:
         """Build a cell. Raises MissingError where this host lacks what it needs."""
-        if cell.name not in self._cells:
+        if cell.known_as not in self._cells:
             require(cell.document["requires"], cell.name)
             environment = self._environment(cell.middleware)
-            self._cells[cell.name] = self._build_cell(cell, environment)
-        return self._cells[cell.name]
+            self._cells[cell.known_as] = self._build_cell(cell, environment)
+        return self._cells[cell.known_as]
 
     def _environment(self, middleware: Middleware) -> Artifact:
-        if middleware.name in self._environments:
-            return self._environments[middleware.name]
+        place = (middleware.name, middleware.folder)
+        if place in self._environments:
+            return self._environments[place]
         table = middleware.environment
         if table is None:
             return Artifact("", None)
@@ -126,7 +127,7 @@ class Builder:
         if "absent" in exports:
             raise MissingError(f"{middleware.name}: {exports['absent']}")
         artifact = Artifact(key, directory, bool(reply.get("cached")), exports)
-        self._environments[middleware.name] = artifact
+        self._environments[place] = artifact
         return artifact
 
     def _build_cell(self, cell: Cell, environment: Artifact) -> CellBuild:

@@ -179,7 +179,7 @@ class OneRun:
                 self._spawn(node.with_endpoints([*service_endpoints, *heard]))
 
     def _spawn(self, node: NodePlan) -> None:
-        build = self._builds[node.cell.name]
+        build = self._builds[node.cell.known_as]
         out = self._folder / "out" / node.process
         out.mkdir(parents=True, exist_ok=True)
         spec = out / "spec.json"

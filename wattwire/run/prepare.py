@@ -9,6 +9,7 @@ from wattwire.design import expand
 from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.model.variants import FACTOR
 from wattwire.rig import Builder, CellBuild
 from wattwire.run.specs import needs
 
@@ -25,6 +26,7 @@ class Prepared:
     """Treatment key → the cell of all its roles."""
     skipped: list[tuple[Treatment, str]]
     builds: dict[str, CellBuild]
+    """What a cell is known as (`Cell.known_as`) → its build."""
 
 
 def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared:
@@ -40,11 +42,17 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
     cells: dict[str, Cell] = {}
     skipped: list[tuple[Treatment, str]] = []
     builds: dict[str, CellBuild] = {}
+    catalogs = {
+        name: catalog.of_variant(name, variant.root)
+        for name, variant in study.variants.items()
+        if variant.root
+    }
     for treatment, excluded in expand(study):
         reason = excluded
         cell = None
         if reason is None:
-            cell, reason = _choose(treatment, catalog, builder, builds)
+            searched = catalogs.get(str(treatment.get(FACTOR)), catalog)
+            cell, reason = _choose(treatment, searched, builder, builds)
         if cell is None:
             skipped.append((treatment, reason or "no cell"))
             continue
@@ -93,7 +101,7 @@ def _choose(
         if builder is None:
             return cell, None
         try:
-            builds[cell.name] = builder.cell(cell)
+            builds[cell.known_as] = builder.cell(cell)
         except MissingError as error:
             reasons.append(str(error))
             continue

@@ -1,0 +1,86 @@
+"""`[[limit]]`: what a response may be at most or at least, whatever anything else costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wattwire.model.errors import UsageError, nearest, unknown
+from wattwire.model.treatment import Level
+
+LIMIT_KEYS = ("response", "max", "min", "where")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Bounds of one response, in its column's unit, for the treatments that `where` picks.
+
+    `where` maps factors to the level they must have; empty, it is every treatment.
+    """
+
+    response: str
+    max: float | None = None
+    min: float | None = None
+    where: dict[str, Level] = field(default_factory=dict)
+
+    def concerns(self, levels: Mapping[str, Any]) -> bool:
+        """Whether a treatment with these levels is one that the limit is for."""
+        return all(levels.get(key) == level for key, level in self.where.items())
+
+
+def parse_limits(
+    items: Any, factors: Mapping[str, tuple[Level, ...]], where: str
+) -> tuple[Limit, ...]:
+    """Check every `[[limit]]`. Raises UsageError naming place, found and allowed."""
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        raise UsageError(f"{where}: limit: found {items!r}; allowed: tables [[limit]]")
+    return tuple(
+        _parse_limit(item, factors, f"{where}: limit {number}")
+        for number, item in enumerate(items, 1)
+    )
+
+
+def _parse_limit(
+    item: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], place: str
+) -> Limit:
+    for key in item:
+        if key not in LIMIT_KEYS:
+            raise unknown(place, "key", key, LIMIT_KEYS)
+    response = item.get("response")
+    if not isinstance(response, str) or not response:
+        found = "nothing" if response is None else repr(response)
+        raise UsageError(
+            f'{place}: response: found {found}; allowed: a column, as "latency_p99_us"'
+        )
+    bounds = {key: _bound(item, key, place) for key in ("max", "min")}
+    high, low = bounds["max"], bounds["min"]
+    if high is None and low is None:
+        raise UsageError(f"{place}: {response}: neither max nor min; give at least one of them")
+    if high is not None and low is not None and low > high:
+        raise UsageError(f"{place}: {response}: min {low:g} is above max {high:g}; nothing fits")
+    return Limit(response, high, low, _where(item.get("where", {}), factors, place))
+
+
+def _bound(item: Mapping[str, Any], key: str, place: str) -> float | None:
+    value = item.get(key)
+    if value is None:
+        return None
+    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not numeric or not math.isfinite(value):
+        raise UsageError(f"{place}: {key}: found {value!r}; allowed: a number")
+    return float(value)
+
+
+def _where(table: Any, factors: Mapping[str, tuple[Level, ...]], place: str) -> dict[str, Level]:
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")
+    for key, level in table.items():
+        if key not in factors:
+            raise unknown(f"{place}: where", "factor", key, factors)
+        if level not in factors[key]:
+            allowed = ", ".join(map(repr, factors[key]))
+            close = nearest(str(level), [str(one) for one in factors[key]])
+            raise UsageError(f"{place}: where.{key}: found {level!r}; allowed: {allowed}.{close}")
+    return dict(table)

@@ -1,0 +1,86 @@
+"""Variants: the same study with cells from another folder, or with other levels, side by side.
+
+A study has the factor `variant`, and a table `[variants.NAME]` for each of its levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.treatment import Level
+
+FACTOR = "variant"
+VARIANT_KEYS = ("root", "levels")
+SAME_THING = ({"interval_s", "rate_hz"},)
+"""Levels of which one says the other, so that one given takes the other out."""
+
+CheckLevel = Callable[[str, Any, str], Level]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is different about one variant: a root of cells searched first, and levels held."""
+
+    root: str = ""
+    levels: dict[str, Level] = field(default_factory=dict)
+
+    def over(self, fixed: Mapping[str, Level]) -> dict[str, Level]:
+        """The fixed levels with this variant's own over them."""
+        replaced = {name for pair in SAME_THING if pair & set(self.levels) for name in pair}
+        kept = {key: level for key, level in fixed.items() if key not in replaced}
+        return {**kept, **self.levels}
+
+
+def parse_variants(
+    tables: Any,
+    factors: Mapping[str, tuple[Level, ...]],
+    check_level: CheckLevel,
+    where: str,
+) -> dict[str, Variant]:
+    """Check `[variants]` against the factor `variant`. Raises UsageError with what is allowed."""
+    if not isinstance(tables, Mapping):
+        raise UsageError(f"{where}: variants: found {tables!r}; allowed: tables [variants.NAME]")
+    named = [str(level) for level in factors.get(FACTOR, ())]
+    for name in tables:
+        if name not in named:
+            raise unknown(f"{where}: variants", "variant", name, named)
+    for name in named:
+        if name not in tables:
+            raise UsageError(
+                f"{where}: factors.variant names {name!r}, but there is no [variants.{name}]; "
+                "write one (it may be empty), with root = a folder of cells or levels = {…}"
+            )
+    return {
+        name: _parse_variant(tables[name], factors, check_level, f"{where}: variants.{name}")
+        for name in named
+    }
+
+
+def _parse_variant(
+    table: Any, factors: Mapping[str, tuple[Level, ...]], check_level: CheckLevel, place: str
+) -> Variant:
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{place}: found {table!r}; allowed: a table with root or levels")
+    for key in table:
+        if key not in VARIANT_KEYS:
+            raise unknown(place, "key", key, VARIANT_KEYS)
+    root = table.get("root", "")
+    if not isinstance(root, str):
+        raise UsageError(f"{place}: root: found {root!r}; allowed: a folder's path")
+    given = table.get("levels", {})
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{place}: levels: found {given!r}; allowed: {{key = level}}")
+    levels: dict[str, Level] = {}
+    for key, level in given.items():
+        varied = factors.keys() & next((p for p in SAME_THING if key in p), {key})
+        if key == FACTOR or varied:
+            raise UsageError(
+                f"{place}: levels.{key}: {min(varied, default=key)} is a factor of the study, so "
+                "every variant has all its levels; vary it there, or hold it at one level in "
+                "[fixed] (--set fixed.KEY=LEVEL) and change it here"
+            )
+        levels[key] = check_level(key, level, f"{place}: levels.{key}")
+    return Variant(root, levels)
