@@ -74,7 +74,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
                 "panel": panel_of(evidence, treatment, across),
             }
         )
-    _place(points)
+    _centre(points)
     return Figure(
         f"runs-{response.column.replace('_', '-')}",
         f"{response.title[:1].upper()}{response.title[1:]}, every usable run",
@@ -91,15 +91,14 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
     )
 
 
-def _place(points: list[dict[str, Any]]) -> None:
-    """Give each dot its group's geometric mean and a place across its row."""
+def _centre(points: list[dict[str, Any]]) -> None:
+    """Give each dot its group's geometric mean."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for point in points:
         groups.setdefault((point["colour"], point["panel"]), []).append(point)
     for group in groups.values():
         centre = float(np.exp(np.mean(np.log([p["value"] for p in group]))))
-        for place, point in enumerate(group):
-            point["jitter"] = ((place * 7) % 11 - 5) / 9.0
+        for point in group:
             point["centre"] = figures.rounded(centre)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
@@ -22,13 +21,15 @@ from wattwire.report import (
     controls,
     costs,
     counts,
+    drawing,
     findings,
     latency,
     published,
 )
 from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.evidence import CampaignReader, Evidence, gather
-from wattwire.report.parts import Figure, Section, Table, figures_of, tables_of, write_csv
+from wattwire.report.packing import packed_spec, script_json
+from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.store import open_campaign
 
 
@@ -53,7 +54,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     sections = _sections(evidence, answers, series, found)
     folder = campaign.path / "report"
     parts = [part for section in sections for part in section.parts]
-    drawn = _write_figures(figures_of(parts), folder / "figures")
+    _fresh(folder / "figures", ("*.svg", "*.pdf"))
+    drawn = drawing.draw(figures_of(parts), folder / "figures")
     _write_tables(tables_of(parts), folder / "tables")
     page = folder / "index.html"
     told = (headline(evidence, answers), asked.second_line(evidence), found.in_short)
@@ -92,20 +94,6 @@ def _measured_here(
     ]
 
 
-def _write_figures(drawn: Sequence[Figure], folder: Path) -> dict[str, str]:
-    """Write every figure as SVG and PDF; return the SVG by figure id."""
-    _fresh(folder, ("*.svg", "*.pdf"))
-    found = {}
-    for figure in drawn:
-        # The page's own spec, at a fixed library version: page, SVG and PDF cannot differ.
-        vega = vl_convert.vegalite_to_vega(figure.spec)
-        svg = vl_convert.vega_to_svg(vega)
-        (folder / f"{figure.id}.svg").write_text(svg, "utf-8")
-        (folder / f"{figure.id}.pdf").write_bytes(vl_convert.vega_to_pdf(vega))
-        found[figure.id] = svg
-    return found
-
-
 def _write_tables(tables: Sequence[Table], folder: Path) -> None:
     _fresh(folder, ("*.csv",))
     for table in tables:
@@ -140,16 +128,18 @@ def _render(
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
     )
-    specs = {figure.id: figure.spec for section in sections for figure in figures_of(section.parts)}
-    # "<" inside a script element could end it; as \u003c it is the same JSON.
-    specs_json = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    specs = {
+        figure.id: packed_spec(figure.spec)
+        for section in sections
+        for figure in figures_of(section.parts)
+    }
     return environment.get_template("page.html").render(
         title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
         first=told[0],
         others=[one for one in told[1:] if one],
         sections=sections,
         images={name: _data_address(svg) for name, svg in drawn.items()},
-        specs=Markup(specs_json),
+        specs=Markup(script_json(specs)),
         library=Markup(_library()),
         style=Markup((folder / "page.css").read_text("utf-8")),
         script=Markup((folder / "page.js").read_text("utf-8")),

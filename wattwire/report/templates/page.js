@@ -1,11 +1,23 @@
 "use strict";
+// Rows travel by column, each word once (packing.py).
+function unpacked(packed) {
+  const columns = Object.entries(packed.columns).map(([name, held]) => [
+    name,
+    Array.isArray(held) ? held : held.at.map((place) => (place === null ? null : held.words[place])),
+  ]);
+  return Array.from({ length: packed.rows }, (_, row) =>
+    Object.fromEntries(columns.map(([name, values]) => [name, values[row]])),
+  );
+}
 // Each chart starts as a picture; where scripts run it becomes interactive.
 const specs = JSON.parse(document.getElementById("charts").textContent);
 const actions = { export: true, source: false, compiled: false, editor: false };
 for (const holder of document.querySelectorAll("[data-chart]")) {
+  const spec = specs[holder.dataset.chart];
+  if (spec.datasets) spec.datasets.points = unpacked(spec.datasets.points);
   const stage = document.createElement("div");
   const options = { renderer: "svg", ast: true, logLevel: 1, actions };
-  vegaEmbed(stage, specs[holder.dataset.chart], options)
+  vegaEmbed(stage, spec, options)
     .then(() => holder.replaceChildren(stage))
     .catch((error) => console.error(holder.dataset.chart, error));
 }

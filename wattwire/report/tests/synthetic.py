@@ -422,6 +422,17 @@ def _summary(
     return row
 
 
+def unpacked(packed: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of wattwire.report.packing.packed, as page.js gets them back."""
+    columns = {
+        name: held
+        if isinstance(held, list)
+        else [None if at is None else held["words"][at] for at in held["at"]]
+        for name, held in packed["columns"].items()
+    }
+    return [{name: columns[name][row] for name in columns} for row in range(packed["rows"])]
+
+
 class FileCampaign:
     """Reads the files as the store does, so that the report is tested without it."""
 

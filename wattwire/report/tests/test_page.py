@@ -18,6 +18,7 @@ from wattwire.report.tests.synthetic import (
     LATENCY_RATIO,
     FileCampaign,
     Shape,
+    unpacked,
     write_campaign,
 )
 
@@ -158,9 +159,8 @@ def test_the_drawn_specs_are_the_ones_on_the_page_and_thinned(ordinary) -> None:
     _, page = ordinary
     text = page.read_text("utf-8")
     specs = json.loads(re.search(r'id="charts">(.*?)</script>', text, re.S).group(1))
-    points = specs["latency-ecdf"]["data"]["values"]
     curves: dict[tuple[str, ...], int] = {}
-    for point in points:
+    for point in unpacked(specs["latency-ecdf"]["datasets"]["points"]):
         key = (point["colour"], point["panel"])
         curves[key] = curves.get(key, 0) + 1
     assert len(curves) == 12

@@ -1,0 +1,35 @@
+"""Charts: one Vega-Lite spec each, drawn on the page and written as SVG and PDF alike."""
+
+from wattwire.report.figures.curves import ecdf_chart, sizes_chart
+from wattwire.report.figures.effects import interaction_chart, ratios_chart
+from wattwire.report.figures.relations import heat_chart, scatter_chart
+from wattwire.report.figures.runs import (
+    BOX_RUNS_MIN,
+    VIOLIN_RUNS_MIN,
+    box_chart,
+    order_chart,
+    runs_chart,
+    runs_ecdf_chart,
+    violin_chart,
+)
+from wattwire.report.figures.style import PALETTE, POINTS, finish, rounded
+
+__all__ = [
+    "BOX_RUNS_MIN",
+    "PALETTE",
+    "POINTS",
+    "VIOLIN_RUNS_MIN",
+    "box_chart",
+    "ecdf_chart",
+    "finish",
+    "heat_chart",
+    "interaction_chart",
+    "order_chart",
+    "ratios_chart",
+    "rounded",
+    "runs_chart",
+    "runs_ecdf_chart",
+    "scatter_chart",
+    "sizes_chart",
+    "violin_chart",
+]

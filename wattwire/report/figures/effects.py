@@ -1,0 +1,190 @@
+"""Charts of effects: ratios with intervals, and means by two factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scipy import special
+
+from wattwire.report.figures.style import (
+    GRID,
+    MUTED,
+    NAMES_PX,
+    PALETTE,
+    POINTS,
+    WIDTH_PX,
+    Points,
+    Spec,
+    colour,
+    dash,
+    finish,
+    highlight,
+    hint,
+    in_panels,
+    nominal,
+    number,
+    panel_width,
+    shape,
+)
+
+MEAN_RUNS_MIN = 3
+LEVEL = 0.95
+DEGREES_MAX = 400
+"""From so many degrees of freedom on, the last quantile of the table stands for all: 0.03 % off."""
+
+
+def ratios_chart(points: Points | None, margin: float | None) -> Spec:
+    """Ratios with intervals against 1. Points: name, response, ratio, low, high, one, order."""
+    names = list(dict.fromkeys(point["name"] for point in points or ()))
+    y = nominal("name", None, names) | {"axis": {"labelLimit": 260, "minExtent": NAMES_PX}}
+    band, line, whisker = (
+        {"type": "rect", "color": GRID, "opacity": 0.5},
+        {"type": "rule", "color": MUTED, "strokeDash": [4, 3]},
+        {"type": "rule", "strokeWidth": 2.2, "color": PALETTE[0]},
+    )
+    title = "ratio to the baseline (log scale, 1 = the same)"
+    layers = [
+        # The reference line rides on the same rows, so that it survives faceting.
+        {"mark": line, "encoding": {"x": {"field": "one", "type": "quantitative"}}},
+        {
+            "mark": whisker,
+            "encoding": {
+                "x": {"field": "low", "type": "quantitative"},
+                "x2": {"field": "high"},
+                "y": y,
+            },
+        },
+        {
+            "mark": {
+                "type": "point",
+                "filled": True,
+                "size": 75,
+                "opacity": 1,
+                "color": PALETTE[0],
+            },
+            "encoding": {
+                "x": number("ratio", title, padding=14, ticks=8),
+                "y": y,
+                "tooltip": [
+                    hint("name", "contrast", None),
+                    hint("response", None, None),
+                    *(hint(field, None, ".3~r") for field in ("ratio", "low", "high")),
+                ],
+            },
+        },
+    ]
+    if margin is not None:
+        edges = {
+            "x": {"field": "margin_low", "type": "quantitative"},
+            "x2": {"field": "margin_high"},
+        }
+        layers.insert(0, {"mark": band, "encoding": edges})
+    head = {"labelAngle": 0, "labelAnchor": "start", "labelOrient": "top", "labelPadding": 2}
+    responses = list(dict.fromkeys(point["response"] for point in points or ()))
+    chart = {
+        "data": {"name": POINTS},
+        "facet": {"row": nominal("response", None, responses) | {"header": head}},
+        "spec": {"layer": layers, "width": WIDTH_PX - NAMES_PX - 90, "height": {"step": 22}},
+        "resolve": {"scale": {"y": "independent"}},
+    }
+    return finish(chart, points)
+
+
+def interaction_chart(
+    points: Points | None,
+    domain: Sequence[str],
+    colour_title: str,
+    across: tuple[str, Sequence[str]],
+    panels: Sequence[str],
+    per_row: int,
+    value_title: str,
+    scale: str = "log",
+) -> Spec:
+    """Means by two factors, joined by lines. Points: value, colour, across, panel.
+
+    `across` is the title and the levels of the factor along the axis. On a log scale means are
+    geometric. The bars are 95 % t intervals of each mean over its runs, from three runs on.
+    """
+    chosen, opacity = highlight()
+    x = nominal("across", across[0], across[1]) | {
+        "axis": {"labelAngle": 0, "labelOverlap": True, "labelLimit": 120},
+        "scale": {"type": "band", "padding": 0.1},
+    }
+    y = number("mean", value_title, scale)
+    both = {
+        "x": x,
+        "color": colour(colour_title, domain),
+        "opacity": opacity,
+        # A little beside each other, so that no interval hides another.
+        "xOffset": nominal("colour", None, domain) | {"scale": {"type": "point", "padding": 3}},
+    }
+    told = [
+        hint("colour", colour_title, None),
+        hint("across", across[0], None),
+        hint("runs", "runs", ",d"),
+        hint("mean", "mean"),
+        hint("low", "95 % from"),
+        hint("high", "to"),
+    ]
+    chart = {
+        "transform": mean_steps(scale, ["colour", "across", "panel"]),
+        "layer": [
+            {
+                "mark": {"type": "line", "strokeWidth": 1.7},
+                "encoding": both | {"y": y, "strokeDash": dash(colour_title, domain)},
+            },
+            {
+                "transform": [{"filter": f"datum.runs >= {MEAN_RUNS_MIN}"}],
+                "mark": {"type": "rule", "strokeWidth": 1.5},
+                "encoding": both | {"y": y | {"field": "low"}, "y2": {"field": "high"}},
+            },
+            {
+                "params": [chosen],
+                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+                "encoding": both | {"y": y, "shape": shape(colour_title, domain), "tooltip": told},
+            },
+        ],
+        "width": panel_width(len(panels), per_row),
+        "height": 190 if len(panels) <= per_row else 150,
+    }
+    return finish(in_panels(chart, panels, per_row), points)
+
+
+def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:
+    """Transforms from runs to means with 95 % t limits by group: mean, low, high, runs."""
+    log = f"('{scale}' === 'log')"
+    quantiles = [
+        {"degrees": degrees, "t": round(float(special.stdtrit(degrees, (1 + LEVEL) / 2)), 4)}
+        for degrees in [*range(MEAN_RUNS_MIN - 1, 61), *range(70, DEGREES_MAX + 1, 10)]
+    ]
+    return [
+        {"filter": f"isValid(datum.value) && (!{log} || datum.value > 0)"},
+        {"calculate": f"{log} ? log(datum.value) : datum.value", "as": "term"},
+        {
+            "aggregate": [
+                {"op": "mean", "field": "term", "as": "middle"},
+                {"op": "stdev", "field": "term", "as": "spread"},
+                {"op": "count", "as": "runs"},
+            ],
+            "groupby": list(groups),
+        },
+        # Between the table's rows the next smaller one is taken: a little too wide, never narrow.
+        {
+            "calculate": "datum.runs <= 61 ? datum.runs - 1 : "
+            f"min({DEGREES_MAX}, 10 * floor((datum.runs - 1) / 10))",
+            "as": "degrees",
+        },
+        {
+            "lookup": "degrees",
+            "from": {"data": {"values": quantiles}, "key": "degrees", "fields": ["t"]},
+        },
+        {"calculate": "datum.t * datum.spread / sqrt(datum.runs)", "as": "half"},
+        *(
+            {"calculate": f"{log} ? exp({term}) : {term}", "as": name}
+            for name, term in (
+                ("mean", "datum.middle"),
+                ("low", "(datum.middle - datum.half)"),
+                ("high", "(datum.middle + datum.half)"),
+            )
+        ),
+    ]

@@ -1,0 +1,177 @@
+"""Charts of two things at once: one response against another, and a response over two factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wattwire.report.figures.style import (
+    HEAT,
+    INK,
+    NAMES_PX,
+    Points,
+    Spec,
+    colour,
+    finish,
+    highlight,
+    hint,
+    in_panels,
+    nominal,
+    number,
+    panel_width,
+    plain_number,
+    shape,
+)
+
+CELLS_WITH_NUMBERS_MAX = 60
+
+
+def scatter_chart(
+    points: Points | None,
+    domain: Sequence[str],
+    colour_title: str,
+    panels: Sequence[str],
+    per_row: int,
+    titles: tuple[str, str],
+    scales: tuple[str, str] = ("log", "log"),
+) -> Spec:
+    """Runs by two responses, and each treatment's medians. Points: x, y, colour, treatment, …"""
+    chosen, opacity = highlight(0.45, 0.05)
+    known = {"filter": "isValid(datum.x) && isValid(datum.y)"}
+    both = {
+        "color": colour(colour_title, domain),
+        "shape": shape(colour_title, domain),
+    }
+    told = [hint("treatment", None, None), hint("x", titles[0]), hint("y", titles[1])]
+    medians = {
+        "aggregate": [
+            {"op": "median", "field": "x", "as": "x_median"},
+            {"op": "median", "field": "y", "as": "y_median"},
+            {"op": "count", "as": "runs"},
+        ],
+        "groupby": ["treatment", "colour", "panel"],
+    }
+    chart = {
+        "transform": [known],
+        "layer": [
+            {
+                "params": [chosen],
+                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 1},
+                "encoding": {
+                    "x": number("x", titles[0], scales[0]),
+                    "y": number("y", titles[1], scales[1]),
+                    **both,
+                    "fillOpacity": opacity,
+                    "tooltip": [hint("run", None, None), *told],
+                },
+            },
+            {
+                "transform": [medians],
+                "mark": {
+                    "type": "point", "filled": True, "size": 90, "opacity": 1,
+                    "stroke": INK, "strokeWidth": 1.2,
+                },
+                "encoding": {
+                    "x": {"field": "x_median", "type": "quantitative"},
+                    "y": {"field": "y_median", "type": "quantitative"},
+                    **both,
+                    "tooltip": [
+                        hint("treatment", None, None), hint("runs", "runs", ",d"),
+                        hint("x_median", f"median {titles[0]}"),
+                        hint("y_median", f"median {titles[1]}"),
+                    ],
+                },
+            },
+        ],
+        "width": panel_width(len(panels), per_row),
+        "height": 300 if len(panels) < 2 else 200,
+    }  # fmt: skip
+    return finish(in_panels(chart, panels, per_row), points)
+
+
+def heat_chart(
+    points: Points | None,
+    across: tuple[str, Sequence[str]],
+    down: tuple[str, Sequence[str]],
+    panels: Sequence[str],
+    per_row: int,
+    value_title: str,
+    scale: str = "log",
+) -> Spec:
+    """A response over two factors as shades. Points: value, across, down, panel.
+
+    `across` and `down` are a factor's title and levels. A cell is the geometric mean of its
+    runs on a log scale, their mean otherwise; its number stands in it where there is room.
+    """
+    log = f"('{scale}' === 'log')"
+    x = nominal("across", *across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
+    y = nominal("down", *down) | {"axis": {"labelLimit": NAMES_PX}}
+    steps = [
+        {"filter": f"isValid(datum.value) && (!{log} || datum.value > 0)"},
+        {"calculate": f"{log} ? log(datum.value) : datum.value", "as": "term"},
+        {
+            "aggregate": [
+                {"op": "mean", "field": "term", "as": "middle"},
+                {"op": "count", "as": "runs"},
+            ],
+            "groupby": ["across", "down", "panel"],
+        },
+        {"calculate": f"{log} ? exp(datum.middle) : datum.middle", "as": "mean"},
+        {"calculate": "1", "as": "every"},
+        {
+            "joinaggregate": [
+                {"op": "min", "field": "middle", "as": "least"},
+                {"op": "max", "field": "middle", "as": "most"},
+            ],
+            "groupby": ["every"],
+        },
+        {
+            "calculate": "datum.most > datum.least ? "
+            "(datum.middle - datum.least) / (datum.most - datum.least) : 0",
+            "as": "height",
+        },
+    ]
+    shade = {
+        "field": "mean",
+        "type": "quantitative",
+        "title": value_title,
+        "scale": {"type": scale, "scheme": HEAT, "zero": False, "nice": False},
+        "legend": {
+            "gradientLength": 220, "tickCount": 4, "labelExpr": plain_number("datum.value"),
+            "titleLimit": 400,
+        },
+    }  # fmt: skip
+    told = [
+        hint("across", across[0], None),
+        hint("down", down[0], None),
+        hint("mean", value_title),
+        hint("runs", "runs", ",d"),
+    ]
+    layers: list[Spec] = [
+        {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": shade, "tooltip": told}}
+    ]
+    cells = len(across[1]) * len(down[1]) * max(1, len(panels))
+    if cells <= CELLS_WITH_NUMBERS_MAX:
+        layers.append(_numbers())
+    width = panel_width(len(panels), per_row, NAMES_PX)
+    chart = {
+        "transform": steps,
+        "layer": layers,
+        "encoding": {"x": x, "y": y},
+        "width": min(width, 90 * max(1, len(across[1]))),
+        "height": {"step": 30},
+    }
+    return finish(in_panels(chart, panels, per_row), points)
+
+
+def _numbers() -> Spec:
+    """Each cell's number, dark on the light half of the scale and light on the dark one."""
+    return {
+        "mark": {"type": "text", "fontSize": 12},
+        "encoding": {
+            "text": {"field": "mean", "type": "quantitative", "format": ".3~s"},
+            "color": {
+                "condition": {"test": "datum.height > 0.55", "value": "#000000"},
+                "value": "#ffffff",
+            },
+        },
+    }

@@ -1,0 +1,175 @@
+"""What all charts share: colours, sizes, scales, panels, and the page's look.
+
+A chart is a Vega-Lite document as plain data. Its points stand once, under `datasets`; a chart
+made without points is a pattern whose words with an @ are filled in on the page (explore.js).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+Points = Sequence[Mapping[str, Any]]
+
+# Okabe & Ito, Color Universal Design (2008); yellow is left out: too faint on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# In grey these colours are close to each other: shapes and dashes tell levels apart as well.
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (1, 3))
+HEAT = "cividis"
+INK, MUTED, GRID = "#1b1f24", "#5a6572", "#e3e6ea"
+FONT = "'Liberation Sans', Arial, Helvetica, sans-serif"
+LEGEND = "highlight"
+POINTS = "points"
+
+WIDTH_PX = 800
+"""How wide a chart aims to be. Over two printed columns (174 mm) its smallest font is 7.4 pt."""
+FONT_PX = 12
+GAP_PX = 14
+AXIS_PX, NAMES_PX = 64, 150
+"""Room beside a panel for the numbers of an axis, and for the names of levels."""
+
+
+CONFIG: Spec = {
+    "font": FONT,
+    "background": "white",
+    "padding": 6,
+    "aria": False,
+    "axis": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "gridColor": GRID,
+        "domainColor": "#b5bcc4",
+        "tickColor": "#b5bcc4",
+        "labelFontSize": FONT_PX,
+        "titleFontSize": FONT_PX,
+        "titleFontWeight": "normal",
+        "labelFontWeight": "normal",
+        "titlePadding": 8,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "titleFontWeight": "normal",
+        "labelFontSize": FONT_PX,
+        "titleFontSize": FONT_PX,
+        "orient": "top",
+        "symbolStrokeWidth": 2,
+        "symbolSize": 70,
+        "columns": 6,
+        "labelLimit": 180,
+        "offset": 6,
+    },
+    "header": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "labelFontSize": FONT_PX,
+        "labelFontWeight": "bold",
+        "titleFontSize": FONT_PX,
+        "titleFontWeight": "normal",
+        "labelPadding": 4,
+        "labelLimit": 400,
+    },
+    "view": {"stroke": "#d5dae0", "continuousWidth": 300, "continuousHeight": 300},
+}
+
+
+def finish(chart: Spec, points: Points | None) -> Spec:
+    """The chart in the page's style with its points; without points it stays a pattern."""
+    held = {} if points is None else {"datasets": {POINTS: list(points)}}
+    return {"config": CONFIG, **chart, **held}
+
+
+def rounded(value: float, digits: int = 4) -> float:
+    """`value` to significant digits: keeps the page small."""
+    return float(f"{value:.{digits}g}")
+
+
+def nominal(field: str, title: str | None, domain: Sequence[str]) -> Spec:
+    """A channel of names in the given order."""
+    return {"field": field, "type": "nominal", "title": title, "sort": list(domain)}
+
+
+def colour(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
+    """A colour for each level in the given order, always the same for the same level."""
+    scale = {"domain": list(domain), "range": list(PALETTE)}
+    return nominal(field, title, domain) | {"scale": scale}
+
+
+def shape(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
+    """A shape for each level, so that points can be told apart in grey."""
+    scale = {"domain": list(domain), "range": list(SHAPES)}
+    return nominal(field, title, domain) | {"scale": scale}
+
+
+def dash(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
+    """A dash pattern for each level, so that lines can be told apart in grey."""
+    scale = {"domain": list(domain), "range": [list(each) for each in DASHES]}
+    return nominal(field, title, domain) | {"scale": scale}
+
+
+def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: int = 5) -> Spec:
+    """A channel of numbers on a scale that does not start at zero unless the data do."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"type": scale, "nice": False, "zero": False, "padding": padding},
+        "axis": {
+            "tickCount": ticks,
+            "labelExpr": plain_number("datum.value"),
+            "labelOverlap": "greedy",
+            "labelSeparation": 7,
+        },
+    }
+
+
+def plain_number(of: str) -> str:
+    """An expression that writes a number with thousands as k and small ones plainly."""
+    return f"abs({of}) < 1000 ? format({of}, '~g') : format({of}, '~s')"
+
+
+def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Spec:
+    """A line of what a mark says on being pointed at."""
+    told: Spec = {"field": field, "title": title or field}
+    if form is None:
+        return told | {"type": "nominal"}
+    return told | {"type": "quantitative", "format": form}
+
+
+def highlight(strong: float = 1.0, faint: float = 0.12) -> tuple[Spec, Spec]:
+    """A selection bound to the legend, and the opacity that follows it."""
+    chosen = {
+        "name": LEGEND,
+        "select": {"type": "point", "fields": ["colour"]},
+        "bind": "legend",
+    }
+    return chosen, {"condition": {"param": LEGEND, "value": strong}, "value": faint}
+
+
+def panel_width(panels: int, per_row: int, beside_px: int = AXIS_PX) -> int:
+    """The width of a panel where so many stand beside each other."""
+    columns = max(1, min(per_row, panels))
+    return max(120, (WIDTH_PX - beside_px - 12 - GAP_PX * (columns - 1)) // columns)
+
+
+def in_panels(chart: Spec, panels: Sequence[str], per_row: int) -> Spec:
+    """One panel for each title that occurs, wrapped.
+
+    A grid of rows and columns is refused: where a combination is missing, Vega-Lite draws the
+    panels after it one place early, under the wrong headings.
+    """
+    if len(panels) < 2:
+        return {"data": {"name": POINTS}, **chart}
+    # What is worked out, is worked out before the panels part: a scale is shared by all of them.
+    steps = {"transform": chart["transform"]} if chart.get("transform") else {}
+    chart = {key: value for key, value in chart.items() if key != "transform"}
+    return {
+        "data": {"name": POINTS},
+        **steps,
+        "facet": nominal("panel", None, panels),
+        "columns": per_row,
+        "spacing": GAP_PX,
+        "spec": chart,
+    }

@@ -1,0 +1,47 @@
+"""Rows as a page carries them: by column, each word once. page.js holds the way back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wattwire.report.figures import POINTS
+
+WORDS_MIN = 4
+
+
+def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """`rows` by column. A column of words is {"words": […], "at": […]}, any other a plain list.
+
+    A key that a row lacks is null there. An infinite or unknown number is null as well: JSON has
+    neither.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {
+        "rows": len(rows),
+        "columns": {name: _column([row.get(name) for row in rows]) for name in names},
+    }
+
+
+def _column(values: list[Any]) -> Any:
+    values = [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+    words = dict.fromkeys(value for value in values if isinstance(value, str))
+    mixed = any(value is not None and not isinstance(value, str) for value in values)
+    if mixed or len(values) < WORDS_MIN or 2 * len(words) > len(values):
+        return values
+    place = {word: at for at, word in enumerate(words)}
+    return {"words": list(words), "at": [None if v is None else place[v] for v in values]}
+
+
+def packed_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A chart with its points packed."""
+    held = spec.get("datasets")
+    return {**spec, "datasets": {POINTS: packed(held[POINTS])}} if held else dict(spec)
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand inside a script element: "<" could end it; as \\u003c it is the same."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return text.replace("<", "\\u003c")

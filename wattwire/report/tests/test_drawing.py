@@ -1,0 +1,185 @@
+"""Figures as files: the size of print, letters that can be read, fonts that travel along."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import vl_convert
+
+from wattwire.report import drawing, figures
+from wattwire.report.parts import Figure
+
+LEVELS = ["C++", "Python"]
+INTERVALS = ["0.05 s", "0.25 s", "1 s"]
+PANELS = ["topic", "service", "action"]
+TITLE = "CPU time per message (µs, log scale)"
+
+
+def points(runs: int = 24) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(1)
+    found = []
+    for block in range(runs):
+        for level in LEVELS:
+            for interval in INTERVALS:
+                for panel in PANELS:
+                    value = float(np.exp(rng.normal(3, 0.2))) * (3 if level == "Python" else 1)
+                    found.append(
+                        {
+                            "value": value, "x": value, "y": 2 * value, "us": value,
+                            "bytes": 64, "share": 0.5, "centre": 20.0, "colour": level,
+                            "across": interval, "down": level, "panel": panel,
+                            "order": len(found) + 1, "edge": 18 * block + 0.5, "run": "r",
+                            "treatment": f"{level} {interval} {panel}",
+                            "used": "set aside" if len(found) % 9 == 0 else "usable",
+                        }
+                    )  # fmt: skip
+    return found
+
+
+def ratios(count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": f"a rather long level {n} / its baseline", "response": TITLE,
+            "one": 1 if n == 0 else None, "ratio": 0.5, "low": 0.4, "high": 0.6,
+            "margin_low": 0.95, "margin_high": 1.05,
+        }
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def charts(runs: int = 24) -> dict[str, Any]:
+    made = points(runs)
+    groups = (made, LEVELS, "language", PANELS, 3)
+    across = ("interval", INTERVALS)
+    return {
+        "ecdf": figures.ecdf_chart(*groups),
+        "sizes": figures.sizes_chart(*groups[:4]),
+        "runs": figures.runs_chart(*groups, TITLE),
+        "box": figures.box_chart(*groups, TITLE),
+        "violin": figures.violin_chart(*groups, TITLE),
+        "runs-ecdf": figures.runs_ecdf_chart(*groups, TITLE),
+        "order": figures.order_chart(made, LEVELS, "language", TITLE),
+        "ratios": figures.ratios_chart(ratios(4), 0.05),
+        "interaction": figures.interaction_chart(
+            made, LEVELS, "language", across, PANELS, 3, TITLE
+        ),
+        "scatter": figures.scatter_chart(*groups, (TITLE, "memory (KiB, log scale)")),
+        "heat": figures.heat_chart(made, across, ("language", LEVELS), PANELS, 3, TITLE),
+    }
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory) -> tuple[Path, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("figures")
+    made = [Figure(name, name, "", spec) for name, spec in charts().items()]
+    return folder, drawing.draw(made, folder)
+
+
+def test_every_chart_fills_a_column_of_print_with_letters_of_seven_points_or_more(drawn) -> None:
+    folder, pictures = drawn
+    assert len(pictures) == 11
+    for name, picture in pictures.items():
+        wide_px, high_px = drawing.size_px(picture)
+        text = (folder / f"{name}.svg").read_text("utf-8")
+        found = re.search(r'width="([\d.]+)mm" height="([\d.]+)mm" viewBox="0 0 ([\d.]+)', text)
+        assert found, name
+        wide_mm, high_mm = float(found[1]), float(found[2])
+        assert wide_mm in drawing.COLUMN_MM, name
+        assert high_mm / wide_mm == pytest.approx(high_px / wide_px, rel=0.01), name
+        sizes_px = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', text)]
+        points_per_px = wide_mm / 25.4 * 72 / wide_px
+        assert min(sizes_px) * points_per_px >= 7.0, (name, wide_px)
+        assert max(sizes_px) * points_per_px <= 11.0, (name, wide_px)
+
+
+def test_a_pdf_has_the_same_size_and_carries_its_fonts(drawn) -> None:
+    folder, pictures = drawn
+    for name, picture in pictures.items():
+        document = (folder / f"{name}.pdf").read_bytes()
+        box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", document)
+        assert box, name
+        assert float(box[1]) == pytest.approx(drawing.width_mm(picture) / 25.4 * 72, abs=0.1)
+        assert document.count(b"/FontFile") >= 1, name
+        assert not re.search(rb"/BaseFont ?/(?!\w{6}\+)", document), f"{name}: a font is missing"
+
+
+def test_a_narrow_chart_goes_into_one_column() -> None:
+    assert (
+        drawing.width_mm('<svg class="marks" width="390" height="100" viewBox="0 0 390 100">') == 84
+    )
+    assert (
+        drawing.width_mm('<svg class="marks" width="401" height="100" viewBox="0 0 401 100">')
+        == 174
+    )
+    with pytest.raises(ValueError, match="no width"):
+        drawing.size_px("<svg>")
+
+
+def test_writing_marks_once_changes_no_pixel() -> None:
+    svg = vl_convert.vegalite_to_svg(charts()["order"])
+    small = drawing.small(svg)
+    assert len(small) < len(svg) / 2
+    assert vl_convert.svg_to_png(small) == vl_convert.svg_to_png(svg)
+
+
+def marks(spec: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The marks of a kind that a chart draws for its data; a trail is one however long."""
+    scene = vl_convert.vega_to_scenegraph(vl_convert.vegalite_to_vega(spec))
+
+    def found(part: Any) -> list[dict[str, Any]]:
+        if isinstance(part, list):
+            return [mark for each in part for mark in found(each)]
+        if not isinstance(part, dict):
+            return []
+        drawn = part.get("items") or []
+        mine = part.get("marktype") == kind and part.get("role") == "mark"
+        here = (drawn[:1] if kind == "trail" else drawn) if mine else []
+        return here + [mark for value in part.values() for mark in found(value)]
+
+    return found(scene)
+
+
+def test_boxes_and_violins_wait_for_enough_runs() -> None:
+    few, some, many = (charts(runs) for runs in (1, 2, 24))
+    # Runs of a group: three intervals each, so 3, 6 and 72; six groups stand in three panels.
+    assert len(marks(few["box"], "rect")) == 0
+    assert len(marks(some["box"], "rect")) == 12  # a box and a median each
+    assert len(marks(some["violin"], "trail")) == 0
+    assert len(marks(many["violin"], "trail")) == 6
+
+
+def test_an_interaction_has_t_intervals_from_three_runs_on() -> None:
+    assert marks(charts(2)["interaction"], "rule") == []
+    logs = np.log([10.0, 11.0, 13.0])
+    groups = {"x": np.exp(logs), "one": [1.0], "hundred": [100.0, 100.0]}
+    spec = figures.interaction_chart(
+        [
+            {"value": float(value), "colour": "a", "across": name, "panel": ""}
+            for name, values in groups.items()
+            for value in values
+        ],
+        ["a"],
+        "c",
+        ("f", list(groups)),
+        [""],
+        1,
+        TITLE,
+    )
+    symbols, (rule,) = marks(spec, "symbol"), marks(spec, "rule")
+    middle_px, one_px, hundred_px = (each["y"] for each in sorted(symbols, key=lambda m: m["x"]))
+    per_px = np.log(100.0) / (one_px - hundred_px)
+    ends = sorted((one_px - rule[name]) * per_px for name in ("y", "y2"))
+    half = 4.302653 * logs.std(ddof=1) / np.sqrt(3)
+    assert (one_px - middle_px) * per_px == pytest.approx(logs.mean(), abs=0.01)
+    assert ends == pytest.approx([logs.mean() - half, logs.mean() + half], abs=0.01)
+
+
+def test_many_levels_do_not_run_into_each_other() -> None:
+    svg = vl_convert.vegalite_to_svg(figures.ratios_chart(ratios(90), 0.05))
+    rows = re.findall(r'text-anchor="end" transform="translate\(-7,([\d.]+)\)"', svg)
+    assert len(rows) == 90
+    assert min(np.diff(sorted(float(row) for row in rows))) >= 12
