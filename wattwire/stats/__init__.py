@@ -1,58 +1,99 @@
 """Pure functions on arrays. Each says what it measures, how, what it misses, and its source."""
 
+from wattwire.stats.agreement import alarm_rate
+from wattwire.stats.block_ranks import BlockRanks, friedman, quade
 from wattwire.stats.blocked import (
     Fit,
     Ratio,
     bonferroni,
     fit_log,
+    fit_plain,
     geometric_mean,
     mean_interval,
     ratio,
     slope,
     verdict,
 )
+from wattwire.stats.bootstrap import bootstrap_interval
+from wattwire.stats.carry_over import predecessor_effect
 from wattwire.stats.dependence import clusters_above, effective_size
 from wattwire.stats.distribution import Ecdf, ecdf
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.modes import Mode, mode_between
+from wattwire.stats.occasions import welch_ratio
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.percentiles import Percentile, nearest_rank, percentile
 from wattwire.stats.ranks import paired_ratio_by_ranks
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.stats.shares import same_share_p, share_interval
+from wattwire.stats.spread import (
+    FarOut,
+    SerialCorrelation,
+    Spread,
+    far_out,
+    serial_correlation,
+    spread_between,
+)
 from wattwire.stats.steps import SIZES_MIN, loss_excess, step_logs
+from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ranks
+from wattwire.stats.variance import Effect, interaction, main_effect, omega_squared
+from wattwire.stats.warm_up import Course, classify, consensus
 
 __all__ = [
+    "SIZES_MIN",
     "BelowResolution",
+    "BlockRanks",
+    "Course",
     "Ecdf",
+    "Effect",
+    "FarOut",
     "Fit",
     "Interval",
     "Mode",
     "NotComputable",
     "Percentile",
     "Ratio",
-    "SIZES_MIN",
+    "SerialCorrelation",
+    "Spread",
     "TooFew",
     "additivity",
+    "alarm_rate",
     "block_intervals",
     "bonferroni",
+    "bootstrap_interval",
+    "classify",
+    "cliffs_delta",
     "clusters_above",
+    "consensus",
     "ecdf",
     "effective_size",
+    "far_out",
     "fit_log",
+    "fit_plain",
+    "friedman",
     "geometric_mean",
+    "interaction",
     "joules_per_message",
     "loss_excess",
+    "main_effect",
     "mean_interval",
     "mode_between",
     "nearest_rank",
+    "omega_squared",
     "paired_ratio_by_ranks",
     "percentile",
+    "predecessor_effect",
+    "quade",
     "ratio",
+    "ratio_by_ranks",
     "same_share_p",
+    "serial_correlation",
     "share_interval",
+    "shift_by_ranks",
     "sign_p",
     "slope",
+    "spread_between",
     "step_logs",
     "verdict",
+    "welch_ratio",
 ]

@@ -37,7 +37,8 @@ class Fit:
     """A fitted log-scale model, ready to be asked for contrasts.
 
     `design` has shape (runs, columns); `residuals` (runs,) on the log scale, in input order.
-    `kind` is "treatments" (a mean per treatment) or "main effects".
+    `kind` is "treatments" (a mean per treatment) or "main effects"; `scale` is "log" or "plain",
+    and residuals and variance are on it.
     """
 
     design: FloatArray
@@ -50,6 +51,7 @@ class Fit:
     block_count: int
     factors: dict[str, tuple[Level, ...]]
     treatments: tuple[tuple[Level, ...], ...]
+    scale: str = "log"
 
     @property
     def run_count(self) -> int:
@@ -82,11 +84,12 @@ def fit_log(
     response: Sequence[float] | FloatArray,
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
-    covariate: Sequence[float] | None = None,
+    covariate: Sequence[float] | FloatArray | None = None,
 ) -> Fit | Unanswered:
     """Fit log(response) on blocks and factors; every sequence has one entry per run.
 
-    `covariate` adds one slope to the model (see `slope`). The response is in any unit, positive
+    `covariate`, shape (runs,) or (runs, columns), adds a slope a column, last in the design (see
+    `slope`). The response is in any unit, positive
     and finite; otherwise `NotComputable` says how many runs are not. Incomplete blocks are taken
     as they are: nothing is deleted.
     """
@@ -94,6 +97,31 @@ def fit_log(
     refused = _refuse(values)
     if refused is not None:
         return refused
+    return _fit(np.log(values), "log", blocks, factors, covariate)
+
+
+def fit_plain(
+    response: Sequence[float] | FloatArray,
+    blocks: Sequence[Hashable],
+    factors: Mapping[str, Sequence[Level]],
+) -> Fit | Unanswered:
+    """The same model on the response itself, in its unit: differences instead of ratios."""
+    values = np.asarray(response, dtype=np.float64)
+    if values.size < 2:
+        return TooFew(values.size, 2, "runs")
+    bad = int(np.sum(~np.isfinite(values)))
+    if bad:
+        return NotComputable(f"missing or unbounded in {bad} of {values.size} runs")
+    return _fit(values, "plain", blocks, factors, None)
+
+
+def _fit(
+    values: FloatArray,
+    scale: str,
+    blocks: Sequence[Hashable],
+    factors: Mapping[str, Sequence[Level]],
+    covariate: Sequence[float] | FloatArray | None,
+) -> Fit:
     names = [name for name, levels in factors.items() if len(set(levels)) > 1]
     rows = [tuple(factors[name][i] for name in names) for i in range(len(values))]
     treatments = tuple(dict.fromkeys(rows))
@@ -105,11 +133,11 @@ def fit_log(
     else:
         kind = "main effects"
         part = _main_effects(rows, names, levels)
-    last = np.zeros((len(values), 0 if covariate is None else 1))
+    last = np.zeros((len(values), 0))
     if covariate is not None:
-        last[:, 0] = np.asarray(covariate, dtype=np.float64)
+        last = np.asarray(covariate, dtype=np.float64).reshape(len(values), -1)
     design = np.hstack([block_part, part, last])
-    return _solve(np.log(values), design, kind, block_part.shape[1], levels, treatments)
+    return _solve(values, design, kind, block_part.shape[1], levels, treatments, scale)
 
 
 def _refuse(values: FloatArray) -> Unanswered | None:
@@ -140,18 +168,21 @@ def _main_effects(
 
 
 def _solve(
-    logs: FloatArray,
+    values: FloatArray,
     design: FloatArray,
     kind: str,
     block_count: int,
     levels: dict[str, tuple[Level, ...]],
     treatments: tuple[tuple[Level, ...], ...],
+    scale: str,
 ) -> Fit:
     gram_inverse, rank = _pseudo_inverse(design.T @ design)
-    coefficients = gram_inverse @ design.T @ logs
-    residuals = logs - design @ coefficients
-    degrees = len(logs) - rank
-    rounding = RELATIVE_ZERO * max(1.0, float(np.max(np.abs(logs))))
+    coefficients = gram_inverse @ design.T @ values
+    residuals = values - design @ coefficients
+    degrees = len(values) - rank
+    largest = float(np.max(np.abs(values)))
+    # Logs near 0 are values near 1, rounded there; plain values may all be small.
+    rounding = RELATIVE_ZERO * (max(1.0, largest) if scale == "log" else largest)
     residuals = np.where(np.abs(residuals) < rounding, 0.0, residuals)
     variance = float(residuals @ residuals) / degrees if degrees > 0 else float("nan")
     return Fit(
@@ -165,6 +196,7 @@ def _solve(
         block_count,
         levels,
         treatments,
+        scale,
     )
 
 
@@ -189,19 +221,21 @@ def ratio(
     """Geometric-mean ratio of `level` to `baseline`, at `confidence` for this one interval.
 
     `within` = (other factor, its level) averages over the combinations at that level only; it
-    needs a mean per treatment, so two blocks or more.
+    needs a mean per treatment, so two blocks or more. Raises ValueError for a plain fit.
     """
+    if fit.scale != "log":
+        raise ValueError(f"fit: {fit.scale} scale found; ratios are taken on the log scale")
     if within is not None and fit.kind != "treatments":
         return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
     for wanted in (level, baseline):
         if wanted not in fit.factors.get(factor, ()):
             return NotComputable(f"{factor} = {wanted} has no usable run")
-    weights, strata = _contrast(fit, factor, level, baseline, within)
+    weights, strata = contrast_weights(fit, factor, level, baseline, within)
     if strata == 0:
         return NotComputable(
             f"{factor}: {level} and {baseline} share no combination of the other factors"
         )
-    if not _estimable(fit, weights):
+    if not is_estimable(fit, weights):
         return NotComputable(f"{factor}: {level} and {baseline} are not linked through the blocks")
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
@@ -211,9 +245,10 @@ def ratio(
     )
 
 
-def _contrast(
+def contrast_weights(
     fit: Fit, factor: str, level: Level, baseline: Level, within: tuple[str, Level] | None
 ) -> tuple[FloatArray, int]:
+    """The weights of a contrast on the fit's coefficients, and how many strata it averages."""
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
         at = fit.block_count
@@ -244,7 +279,8 @@ def _held(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | No
     return treatment[list(fit.factors).index(within[0])] == within[1]
 
 
-def _estimable(fit: Fit, weights: FloatArray) -> bool:
+def is_estimable(fit: Fit, weights: FloatArray) -> bool:
+    """Whether the design links what `weights` contrast."""
     gram = fit.design.T @ fit.design
     projected = gram @ fit.covariance_base @ weights
     return bool(np.allclose(projected, weights, atol=1e-7))
@@ -257,7 +293,7 @@ def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswe
     """
     weights = np.zeros(fit.design.shape[1])
     weights[-1] = step
-    if not _estimable(fit, weights):
+    if not is_estimable(fit, weights):
         return NotComputable("the covariate does not vary inside the blocks")
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")

@@ -85,14 +85,15 @@ def percentile(
         return TooFew(values.size, needed, "messages")
     ordered = np.sort(values)
     centre = nearest_rank(ordered, share)
-    above = values > centre
+    # Where the percentile falls on a loss nothing is above it: the losses are its tail.
+    above = np.isinf(values) if math.isinf(centre) else values > centre
     series_size = effective_size(values)
     size = min(series_size, effective_size(above.astype(np.float64)))
     if size < needed:
         return TooFew(math.floor(size), needed, "independent messages (effective)")
     gap = max(1, math.ceil(values.size / series_size))
-    clusters = clusters_above(values, centre, gap)
-    if share > 0.5 and clusters < CLUSTERS_MIN and not math.isinf(centre):
+    clusters = clusters_above(above.astype(np.float64), 0.5, gap)
+    if share > 0.5 and clusters < CLUSTERS_MIN:
         return TooFew(clusters, CLUSTERS_MIN, "separate clusters above it")
     low, high, level = _limits(ordered, share, size, confidence)
     interval = Interval(centre, low, high, level, int(values.size), "order statistics")

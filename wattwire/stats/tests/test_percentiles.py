@@ -170,3 +170,14 @@ def test_a_curve_of_losses_only_has_no_points() -> None:
     curve = stats.ecdf(np.array([np.inf, np.inf]))
     assert curve.values.size == 0
     assert curve.lost == 2
+
+
+def test_a_percentile_among_losses_needs_ten_bursts_of_them() -> None:
+    values = np.random.default_rng(6).exponential(1.0, 4_000)
+    values[::37] = np.inf
+    spread_out = stats.percentile(values, 0.99)
+    assert isinstance(spread_out, stats.Percentile)
+    assert np.isinf(spread_out.interval.estimate)
+    assert spread_out.clusters == len(values[::37])
+    once = np.sort(values)
+    assert isinstance(stats.percentile(once, 0.99), stats.TooFew)

@@ -1,0 +1,25 @@
+"""How often identical things were called different: the A/A rate.
+
+What: alarms among comparisons whose two sides are one treatment under two labels.
+How: k of m, with exact (Clopper–Pearson) limits from TRIALS_MIN pooled comparisons on; before, a
+rate's interval is too wide to say whether 5 % is kept, so there is no number.
+What it misses: why an alarm came. Comparisons that share a run are not independent.
+Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson
+1934, Biometrika 26:404.
+"""
+
+from __future__ import annotations
+
+from wattwire.stats.results import Interval, TooFew
+from wattwire.stats.shares import share_interval
+
+TRIALS_MIN = 300
+
+
+def alarm_rate(alarms: int, trials: int, confidence: float = 0.95) -> Interval | TooFew:
+    """Share `alarms` of `trials` pooled A/A comparisons. Raises ValueError unless 0 ≤ k ≤ m."""
+    if not 0 <= alarms <= trials:
+        raise ValueError(f"alarms, trials: {alarms}, {trials} found, 0 ≤ alarms ≤ trials is wanted")
+    if trials < TRIALS_MIN:
+        return TooFew(trials, TRIALS_MIN, "pooled A/A comparisons for a rate")
+    return share_interval(alarms, trials, confidence)

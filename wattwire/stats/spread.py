@@ -1,0 +1,166 @@
+"""Do the errors of a block model look as its intervals take them to be?
+
+What: whether levels of a factor scatter unequally, whether single runs stand far out, and whether
+neighbours in the order of execution resemble each other.
+How: residuals of the fitted model. Spread: each level's own error variance from the squares of the
+residuals, solved for what a block's runs share of each other's errors; p is the share of samples
+drawn from all residuals alike that give as large a ratio (seeded). Far out: the largest residual
+against the size that FAR_OUT_SHARE of normal samples of that many runs exceed. Order: the lag-one
+correlation in execution order against its normal limit.
+What it misses: with two treatments both have one and the same residual in every block, so their
+spread cannot be told apart, nor need it be: their contrast is one difference a block. Few runs
+see little: silence proves nothing.
+Reference: Rao 1970, JASA 65:161 (variances in a linear model); Grubbs 1948, JASA 43:243 (the same
+in blocks); Davison & Hinkley, Bootstrap Methods and their Application, 4.4; Barnett & Lewis,
+Outliers in Statistical Data, 6.3; Anderson 1942, Annals of Mathematical Statistics 13:1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as distributions
+
+from wattwire.stats.blocked import Fit
+from wattwire.stats.results import NotComputable, TooFew
+
+FloatArray = NDArray[np.float64]
+Unanswered = TooFew | NotComputable
+
+LEVEL_RUNS_MIN = 5
+"""Runs a level below which its spread is not compared."""
+DEGREES_MIN = 8
+TREATMENTS_MIN = 3
+FAR_OUT_SHARE = 0.01
+DRAWS = 499
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviation of the noisiest level over that of all others together, with a p."""
+
+    ratio: float
+    noisiest: Hashable
+    p: float
+
+
+def spread_between(fit: Fit, levels: Sequence[Hashable], draws: int = DRAWS) -> Spread | Unanswered:
+    """Compare the errors' spread between `levels`, one entry per run in the fit's order."""
+    residuals = _scaled(fit)
+    if not isinstance(residuals, np.ndarray):
+        return residuals
+    if len(fit.treatments) < TREATMENTS_MIN:
+        return NotComputable("two treatments have one residual a block: nothing to compare")
+    names = tuple(dict.fromkeys(levels))
+    member = np.array([[float(level == name) for name in names] for level in levels])
+    if len(names) < 2:
+        return NotComputable("one level: nothing to compare")
+    smallest = int(member.sum(axis=0).min())
+    if smallest < LEVEL_RUNS_MIN:
+        return TooFew(smallest, LEVEL_RUNS_MIN, "runs a level to compare spreads")
+    projection = _projection(fit)
+    mixing = member.T @ projection**2 @ member
+    if np.linalg.matrix_rank(mixing) < len(names):
+        return NotComputable("the design does not part the levels' spreads")
+    found, noisiest = _noisiest(fit.residuals[None, :], member, mixing)
+    if not np.isfinite(found[0]):
+        return NotComputable("but for one level the runs do not scatter")
+    rng = np.random.default_rng(SEED)
+    drawn = rng.choice(residuals, (draws, residuals.size)) @ projection
+    larger = int(np.sum(_noisiest(drawn, member, mixing)[0] >= found[0]))
+    ratio = float(np.sqrt(found[0]))
+    return Spread(ratio, names[int(noisiest[0])], (larger + 1) / (draws + 1))
+
+
+def _noisiest(
+    residuals: FloatArray, member: FloatArray, mixing: FloatArray
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Variance of the noisiest level over the others' mean, and which it is, for each row.
+
+    A residual holds a part of every error of its block; `mixing` says how much, and solving for
+    the levels' own variances takes that out.
+    """
+    variances = np.linalg.solve(mixing, ((residuals**2) @ member).T).T
+    highest = np.argmax(variances, axis=1)
+    top = variances[np.arange(variances.shape[0]), highest]
+    others = (variances.sum(axis=1) - top) / (variances.shape[1] - 1)
+    ratios = np.full(top.shape, np.inf)
+    np.divide(top, others, out=ratios, where=others > 0)
+    return ratios, highest
+
+
+@dataclass(frozen=True)
+class FarOut:
+    """The run with the largest residual, in standard deviations, and the limit for one."""
+
+    run: int
+    size: float
+    limit: float
+
+
+def far_out(fit: Fit) -> FarOut | None | Unanswered:
+    """The run (place in the fit's order) that no normal error explains; None where all do."""
+    residuals = _scaled(fit)
+    if not isinstance(residuals, np.ndarray):
+        return residuals
+    sizes = np.abs(residuals) / np.sqrt(fit.variance)
+    place = int(np.argmax(sizes))
+    # The error was estimated with the run in it: its square over the sum is a beta variable.
+    share = 1.0 - (1.0 - FAR_OUT_SHARE) ** (1.0 / fit.run_count)
+    limit = float(
+        np.sqrt(fit.degrees * distributions.beta.isf(share, 0.5, (fit.degrees - 1) / 2.0))
+    )
+    return FarOut(place, float(sizes[place]), limit) if sizes[place] > limit else None
+
+
+@dataclass(frozen=True)
+class SerialCorrelation:
+    """Lag-one correlation of residuals in execution order, with its two-sided p."""
+
+    correlation: float
+    p: float
+
+
+def serial_correlation(fit: Fit, order: Sequence[float]) -> SerialCorrelation | Unanswered:
+    """Whether runs next to each other in `order` (one place per run) have like residuals.
+
+    Residuals of a fit lean against each other: the expected correlation, known from the design,
+    is taken off first.
+    """
+    residuals = _scaled(fit)
+    if not isinstance(residuals, np.ndarray):
+        return residuals
+    places = np.argsort(np.asarray(order, dtype=np.float64), kind="stable")
+    projection = _projection(fit)[np.ix_(places, places)]
+    ordered = fit.residuals[places]
+    found = float(ordered[1:] @ ordered[:-1] / (ordered @ ordered))
+    shift = np.zeros_like(projection)
+    np.fill_diagonal(shift[1:], 0.5)
+    np.fill_diagonal(shift[:, 1:], 0.5)
+    # Moments of a ratio of quadratic forms whose denominator is independent of the ratio.
+    form = projection @ shift
+    mean = float(np.trace(form)) / fit.degrees
+    second = (2.0 * float(np.sum(form * form.T)) + float(np.trace(form)) ** 2) / (
+        fit.degrees * (fit.degrees + 2.0)
+    )
+    deviation = (found - mean) / np.sqrt(max(second - mean**2, 1e-12))
+    return SerialCorrelation(found - mean, float(2.0 * distributions.norm.sf(abs(deviation))))
+
+
+def _projection(fit: Fit) -> FloatArray:
+    hat = fit.design @ fit.covariance_base @ fit.design.T
+    return np.asarray(np.eye(fit.run_count) - hat, dtype=np.float64)
+
+
+def _scaled(fit: Fit) -> FloatArray | Unanswered:
+    """Residuals of equal variance where the errors have equal variance, shape (runs,)."""
+    if fit.degrees < DEGREES_MIN:
+        return TooFew(fit.degrees, DEGREES_MIN, "degrees of freedom to look at the errors")
+    if not fit.variance > 0:
+        return NotComputable("the runs do not scatter")
+    freedom = 1.0 - np.einsum("ij,jk,ik->i", fit.design, fit.covariance_base, fit.design)
+    return np.where(freedom > 1e-9, fit.residuals / np.sqrt(np.maximum(freedom, 1e-9)), 0.0)

@@ -1,0 +1,189 @@
+"""Which factors, and which pairs of factors, move a response: F tests and partial omega squared.
+
+What: for a factor, whether any of its levels differs; for a pair, whether one factor's contrasts
+change with the other's level. On the log scale of `fit_log`: whether ratios differ; on the plain
+scale of `fit_plain`: whether differences differ. The two need not agree, so both can be asked.
+How: the fitted block model's own contrasts, each averaged with equal weight over the combinations
+that hold both levels, tested together by F against the pooled error. Omega squared is the effect's
+share of its own variance and the error's; its limits are those noncentralities at which the F that
+was seen turns improbable. An interaction is checked without normal errors: residuals of the model
+without it are permuted within blocks (seeded) and the share of larger F is its second p.
+What it misses: unequal spread between treatments; with one block there is no interaction to see;
+three factors at once. Omega squared's estimate may be below zero: then it is printed as zero.
+Reference: Montgomery, Design and Analysis of Experiments, ch. 4 and 5; Searle, Linear Models, 5;
+Steiger 2004, Psychological Methods 9:164 (noncentral limits); Olejnik & Algina 2003, Psychological
+Methods 8:434 (partial omega squared); Freedman & Lane 1983, JBES 1:292 (permuted residuals).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+from scipy import stats as distributions
+
+from wattwire.stats.blocked import Fit, contrast_weights, is_estimable
+from wattwire.stats.results import Interval, NotComputable, TooFew
+
+FloatArray = NDArray[np.float64]
+Unanswered = TooFew | NotComputable
+
+PERMUTATIONS = 499
+SEED = 1
+RELATIVE_RANK = 1e-9
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An F test of one source of a response's variation, and the share it accounts for.
+
+    `degrees` are those of the source, `error_degrees` of the pooled error. `omega_squared` is
+    partial, 0 … 1. `permuted_p` stands for interactions only.
+    """
+
+    source: tuple[str, ...]
+    statistic: float
+    degrees: int
+    error_degrees: int
+    p: float
+    omega_squared: Interval
+    permuted_p: float | None = None
+
+
+def main_effect(fit: Fit, factor: str, confidence: float = 0.95) -> Effect | Unanswered:
+    """Whether any level of `factor` differs from another, over the whole fit."""
+    levels = fit.factors.get(factor, ())
+    if len(levels) < 2:
+        return NotComputable(f"{factor} has one level")
+    rows = []
+    for level in levels[1:]:
+        weights, strata = contrast_weights(fit, factor, level, levels[0], None)
+        if not strata or not is_estimable(fit, weights):
+            return NotComputable(f"{factor}: {level} and {levels[0]} are not comparable")
+        rows.append(weights)
+    return effect_of(fit, (factor,), np.array(rows), confidence)
+
+
+def interaction(
+    fit: Fit, one: str, other: str, confidence: float = 0.95, permutations: int = PERMUTATIONS
+) -> Effect | Unanswered:
+    """Whether contrasts of factor `one` change with the level of factor `other`."""
+    if fit.kind != "treatments":
+        return TooFew(fit.block_count, 2, "blocks to separate an interaction from the error")
+    if min(len(fit.factors.get(name, ())) for name in (one, other)) < 2:
+        return NotComputable(f"{one} or {other} has one level")
+    rows = _interaction_rows(fit, one, other)
+    if rows is None:
+        return NotComputable(f"not every level of {one} was run at every level of {other}")
+    found = effect_of(fit, (one, other), rows, confidence)
+    if not isinstance(found, Effect) or permutations < 1:
+        return found
+    return replace(found, permuted_p=_permuted_p(fit, rows, found.statistic, permutations))
+
+
+def _interaction_rows(fit: Fit, one: str, other: str) -> FloatArray | None:
+    first, *rest = fit.factors[one]
+    base, *others = fit.factors[other]
+    rows = []
+    for level in rest:
+        at_base, strata = contrast_weights(fit, one, level, first, (other, base))
+        for place in others:
+            weights, found = contrast_weights(fit, one, level, first, (other, place))
+            if not strata or not found or not is_estimable(fit, weights - at_base):
+                return None
+            rows.append(weights - at_base)
+    return np.array(rows)
+
+
+def effect_of(
+    fit: Fit, source: tuple[str, ...], rows: FloatArray, confidence: float
+) -> Effect | Unanswered:
+    """The F test that all contrasts `rows`, shape (contrasts, columns), are zero."""
+    if fit.degrees < 1:
+        return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    if not fit.variance > 0:
+        return NotComputable("the runs do not scatter: there is no error to compare with")
+    middle, degrees = _inverse(rows @ fit.covariance_base @ rows.T)
+    found = rows @ fit.coefficients
+    statistic = float(found @ middle @ found) / (degrees * fit.variance)
+    return Effect(
+        source,
+        statistic,
+        degrees,
+        fit.degrees,
+        float(distributions.f.sf(statistic, degrees, fit.degrees)),
+        omega_squared(statistic, degrees, fit.degrees, fit.run_count, confidence),
+    )
+
+
+def _inverse(matrix: FloatArray) -> tuple[FloatArray, int]:
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > RELATIVE_RANK * float(values.max())
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return np.asarray(inverse, dtype=np.float64), int(kept.sum())
+
+
+def omega_squared(
+    statistic: float, degrees: int, error_degrees: int, run_count: int, confidence: float = 0.95
+) -> Interval:
+    """Partial omega squared of an F `statistic`, with limits by the noncentral F distribution."""
+    excess = degrees * (statistic - 1.0)
+    estimate = max(0.0, excess / (excess + run_count)) if excess + run_count > 0 else 0.0
+    tail = (1.0 - confidence) / 2.0
+    low, high = (
+        _noncentrality(statistic, degrees, error_degrees, share) for share in (1.0 - tail, tail)
+    )
+    low, high = low / (low + run_count), high / (high + run_count)
+    return Interval(
+        estimate,
+        min(low, estimate),
+        max(high, estimate),
+        confidence,
+        run_count,
+        "partial omega squared, noncentral F",
+        float(error_degrees),
+    )
+
+
+def _noncentrality(statistic: float, degrees: int, error_degrees: int, share: float) -> float:
+    """The noncentrality at which an F up to `statistic` has chance `share`; 0 where none has."""
+
+    def excess(noncentrality: float) -> float:
+        if noncentrality <= 0.0:
+            return float(distributions.f.cdf(statistic, degrees, error_degrees)) - share
+        chance = distributions.ncf.cdf(statistic, degrees, error_degrees, noncentrality)
+        # Far out the series underflows to NaN: nothing that large is ever so small.
+        return (0.0 if np.isnan(chance) else float(chance)) - share
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    upper = max(1.0, degrees * statistic)
+    while excess(upper) > 0.0:
+        upper *= 2.0
+    return float(optimize.brentq(excess, 0.0, upper, xtol=1e-6, rtol=1e-8))
+
+
+def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int) -> float:
+    """Share of within-block permutations of the reduced model's residuals with as large an F."""
+    base = fit.covariance_base
+    middle, degrees = _inverse(rows @ base @ rows.T)
+    constrained = fit.coefficients - base @ rows.T @ (middle @ (rows @ fit.coefficients))
+    expected = fit.design @ constrained
+    residuals = fit.design @ fit.coefficients + fit.residuals - expected
+    blocks = np.argmax(fit.design[:, : fit.block_count], axis=1)
+    rng = np.random.default_rng(SEED)
+    # Sorting by block and then by chance shuffles every block at once.
+    order = np.argsort(blocks[None, :] + rng.random((permutations, blocks.size)), axis=1)
+    places = np.argsort(blocks, kind="stable")
+    drawn = np.empty((permutations, blocks.size))
+    drawn[:, places] = residuals[order]
+    drawn += expected
+    found = drawn @ (fit.design @ base)
+    left = (drawn**2).sum(axis=1) - np.einsum("ij,ij->i", found, drawn @ fit.design)
+    tested = found @ rows.T
+    explained = np.einsum("ij,jk,ik->i", tested, middle, tested)
+    ratios = explained / degrees / (np.maximum(left, 0.0) / fit.degrees)
+    larger = int(np.sum(ratios >= statistic * (1.0 - 1e-9)))
+    return (larger + 1) / (permutations + 1)
