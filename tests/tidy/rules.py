@@ -14,7 +14,7 @@ FUNCTION_LINES_MAX = 70
 BLOB_BYTES_MAX = 500_000
 
 SUFFIXES = frozenset(
-    ".bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java .js .json .jsonl "
+    ".R .bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java .js .json .jsonl "
     ".lock .md .mod .png .proto .py .pyi .rs .rules .sh .sql .sum .svg .toml .ts .txt .xml .action "
     ".msg .srv .spec .yaml .yml".split()
 )

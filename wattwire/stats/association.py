@@ -1,0 +1,250 @@
+"""How two quantities go together: correlations with intervals, proportionality, Pareto fronts.
+
+What: Pearson's r, Spearman's ρ, Kendall's τ-b; the exponent b of y ∝ x^b; which points no other
+point beats in two respects.
+How: intervals by Fisher's z, with Bonett and Wright's variances for ranks; p of ranks exact where
+few values without ties allow it; the exponent by least squares on logs with a t interval.
+What it misses: association is neither proportionality nor cause. Values that are shares of each
+other by construction (energy attributed by CPU time) correlate whatever happened. Error in x
+pulls the exponent towards zero. Points that share a machine or an hour are not independent.
+Reference: Fisher 1921, Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938,
+Biometrika 30:81; Spearman 1904, American J. of Psychology 15:72.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as distributions
+
+from wattwire.stats.results import Interval, NotComputable, TooFew
+
+FloatArray = NDArray[np.float64]
+Unanswered = TooFew | NotComputable
+Values = Sequence[float] | FloatArray
+
+POINTS_MIN = 4
+RANK_INTERVAL_MIN = 10
+SPEARMAN_EXACT_MAX = 9
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Association:
+    """A coefficient between −1 and 1 with its two-sided p, and an interval where there is one.
+
+    `count` is the number of points, `p_method` how p came about.
+    """
+
+    name: str
+    estimate: float
+    p: float
+    p_method: str
+    interval: Interval | Unanswered
+    count: int
+
+
+def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
+    """Linear association of finite x and y (n,), n ≥ 4; interval by Fisher's z.
+
+    What it misses: anything but a straight line; one far point can make it.
+    """
+    pair = _pair(x, y)
+    if not isinstance(pair, tuple):
+        return pair
+    found = distributions.pearsonr(_unit(pair[0]), _unit(pair[1]))
+    count = pair[0].size
+    interval = _fisher(float(found.statistic), 1.0 / (count - 3), count, confidence, "Pearson")
+    return Association(
+        "Pearson", float(found.statistic), float(found.pvalue), "t distribution", interval, count
+    )
+
+
+def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
+    """Association of ranks of x and y (n,), n ≥ 4; p exact up to 9 points, interval from 10.
+
+    Infinite values count as the extremes. What it misses: associations that turn round.
+    """
+    pair = _pair(x, y, finite=False)
+    if not isinstance(pair, tuple):
+        return pair
+    first, second = (distributions.rankdata(one) for one in pair)
+    count = first.size
+    rho = float(distributions.pearsonr(first, second).statistic)
+    if count <= SPEARMAN_EXACT_MAX:
+        p, method = _spearman_p(tuple(first), tuple(second)), "exact, all orders counted"
+    else:
+        with np.errstate(divide="ignore"):
+            score = rho * np.sqrt((count - 2) / max(0.0, (1 - rho) * (1 + rho)))
+        p = 2 * float(distributions.t.sf(abs(score), count - 2))
+        method = "t approximation"
+    interval = (
+        _fisher(rho, (1 + rho**2 / 2) / (count - 3), count, confidence, "Spearman")
+        if count >= RANK_INTERVAL_MIN
+        else TooFew(count, RANK_INTERVAL_MIN, "points for an interval of ranks")
+    )
+    return Association("Spearman", rho, p, method, interval, count)
+
+
+def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
+    """Kendall's τ-b of x and y (n,), n ≥ 4: pairs in the same order less pairs in the opposite.
+
+    Infinite values count as the extremes; p exact without ties up to 33 points.
+    """
+    pair = _pair(x, y, finite=False)
+    if not isinstance(pair, tuple):
+        return pair
+    first, second = (distributions.rankdata(one) for one in pair)
+    count = first.size
+    ties = np.unique(first).size < count or np.unique(second).size < count
+    exact = not ties and count <= 33
+    found = distributions.kendalltau(first, second, method="exact" if exact else "asymptotic")
+    tau = float(found.statistic)
+    interval = (
+        _fisher(tau, 0.437 / (count - 4), count, confidence, "Kendall")
+        if count >= RANK_INTERVAL_MIN
+        else TooFew(count, RANK_INTERVAL_MIN, "points for an interval of ranks")
+    )
+    method = "exact" if exact else "normal approximation"
+    return Association("Kendall", tau, float(found.pvalue), method, interval, count)
+
+
+def within_groups(
+    x: Values, y: Values, groups: Sequence[Hashable], confidence: float = 0.95
+) -> Association | Unanswered:
+    """Linear association of x and y (n,) inside groups: each group's means taken off first.
+
+    What: whether runs of one treatment that took more of x also took more of y. Each group
+    costs one point. What it misses: error of measurement in x and y hides it.
+    """
+    first, second = _arrays(x, y)
+    if len(groups) != first.size:
+        raise ValueError(f"{len(groups)} groups for {first.size} points; one each is needed")
+    names = {name: at for at, name in enumerate(dict.fromkeys(groups))}
+    count = first.size - max(0, len(names) - 1)
+    if count < POINTS_MIN:
+        return TooFew(count, POINTS_MIN, "points inside the groups")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return NotComputable("a value is missing or infinite")
+    where = np.array([names[name] for name in groups])
+    sizes = np.bincount(where)
+    left = []
+    for values in (_unit(first), _unit(second)):
+        centred = values - (np.bincount(where, weights=values) / sizes)[where]
+        if float(np.max(np.abs(centred))) <= ROUNDING:
+            return NotComputable("one of the two does not vary inside the groups")
+        left.append(centred)
+    norms = [float(np.sqrt(np.sum(values**2))) for values in left]
+    r = float(np.clip(np.sum(left[0] / norms[0] * (left[1] / norms[1])), -1.0, 1.0))
+    with np.errstate(divide="ignore"):
+        score = r * np.sqrt((count - 2) / max(0.0, (1 - r) * (1 + r)))
+    p = 2 * float(distributions.t.sf(abs(score), count - 2))
+    interval = _fisher(r, 1.0 / (count - 3), count, confidence, "Pearson inside groups")
+    return Association("Pearson inside groups", r, p, "t distribution", interval, count)
+
+
+def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unanswered:
+    """b of y ∝ x^b over points (n,), n ≥ 4, both positive: 1 is proportional.
+
+    What it misses: error in x, which pulls b towards 0; a constant share of y that does not
+    depend on x, which does the same.
+    """
+    pair = _pair(x, y)
+    if not isinstance(pair, tuple):
+        return pair
+    if (pair[0] <= 0).any() or (pair[1] <= 0).any():
+        return NotComputable("a value is zero or negative: no logarithm")
+    first, second = np.log(pair[0]), np.log(pair[1])
+    if float(np.ptp(first)) <= ROUNDING:
+        return NotComputable("all values of one of the two are equal")
+    found = distributions.linregress(first, second)
+    degrees = first.size - 2
+    half = float(distributions.t.ppf(0.5 + confidence / 2, degrees)) * float(found.stderr)
+    slope = float(found.slope)
+    return Interval(
+        slope, slope - half, slope + half, confidence, first.size, "t, log–log", float(degrees)
+    )
+
+
+def pareto_front(first: Values, second: Values) -> NDArray[np.bool_]:
+    """Which points (n,) no other point beats: none is at most as large in both and less in one.
+
+    A point with a missing or infinite value is on no front.
+    """
+    one, two = _arrays(first, second)
+    known = np.isfinite(one) & np.isfinite(two)
+    front = known.copy()
+    for at in np.flatnonzero(known):
+        no_worse = known & (one <= one[at]) & (two <= two[at])
+        better = (one < one[at]) | (two < two[at])
+        front[at] = not bool(np.any(no_worse & better))
+    return front
+
+
+def _arrays(x: Values, y: Values) -> tuple[FloatArray, FloatArray]:
+    first = np.asarray(x, dtype=np.float64).ravel()
+    second = np.asarray(y, dtype=np.float64).ravel()
+    if first.shape != second.shape:
+        raise ValueError(f"{first.size} and {second.size} values; one of each per point")
+    return first, second
+
+
+def _pair(x: Values, y: Values, finite: bool = True) -> tuple[FloatArray, FloatArray] | Unanswered:
+    first, second = _arrays(x, y)
+    if first.size < POINTS_MIN:
+        return TooFew(first.size, POINTS_MIN, "points")
+    missing = int(np.sum(np.isnan(first) | np.isnan(second)))
+    if missing:
+        return NotComputable(f"a value is missing in {missing} of {first.size} points")
+    if finite and not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return NotComputable("a value is infinite: only ranks can carry it")
+    for values in (first, second):
+        bounded = values[np.isfinite(values)]
+        flat = float(np.ptp(_unit(bounded))) <= ROUNDING if bounded.size else True
+        if flat and (finite or np.unique(values).size < 2):
+            return NotComputable("all values of one of the two are equal")
+    return first, second
+
+
+def _unit(values: FloatArray) -> FloatArray:
+    """Moved and scaled into −1 … 1, so that no square overflows; correlation is the same."""
+    largest = float(np.max(np.abs(values))) or 1.0
+    moved = values / largest - float(np.median(values / largest))
+    spread = float(np.max(np.abs(moved)))
+    return moved / spread if spread > ROUNDING else np.zeros_like(moved)
+
+
+def _fisher(
+    estimate: float, variance: float, count: int, confidence: float, name: str
+) -> Interval | Unanswered:
+    if abs(estimate) > 1 - 1e-12:
+        return NotComputable("a perfect association: its interval would have no width")
+    half = float(distributions.norm.ppf(0.5 + confidence / 2)) * float(np.sqrt(variance))
+    centre = float(np.arctanh(estimate))
+    low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
+    return Interval(estimate, low, high, confidence, count, f"{name}, Fisher's z")
+
+
+@lru_cache(maxsize=64)
+def _spearman_p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
+    """Share of all orders whose |Σ products of centred ranks| is at least as large."""
+    one, two = np.array(first), np.array(second)
+    one, two = 2 * (one - one.mean()), 2 * (two - two.mean())  # whole numbers, or halves
+    sums = two[_orders(one.size)] @ one
+    return float(np.mean(np.abs(sums) >= abs(float(one @ two)) - 1e-9))
+
+
+@lru_cache(maxsize=SPEARMAN_EXACT_MAX)
+def _orders(count: int) -> NDArray[np.int8]:
+    """All orders of 0 … count − 1, shape (count!, count)."""
+    orders = np.zeros((1, 1), dtype=np.int8)
+    for size in range(2, count + 1):
+        last = np.full((len(orders), 1), size - 1, dtype=np.int8)
+        orders = np.concatenate(
+            [np.hstack([orders[:, :at], last, orders[:, at:]]) for at in range(size)]
+        )
+    return orders

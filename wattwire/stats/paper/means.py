@@ -1,0 +1,156 @@
+"""Tests on means: Student's and Welch's t, one-way and Welch's analysis of variance.
+
+All take unpaired groups: in blocked data they ignore what the blocks explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats as distributions
+
+from wattwire.stats.paper.results import (
+    ROUNDING,
+    FloatArray,
+    Significance,
+    Unanswered,
+    Values,
+    arrays,
+    f_ratio,
+    no_scatter,
+    refuse_groups,
+    scatters,
+    standardised,
+    unit,
+)
+from wattwire.stats.results import Interval
+
+
+def student_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
+    """Student's t-test for two groups with one variance.
+
+    What: difference of means over its standard error, variance pooled; two values each or more.
+    What it misses: unequal variances with unequal sizes; skew in small samples.
+    Reference: Student 1908, Biometrika 6:1.
+    """
+    return _two(first, second, confidence, pooled=True)
+
+
+def welch_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
+    """Welch's t-test for two groups with a variance each.
+
+    What: difference of means over its standard error; Satterthwaite's degrees of freedom.
+    What it misses: below five values a group it is conservative; skew.
+    Reference: Welch 1947, Biometrika 34:28.
+    """
+    return _two(first, second, confidence, pooled=False)
+
+
+def _two(
+    first: Values, second: Values, confidence: float, pooled: bool
+) -> Significance | Unanswered:
+    data = arrays([first, second])
+    refused = refuse_groups(data, 2)
+    if refused is not None:
+        return refused
+    scaled = standardised(data)
+    if not scatters(scaled):
+        return no_scatter()
+    standard, degrees = _error(scaled, pooled)
+    statistic = float(np.mean(scaled[0]) - np.mean(scaled[1])) / standard
+    difference = unit(data) * float(np.mean(scaled[0]) - np.mean(scaled[1]))
+    error = unit(data) * standard
+    half = float(distributions.t.ppf(0.5 + confidence / 2, degrees)) * error
+    count = data[0].size + data[1].size
+    interval = (
+        Interval(
+            difference, difference - half, difference + half, confidence, count,
+            "t, pooled" if pooled else "t, Welch", degrees,
+        )
+        if np.isfinite(difference) and np.isfinite(half)
+        else None
+    )  # fmt: skip
+    return Significance(
+        "Student's t" if pooled else "Welch's t",
+        "t",
+        statistic,
+        2 * float(distributions.t.sf(abs(statistic), degrees)),
+        (data[0].size, data[1].size),
+        "t distribution",
+        (degrees,),
+        interval=interval,
+    )
+
+
+def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
+    """Standard error of the difference of two means, and its degrees of freedom."""
+    sizes = np.array([group.size for group in scaled], dtype=np.float64)
+    variances = np.array([float(np.var(group, ddof=1)) for group in scaled])
+    degrees = float(np.sum(sizes) - sizes.size)
+    if pooled:
+        variances[:] = float(np.sum((sizes - 1) * variances) / degrees)
+    parts = variances / sizes
+    if not pooled:
+        degrees = float(np.sum(parts) ** 2 / np.sum(parts**2 / (sizes - 1)))
+    return float(np.sqrt(np.sum(parts))), degrees
+
+
+def anova(groups: Sequence[Values]) -> Significance | Unanswered:
+    """One-way analysis of variance.
+
+    What: variance between the groups' means over the variance inside them.
+    What it misses: unequal variances (with unequal sizes it may alarm at several times its
+    level); blocks.
+    Reference: Fisher 1925, Statistical Methods for Research Workers, ch. 7.
+    """
+    data = arrays(groups)
+    refused = refuse_groups(data, 1)
+    if refused is None and sum(group.size for group in data) <= len(data):
+        refused = refuse_groups(data, 2)
+    if refused is not None:
+        return refused
+    scaled = standardised(data)
+    if not scatters(scaled):
+        return no_scatter()
+    found = f_ratio(scaled)
+    counts = tuple(group.size for group in data)
+    return Significance(
+        "ANOVA", "F", found[0], found[1], counts, "F distribution",
+        (len(data) - 1.0, sum(counts) - float(len(data))),
+    )  # fmt: skip
+
+
+def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
+    """Welch's analysis of variance: groups with a variance each.
+
+    What: variance of the groups' means, each weighted by how exactly it is known.
+    What it misses: groups of fewer than five values, where it alarms too often; skew.
+    Reference: Welch 1951, Biometrika 38:330.
+    """
+    data = arrays(groups)
+    refused = refuse_groups(data, 2)
+    if refused is not None:
+        return refused
+    scaled = standardised(data)
+    if any(float(np.ptp(group)) <= ROUNDING for group in scaled):
+        return no_scatter()
+    count = float(len(scaled))
+    sizes = np.array([group.size for group in scaled], dtype=np.float64)
+    weights = sizes / np.array([float(np.var(group, ddof=1)) for group in scaled])
+    means = np.array([float(np.mean(group)) for group in scaled])
+    total = float(np.sum(weights))
+    centre = float(np.sum(weights * means)) / total
+    lack = float(np.sum((1 - weights / total) ** 2 / (sizes - 1)))
+    between = float(np.sum(weights * (means - centre) ** 2)) / (count - 1)
+    statistic = between / (1 + 2 * (count - 2) / (count**2 - 1) * lack)
+    degrees = (count - 1, (count**2 - 1) / (3 * lack))
+    return Significance(
+        "Welch's ANOVA",
+        "F",
+        statistic,
+        float(distributions.f.sf(statistic, *degrees)),
+        tuple(group.size for group in data),
+        "F distribution",
+        degrees,
+    )
