@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import plan, studies
+from wattwire.cli import compare, outcome, plan, studies, variants
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -31,6 +31,7 @@ Chooser = Callable[[Treatment], bool]
 def run(options: argparse.Namespace) -> int:
     """Run a study to its end, or go on with a campaign; then write its page."""
     catalog = Catalog()
+    compare.refuse_two_on_stdout(options)
     if not options.resume:
         _ask_first(options, catalog)
     progress = make_progress(options.json, options.plain)
@@ -40,30 +41,47 @@ def run(options: argparse.Namespace) -> int:
         else:
             runner = _begun(options, catalog, progress)
         path = runner.campaign.path
-        execute(runner)
+        execute(runner, outcome.suspects)
     finally:
         progress.close()
     return _close(path, options, progress)
 
 
-def execute(runner: CampaignRunner) -> None:
-    """Run what is not done yet, and end the agent; who breaks it off is told how to go on."""
+def execute(
+    runner: CampaignRunner, suspects: Callable[[Campaign], list[str]] | None = None
+) -> None:
+    """Run what is not done yet, and end the agent; who breaks it off is told how to go on.
+
+    `suspects` names the treatments that are to be measured again once all is done.
+    """
     try:
         runner.execute()
+        again = suspects(runner.campaign) if suspects else []
+        if again:
+            runner.measure_again(again)
+            runner.execute()
     except KeyboardInterrupt:
-        again = shlex.quote(str(runner.campaign.path))
-        print(f"Go on with: wattwire run --resume {again}", file=sys.stderr)
+        directory = shlex.quote(str(runner.campaign.path))
+        print(f"Go on with: wattwire run --resume {directory}", file=sys.stderr)
         raise
     finally:
         runner.close()
 
 
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
-    study = studies.load(catalog, options.study, options.preset, options.changes)
+    study = _loaded(options, catalog, options.preset)
     choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
     return begin(directory, catalog, progress, study, choose)
+
+
+def _loaded(
+    options: argparse.Namespace, catalog: Catalog, preset: str | None
+) -> tuple[str, Path, dict[str, Any]]:
+    """Name, file and document of the study, in its variants where any were given."""
+    name, path, document = studies.load(catalog, options.study, preset, options.changes)
+    return name, path, variants.applied(document, options)
 
 
 def begin(
@@ -90,7 +108,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
     """A plan that takes long begins only with a yes; nothing has been built or written yet."""
 
     def planned(preset: str | None) -> tuple[Study, list[PlannedRun]]:
-        name, path, document = studies.load(catalog, options.study, preset, options.changes)
+        name, path, document = _loaded(options, catalog, preset)
         study = parse_study(name, document, str(path))
         choose = studies.chooser(study, options.only)
         kept = [t for t in prepare(study, catalog, None).treatments if not choose or choose(t)]
@@ -111,11 +129,11 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
         raise UsageError("--resume DIR names the campaign already; leave out --campaign")
     document = None
     if options.study:
-        _, _, document = studies.load(catalog, options.study, options.preset, options.changes)
-    elif options.preset or options.changes or options.only:
+        _, _, document = _loaded(options, catalog, options.preset)
+    elif options.preset or options.changes or options.only or options.variants or options.confirm:
         raise UsageError(
-            "--resume goes on with the frozen study: --preset, --set and --only "
-            "belong to a new campaign"
+            "--resume goes on with the frozen study: --preset, --set, --only, --variant and "
+            "--confirm belong to a new campaign"
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
     try:
@@ -129,16 +147,20 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
 def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     campaign = Campaign(path)
     rows = campaign.rows()
-    campaign.close()
     usable = sum(row["used"] for row in rows)
     page = None if options.no_report else write_report(path)
+    try:
+        found = outcome.of(campaign, options)
+    finally:
+        campaign.close()
+    code = outcome.hand_out(found, options)
     if options.json:
         progress.event("report", page=str(page) if page else None, usable=usable)
     else:
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
-    return EXIT_OK if usable else EXIT_BAD_RESULT
+    return code if usable else EXIT_BAD_RESULT
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -16,6 +16,7 @@ from wattwire.cli import (
     calibrate,
     campaigns,
     clean,
+    compare,
     doctor,
     execution,
     importing,
@@ -25,6 +26,7 @@ from wattwire.cli import (
     studies,
     things,
     trial,
+    variants,
 )
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
@@ -120,6 +122,7 @@ def parser() -> argparse.ArgumentParser:
 
     verb = verbs.add_parser("run", help="run a study, or go on with a campaign")
     studies.add_options(verb)
+    variants.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
     verb.add_argument("--resume", metavar="DIR", help="go on with this campaign")
     verb.add_argument(
@@ -143,7 +146,19 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=campaigns.report)
 
-    for module in (doctor, trial, new, execution, importing, bundle, plan, show, calibrate, clean):
+    for module in (
+        doctor,
+        trial,
+        new,
+        execution,
+        importing,
+        bundle,
+        plan,
+        show,
+        calibrate,
+        clean,
+        compare,
+    ):
         module.add_to(verbs)
     return top
 

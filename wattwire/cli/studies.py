@@ -73,7 +73,7 @@ def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
         if not key.startswith("fixed.settings.")
         else ["fixed", key.removeprefix("fixed.")]
     )
-    overlay: dict[str, Any] = {parts[-1]: _value(text)}
+    overlay: dict[str, Any] = {parts[-1]: value_of(text)}
     if len(parts) == 2:
         overlay = {parts[0]: overlay}
     merged = merge(document, overlay)
@@ -87,7 +87,7 @@ def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
     return merged
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """A TOML value; a bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]

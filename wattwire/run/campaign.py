@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from wattwire import __version__
 from wattwire.catalog import Catalog
-from wattwire.design import PlannedRun, make_plan
+from wattwire.design import PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.treatment import Treatment
@@ -32,6 +32,8 @@ from wattwire.run.summary import Collected
 from wattwire.store import Campaign
 
 Skipped = tuple[Treatment, str]
+AGAIN = "measured_again"
+"""The journal's word for the treatments that got more blocks than the study has."""
 MACHINERY_FAILURES_MAX = 3
 """A run whose attempts all fail by our own machinery stops the campaign, not the machine."""
 
@@ -144,12 +146,31 @@ class CampaignRunner:
         # Campaigns from before there were control runs go on without them.
         controls = any(row.get("control") for row in self.campaign.plan)
         plan = make_plan(treatments, replace(study.plan, controls=controls))
+        again = self.campaign.journal.get(AGAIN)
+        if again is not None:
+            plan += more_blocks(plan, [t for t in treatments if t.key in again], study.plan)
         if [r.run for r in plan] != self.campaign.journal.runs():
             raise UsageError(
                 f"{self.campaign.path}: the plan cannot be made again as it was: cells that were "
                 "there are not, or the other way round. See plan.json for the original."
             )
+        if again is not None:  # it may have died between the journal and this
+            self.campaign.write_json("plan.json", self._plan_document(plan, prepared))
         return plan
+
+    def measure_again(self, keys: Collection[str]) -> None:
+        """Plan as many blocks again as the study has, of the treatments with these keys only."""
+        chosen = [t for t in self._prepared.treatments if t.key in keys]
+        more = more_blocks(self._plan, chosen, self._study.plan)
+        rows = ((r.run, r.block, r.position, r.treatment.key) for r in more)
+        self.campaign.journal.write_plan(rows, **{AGAIN: [t.key for t in chosen]})
+        self._plan = [*self._plan, *more]
+        document = self._plan_document(self._plan, self._prepared)
+        self.campaign.write_json("plan.json", document)
+        path, skipped = str(self.campaign.path), len(self._prepared.skipped)
+        self._progress.event(
+            "campaign", path=path, runs=len(self._plan), left=len(more), skipped=skipped
+        )
 
     def _recover(self) -> None:
         """Clear what a killed controller left: processes, half-written folders, open attempts."""

@@ -85,15 +85,22 @@ class Journal:
     def set(self, key: str, value: Any) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
 
-    def write_plan(self, rows: Iterable[tuple[str, int, int, str]]) -> None:
-        """Write (run, block, position, treatment key) of all runs at once, in their order."""
+    def write_plan(self, rows: Iterable[tuple[str, int, int, str]], **meta: Any) -> None:
+        """Write (run, block, position, treatment key) of all runs at once, in their order.
+
+        Called again it adds runs after those that are there. `meta` is kept with them: either
+        all of it is written or nothing.
+        """
         with self._transaction():
-            for ordinal, row in enumerate(rows):
+            first = self._db.execute("SELECT COALESCE(MAX(ordinal) + 1, 0) FROM run").fetchone()[0]
+            for ordinal, row in enumerate(rows, first):
                 run, block, position, treatment = row
                 self._db.execute(
                     "INSERT INTO run VALUES (?, ?, ?, ?, ?)",
                     (run, ordinal, block, position, treatment),
                 )
+            for key, value in meta.items():
+                self.set(key, value)
 
     def _transaction(self) -> sqlite3.Connection:
         self._db.execute("BEGIN IMMEDIATE")

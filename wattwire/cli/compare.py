@@ -1,0 +1,182 @@
+"""compare: is B worse than A? Two campaigns of one machine, or the variants of one campaign."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wattwire.cli.wrap import columns, wrapped
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.store import Campaign
+
+if TYPE_CHECKING:
+    from wattwire.report.comparing import Judged
+    from wattwire.report.limits import Checked
+
+STDOUT = "-"
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verb and its options."""
+    verb = verbs.add_parser(
+        "compare",
+        help="is one campaign, or one variant, worse than another?",
+        description="Compares B with A, treatment by treatment: worse, not worse, or cannot tell, "
+        "against a margin. With one campaign of `run --variant`, its variants are compared inside "
+        "the blocks. Exit code 1: something is worse, or a limit of the study is broken.",
+    )
+    verb.add_argument("base", metavar="A", help="a campaign; alone: one that holds variants")
+    verb.add_argument("head", metavar="B", nargs="?", help="the campaign that may be worse")
+    add_options(verb)
+    verb.add_argument(
+        "--across-machines", action="store_true",
+        help="compare campaigns of different machines all the same, and say so",
+    )  # fmt: skip
+    verb.add_argument("--json", action="store_true", help="the comparison as one JSON object")
+    verb.set_defaults(call=compare)
+
+
+def add_options(verb: argparse.ArgumentParser) -> None:
+    """What is compared against what margin, and where the answer goes besides the terminal."""
+    verb.add_argument(
+        "--response", action="append", default=[], metavar="NAME",
+        help="compare this response (may be given again; default: CPU time and bytes per message)",
+    )  # fmt: skip
+    verb.add_argument("--margin", metavar="P", help="what may be lost without being worse: 5%%")
+    verb.add_argument(
+        "--on-unclear", choices=["pass", "fail"], default="pass",
+        help="what the exit code says where it cannot be told (default: pass)",
+    )  # fmt: skip
+    verb.add_argument("--markdown", metavar="FILE", help="also as Markdown; - is the terminal")
+    verb.add_argument("--junit", metavar="FILE", help="also as JUnit XML")
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Compare, print, write what was asked for, and say by the exit code whether it is bad."""
+    refuse_two_on_stdout(options)
+    wanted = wanted_of(options)
+    with contextlib.ExitStack() as stack:
+        campaigns = [
+            stack.enter_context(opened(Path(name)))
+            for name in (options.base, options.head)
+            if name is not None
+        ]
+        judged = _judged(campaigns, wanted)
+        limits = limits_of(campaigns[-1])
+    return hand_out(judged, limits, options)
+
+
+def refuse_two_on_stdout(options: argparse.Namespace) -> None:
+    """Refuse two documents on one standard output."""
+    if options.json and options.markdown == STDOUT:
+        raise UsageError("--json and --markdown - both want the terminal; give one a FILE")
+
+
+def wanted_of(options: argparse.Namespace) -> Any:
+    """The options of a comparison as the report's `Wanted`. Raises UsageError."""
+    from wattwire.report.comparing import Wanted  # noqa: PLC0415 - statistics are slow to import
+
+    margin = None if options.margin is None else share(options.margin, "--margin")
+    across = getattr(options, "across_machines", False)
+    return Wanted(tuple(options.response), margin, across)
+
+
+def share(text: str, option: str) -> float:
+    """`5%` or `0.05` as 0.05; above 0 and below 1. Raises UsageError."""
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        value = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value < 1.0:
+        raise UsageError(
+            f"{option}: found {text!r}; allowed: above 0 and below 100 %, as 5% or 0.05"
+        )
+    return value
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Campaign]:
+    """A campaign for as long as it is read. Raises UsageError where nothing was planned in it."""
+    campaign = Campaign(path)
+    try:
+        if not (path / "plan.json").is_file():
+            raise UsageError(f"{path}: no plan.json: nothing was measured; run the study anew")
+        yield campaign
+    finally:
+        campaign.close()
+
+
+def _judged(campaigns: Sequence[Campaign], wanted: Any) -> Judged:
+    from wattwire.report.comparing import Source, compare_two, compare_variants  # noqa: PLC0415
+
+    if len(campaigns) == 1:
+        return compare_variants(campaigns[0], wanted)
+    names = [one.path.resolve().name for one in campaigns]
+    if names[0] == names[1]:
+        names = [str(one.path) for one in campaigns]
+    if campaigns[0].path.resolve() == campaigns[1].path.resolve():
+        raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two")
+    sources = [
+        Source(name, one, one.journal.get("identity") or {})
+        for name, one in zip(names, campaigns, strict=True)
+    ]
+    return compare_two(sources[0], sources[1], wanted)
+
+
+def limits_of(campaign: Campaign) -> list[Checked]:
+    """The limits of a campaign's study, checked; none where it has none."""
+    if not campaign.study.get("limit"):
+        return []
+    from wattwire.report.evidence import gather  # noqa: PLC0415
+    from wattwire.report.limits import check_limits  # noqa: PLC0415
+
+    return check_limits(gather(campaign))
+
+
+def is_bad(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> bool:
+    """Whether the exit code has to say that something is wrong."""
+    from wattwire.report.limits import any_broken, any_unclear  # noqa: PLC0415
+
+    unclear_is_bad = options.on_unclear == "fail"
+    worse = judged is not None and judged.bad(unclear_is_bad)
+    return worse or any_broken(limits) or (unclear_is_bad and any_unclear(limits))
+
+
+def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
+    """Print the comparison, write its files; returns the exit code."""
+    from wattwire.report.comparing import (  # noqa: PLC0415
+        first_line,
+        junit,
+        markdown,
+        text_lines,
+    )
+
+    code = EXIT_BAD_RESULT if is_bad(judged, limits, options) else EXIT_OK
+    if options.markdown and options.markdown != STDOUT:
+        Path(options.markdown).write_text(markdown(judged, limits), encoding="utf-8")
+    if options.junit:
+        text = junit(judged, limits, options.on_unclear == "fail")
+        Path(options.junit).write_text(text, encoding="utf-8")
+    if options.json:
+        document = {
+            "kind": "comparison",
+            **(judged.to_json() if judged else {}),
+            "first_line": first_line(judged, limits),
+            "limits": [{"limit": one.what(), "verdict": one.verdict, "value": one.value()}
+                       for one in limits],
+            "exit_code": code,
+        }  # fmt: skip
+        print(json.dumps(document))
+    elif options.markdown == STDOUT:
+        print(markdown(judged, limits), end="")
+    else:
+        width = columns(sys.stdout)
+        for line in text_lines(judged, limits):
+            print(wrapped(line, width) if not line.startswith("  ") else line)
+    return code

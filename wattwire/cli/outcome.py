@@ -1,0 +1,62 @@
+"""What a run of a study came to: its variants compared, its limits checked, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from wattwire.cli import compare
+from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.model.variants import FACTOR
+from wattwire.store import Campaign
+
+if TYPE_CHECKING:
+    from wattwire.report.comparing import Judged
+    from wattwire.report.limits import Checked
+
+Found = tuple["Judged | None", "list[Checked]"]
+
+
+def of(campaign: Campaign, options: argparse.Namespace) -> Found:
+    """The comparison of the campaign's variants and its limits; nothing where it has neither."""
+    limits = compare.limits_of(campaign)
+    if not _has_variants(campaign):
+        return None, limits
+    from wattwire.report.comparing import compare_variants  # noqa: PLC0415
+
+    return compare_variants(campaign, compare.wanted_of(options)), limits
+
+
+def suspects(campaign: Campaign) -> list[str]:
+    """Keys of the treatments to be measured again: what is worse, where a second look is planned
+    and none was taken yet."""
+    looks = campaign.study.get("answers", {}).get("looks", 1)
+    if looks < 2 or campaign.journal.get("measured_again") is not None:
+        return []
+    from wattwire.report.comparing import (  # noqa: PLC0415
+        Wanted,
+        compare_variants,
+        suspect_keys,
+    )
+
+    try:
+        return suspect_keys(campaign, compare_variants(campaign, Wanted()))
+    except UsageError:
+        return []  # nothing to compare; the end of the run says why
+
+
+def hand_out(found: Found, options: argparse.Namespace) -> int:
+    """Print and write what was found; returns the exit code."""
+    judged, limits = found
+    if judged is None and not limits:
+        for name in ("markdown", "junit"):
+            if getattr(options, name):
+                raise UsageError(
+                    f"--{name}: no variants and no limits, so there is nothing to tell"
+                )
+        return EXIT_OK
+    return compare.hand_out(judged, limits, options)
+
+
+def _has_variants(campaign: Campaign) -> bool:
+    return len(campaign.study.get("factors", {}).get(FACTOR, ())) > 1

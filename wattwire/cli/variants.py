@@ -1,0 +1,93 @@
+"""run --variant NAME=WHAT: the same study twice or more, side by side in every block.
+
+What stands for a folder of cells that is searched before all others (a second checkout), for
+levels held at something else, or, empty, for things as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from wattwire.cli import compare, studies
+from wattwire.model.errors import UsageError
+from wattwire.model.study import merge
+from wattwire.model.variants import FACTOR
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+ALLOWED = (
+    "NAME=FOLDER (a root with middleware/ or languages/ in it), NAME=KEY=LEVEL,… (as "
+    "settings.NAME=LEVEL), both with a comma between, or NAME= for things as they are"
+)
+ASKED = ("cpu_us_per_message", "wire_bytes_per_message")
+LOOKS = 2
+
+
+def add_options(verb: argparse.ArgumentParser) -> None:
+    """--variant and --confirm, and how the comparison at the end is made and handed out."""
+    verb.add_argument(
+        "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
+        help="measure the study in variants, side by side in every block, and compare each with "
+        "the first: WHAT is a folder of cells (another checkout), KEY=LEVEL, or nothing",
+    )  # fmt: skip
+    verb.add_argument(
+        "--confirm", action="store_true",
+        help="measure what came out worse again, in as many blocks, before it is called worse",
+    )  # fmt: skip
+    compare.add_options(verb)
+
+
+def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """The study with its variants, and the one question that they ask. Raises UsageError."""
+    if not options.variants:
+        if options.confirm:
+            raise UsageError("--confirm measures again what is worse; it belongs to --variant")
+        return document
+    if FACTOR in document.get("factors", {}):
+        raise UsageError("--variant: the study has variants of its own; leave out the option")
+    tables = dict(_parsed(text) for text in options.variants)
+    names = list(tables)
+    if len(names) != len(options.variants):
+        raise UsageError(f"--variant: a name stands twice in {' '.join(options.variants)}")
+    if len(names) < 2:
+        raise UsageError(f"--variant {options.variants[0]}: a comparison takes two; e.g. base= too")
+    answers: dict[str, Any] = {"baseline": {FACTOR: names[0]}}
+    if options.margin is not None:
+        answers["margin"] = compare.share(options.margin, "--margin")
+    if options.confirm:
+        answers["looks"] = LOOKS
+    asked = {
+        "id": FACTOR,
+        "text": f"What does {' or '.join(names[1:])} cost against {names[0]}?",
+        "factors": [FACTOR],
+        "responses": options.response or list(ASKED),
+    }
+    overlay = {"plan": {"primary": FACTOR}, "answers": answers, "question": [asked]}
+    changed = merge({**document, "variants": tables}, overlay)
+    changed["factors"] = {FACTOR: names, **document.get("factors", {})}
+    return changed
+
+
+def _parsed(text: str) -> tuple[str, dict[str, Any]]:
+    """Name and table of one --variant."""
+    name, equals, what = text.partition("=")
+    if not equals or not NAME.fullmatch(name):
+        raise UsageError(f"--variant {text}: allowed: {ALLOWED}")
+    table: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in what.split(","))):
+        key, levels, level = part.partition("=")
+        if levels:
+            table.setdefault("levels", {})[key] = studies.value_of(level)
+        elif "root" in table:
+            raise UsageError(f"--variant {text}: two folders; allowed: {ALLOWED}")
+        else:
+            table["root"] = _folder(part, text)
+    return name, table
+
+
+def _folder(part: str, text: str) -> str:
+    if not Path(part).is_dir():
+        raise UsageError(f"--variant {text}: there is no folder {part}; allowed: {ALLOWED}")
+    return str(Path(part).resolve())

@@ -1,0 +1,263 @@
+"""Variants of one campaign compared inside its blocks, where they stand next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.model.errors import UsageError
+from wattwire.model.variants import FACTOR
+from wattwire.report import words
+from wattwire.report.answers import baseline_of
+from wattwire.report.comparing.judged import (
+    WORSE,
+    Estimate,
+    Item,
+    Judged,
+    completion,
+    judged,
+)
+from wattwire.report.comparing.sides import (
+    DEFAULTS,
+    Runs,
+    Wanted,
+    chosen_responses,
+    constant,
+    margin_of,
+    noise_of,
+    noise_words,
+    outcomes_of,
+    single_level,
+    treatment_key,
+    treatments_of,
+    values_of,
+)
+from wattwire.report.evidence import CampaignReader, Evidence, FloatArray, gather
+from wattwire.report.responses import Response
+
+METHOD = (
+    "t interval on the log ratios of neighbours, one a block, their error pooled over treatments "
+    "unless these scatter differently"
+)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One treatment with its runs as base and as one of the heads."""
+
+    title: str
+    head_name: str
+    base: Runs
+    head: Runs
+
+
+def compare_variants(reader: CampaignReader, wanted: Wanted) -> Judged:
+    """Every other variant against the first, treatment by treatment, paired by block.
+
+    Raises UsageError where the campaign has no variants, or no treatment with two of them.
+    """
+    evidence = gather(reader)
+    names = [str(level) for level in evidence.factors.get(FACTOR, ())]
+    if len(names) < 2:
+        raise UsageError(
+            f"{reader.path}: this campaign has no variants to compare with each other. Give a "
+            "second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
+        )
+    base = str(baseline_of(evidence, FACTOR))
+    heads = tuple(name for name in names if name != base)
+    pairings = _pairings(evidence, base, heads)
+    if not pairings:
+        raise UsageError(
+            f"{reader.path}: no treatment was planned as {base} and as another variant too; see "
+            "plan.json for what was skipped and why"
+        )
+    responses = chosen_responses([evidence], wanted, _asked(evidence) or DEFAULTS)
+    looks = int(evidence.study.get("answers", {}).get("looks", 1))
+    margin, margin_note = margin_of(wanted, [evidence])
+    failed = sum(_any_failed(evidence, pairing) for pairing in pairings)
+    counted = [_estimates(evidence, pairings, response, 0.95) for response in responses]
+    family = max(1, failed + sum(isinstance(one, stats.Interval) for row in counted for one in row))
+    level = single_level(family, looks)
+    items = []
+    for response in responses:
+        found = _estimates(evidence, pairings, response, level)
+        for pairing, ratio in zip(pairings, found, strict=True):
+            items.append(judged(_item(evidence, base, pairing, response, ratio, level), margin))
+    for pairing in pairings:
+        sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
+        items.append(completion(pairing.title, base, pairing.head_name, sides, level))
+    notes = [margin_note, *_notes(evidence, pairings, responses, looks)]
+    return Judged(
+        base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(notes)
+    )  # fmt: skip
+
+
+def _asked(evidence: Evidence) -> list[str]:
+    """The responses that the study's own question about its variants asks for."""
+    return [
+        name
+        for question in evidence.study.get("question", [])
+        if question.get("factors") == [FACTOR]
+        for name in question.get("responses", [])
+    ]
+
+
+def suspects(judged_: Judged) -> set[tuple[str, str]]:
+    """(treatment's title, head) of everything that came out worse."""
+    return {(item.treatment, item.head) for item in judged_.of(WORSE)}
+
+
+def suspect_keys(reader: CampaignReader, judged_: Judged) -> list[str]:
+    """Keys in the plan of the treatments to be measured again: each suspect head and its base."""
+    evidence = gather(reader)
+    wanted = suspects(judged_)
+    found: dict[str, None] = {}
+    for pairing in _pairings(evidence, judged_.base, judged_.heads):
+        if (pairing.title, pairing.head_name) in wanted:
+            for runs in (pairing.base, pairing.head):
+                key = treatment_key(runs.levels)
+                for entry in evidence.designed:
+                    if treatment_key({**entry["levels"], **entry["treatment"]}) == key:
+                        found[str(entry["treatment_key"])] = None
+    return list(found)
+
+
+def _pairings(evidence: Evidence, base: str, heads: Sequence[str]) -> list[Pairing]:
+    """Treatments that were planned as base and as a head; the other factors make them one."""
+    groups: dict[str, dict[str, Runs]] = {}
+    others = [name for name in evidence.factors if name != FACTOR]
+    for runs in treatments_of(evidence).values():
+        key = "; ".join(f"{name}={runs.levels.get(name)!r}" for name in others)
+        groups.setdefault(key, {})[str(runs.levels.get(FACTOR))] = runs
+    found = []
+    for sides in groups.values():
+        for head in heads:
+            if base in sides and head in sides:
+                title = evidence.treatment_title(sides[base].levels, without=(FACTOR,))
+                title = title or "the only treatment"
+                titled = f"{title} ({head})" if len(heads) > 1 else title
+                found.append(Pairing(titled, head, sides[base], sides[head]))
+    return found
+
+
+def _any_failed(evidence: Evidence, pairing: Pairing) -> bool:
+    outcomes = outcomes_of(evidence, pairing.base) + outcomes_of(evidence, pairing.head)
+    return any(outcome != "completed" for outcome in outcomes)
+
+
+def _paired(evidence: Evidence, pairing: Pairing, response: Response) -> tuple[Any, Any]:
+    """Base's and head's values of the blocks that hold both, shape (blocks,) each."""
+    values = [values_of(evidence, runs, response) for runs in (pairing.base, pairing.head)]
+    tables = [
+        dict(zip(runs.blocks, row, strict=True))
+        for runs, row in zip((pairing.base, pairing.head), values, strict=True)
+    ]
+    both = [
+        block
+        for block in tables[0]
+        if block in tables[1] and not np.isnan([tables[0][block], tables[1][block]]).any()
+    ]
+    return tuple(np.array([table[block] for block in both]) for table in tables)  # type: ignore[return-value]
+
+
+def _estimates(
+    evidence: Evidence, pairings: Sequence[Pairing], response: Response, level: float
+) -> list[Estimate]:
+    """The ratio of each pairing, their errors pooled where they scatter alike."""
+    paired = [_paired(evidence, pairing, response) for pairing in pairings]
+    refused = [_refused(base, head, response) for base, head in paired]
+    sound = [at for at, why in enumerate(refused) if why is None]
+    logs = [np.log(paired[at][1]) - np.log(paired[at][0]) for at in sound]
+    found: list[Estimate] = [why or stats.NotComputable("") for why in refused]
+    for at, one in zip(sound, stats.block_intervals(logs, level), strict=True):
+        found[at] = _exponential(one) if isinstance(one, stats.Interval) else one
+    return found
+
+
+def _refused(base: FloatArray, head: FloatArray, response: Response) -> Estimate | None:
+    if response.share:
+        return stats.NotComputable("a share, not a ratio; see the counts in the report")
+    both = np.concatenate([base, head])
+    if base.size and constant(base) and constant(head):
+        return stats.NotComputable("no scatter at all: no error to judge by")
+    unbounded = int(np.isinf(both).sum())
+    if unbounded:
+        return stats.NotComputable(f"unbounded in {unbounded} of {both.size} runs (loss)")
+    bad = int((both <= 0).sum())
+    if bad:
+        return stats.NotComputable(f"zero or negative in {bad} of {both.size} runs")
+    return None
+
+
+def _exponential(found: stats.Interval) -> stats.Interval:
+    return stats.Interval(
+        float(np.exp(found.estimate)), float(np.exp(found.low)), float(np.exp(found.high)),
+        found.level, found.count, found.method, found.degrees,
+    )  # fmt: skip
+
+
+def _item(
+    evidence: Evidence,
+    base_name: str,
+    pairing: Pairing,
+    response: Response,
+    ratio: Estimate,
+    level: float,
+) -> Item:
+    base, head = _paired(evidence, pairing, response)
+    exact = None
+    if not response.share and constant(base) and constant(head):
+        exact = float(head[0] / base[0])
+    ranks: Estimate | None = None
+    if base.size and not response.share:
+        ranks = stats.paired_ratio_by_ranks(head, base, level)
+    return Item(
+        pairing.title, response, base_name, pairing.head_name, ratio, ranks,
+        int(base.size), int(head.size), noise_of(evidence, response), exact,
+    )  # fmt: skip
+
+
+def _notes(
+    evidence: Evidence, pairings: Sequence[Pairing], responses: Sequence[Response], looks: int
+) -> list[str]:
+    blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
+    told = [
+        f"Measured side by side in {words.plural(blocks, 'block')} of one occasion: nothing here "
+        "speaks for another boot or machine."
+    ]
+    for response in responses:
+        told.append(f"Noise floor of {response.title}: {_noise(evidence, response)}")
+    planned = {entry["block"] for entry in evidence.designed}
+    first = evidence.study.get("plan", {}).get("blocks")
+    if looks > 1:
+        again = len(planned) - int(first) if first else 0
+        told.append(
+            f"Two looks: whatever was worse after {first} blocks "
+            + (f"was measured in {again} more; all its runs count." if again > 0 else
+               "would have been measured again; nothing was.")
+            + " Each look is at half the error (Bonferroni), so that both together keep it."
+        )  # fmt: skip
+    unpaired = sum(len(set(one.base.blocks) ^ set(one.head.blocks)) for one in pairings)
+    if unpaired:
+        told.append(f"Runs without their neighbour in the block, left out of ratios: {unpaired}.")
+    if evidence.set_aside.height:
+        told.append(
+            f"{words.plural(evidence.set_aside.height, 'run')} set aside on evidence independent "
+            "of their numbers."
+        )
+    return told
+
+
+def _noise(evidence: Evidence, response: Response) -> str:
+    found = noise_of(evidence, response)
+    if found is None:
+        return "not known, there were no pairs of identical labels (plan.controls)."
+    percent = f"{100 * np.expm1(found):.2g} %"
+    return (
+        f"two identical labels differed by {noise_words('the controls', evidence, response)}; "
+        f"no effect of {percent} or less is claimed."
+    )

@@ -1,0 +1,212 @@
+"""Worse, not worse, cannot tell: how one response of one treatment is judged, and all together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.responses import Response
+
+WORSE, NOT_WORSE, UNCLEAR = "worse", "not worse", "cannot tell"
+CONFIDENCE = 0.95
+MARGIN = 0.05
+MORE_IS_BETTER = frozenset({"rate_hz_achieved", "received_unique"})
+"""Responses of which less is worse; of all others (time, cost, loss) more is."""
+COMPLETED = Response("completed", "runs completed", "", share=True)
+NAMED_MAX = 3
+Estimate = stats.Interval | stats.TooFew | stats.NotComputable
+
+
+@dataclass(frozen=True)
+class Item:
+    """One response of one treatment: the head's runs over the base's.
+
+    `ratio` is head over base, in the response's own sense. `noise` is the |log ratio| of two
+    identical labels, None where there were none. `exact` is the ratio of two sides without any
+    scatter, for which there is no interval. `verdict` is one of the three, `why` says whatever
+    the numbers do not.
+    """
+
+    treatment: str
+    response: Response
+    base: str
+    head: str
+    ratio: Estimate
+    by_ranks: Estimate | None = None
+    base_runs: int = 0
+    head_runs: int = 0
+    noise: float | None = None
+    exact: float | None = None
+    verdict: str = UNCLEAR
+    why: str = ""
+    all_completed: bool = True
+    """Whether every run of both sides ended as it should, where the item is about that."""
+
+    def ratio_words(self) -> str:
+        """The ratio with its limits, or why there is none."""
+        if isinstance(self.ratio, stats.Interval):
+            low, high = words.number(self.ratio.low), words.number(self.ratio.high)
+            return f"{words.number(self.ratio.estimate)} times ({low} to {high})"
+        if self.exact is not None:
+            return f"{words.number(self.exact)} times"
+        return self.why or str(self.ratio)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Every item of a comparison and what its intervals hold with.
+
+    `level` is the confidence of each of the `family` of intervals and tests, so that all of them
+    hold together with CONFIDENCE over all `looks`. `notes` say what the numbers can and cannot;
+    `before` stands at the very beginning of the first line.
+    """
+
+    base: str
+    heads: tuple[str, ...]
+    items: tuple[Item, ...]
+    margin: float
+    level: float
+    family: int = 1
+    looks: int = 1
+    method: str = ""
+    notes: tuple[str, ...] = ()
+    before: str = ""
+
+    def of(self, verdict: str) -> list[Item]:
+        """The items with that verdict."""
+        return [item for item in self.items if item.verdict == verdict]
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all: worse, cannot tell, not worse."""
+        if self.of(WORSE):
+            return WORSE
+        return UNCLEAR if self.of(UNCLEAR) or not self.items else NOT_WORSE
+
+    def bad(self, unclear_is_bad: bool) -> bool:
+        """Whether whoever asked should stop: something is worse, or unclear where that counts."""
+        return self.verdict == WORSE or (unclear_is_bad and self.verdict == UNCLEAR)
+
+    def first_line(self) -> str:
+        """The answer in plain words."""
+        head = words.listed(list(self.heads))
+        count = words.plural(len(self.items), "comparison")
+        margin = f"margin {margin_words(self.margin)}"
+        if self.verdict == WORSE:
+            worse = self.of(WORSE)
+            told = "; ".join(_named(item) for item in worse[:NAMED_MAX])
+            more = len(worse) - NAMED_MAX
+            told += f"; and {more} more" if more > 0 else ""
+            said = f"{head} is worse than {self.base} in {len(worse)} of {count} ({margin}): {told}"
+        elif self.verdict == UNCLEAR:
+            unclear = len(self.of(UNCLEAR))
+            rest = ", none is worse" if unclear < len(self.items) else ""
+            said = (
+                f"It cannot be told whether {head} is worse than {self.base}: "
+                f"{unclear} of {count} unclear{rest} ({margin})"
+            )
+        else:
+            said = f"{head} is not worse than {self.base} in any of {count} ({margin})"
+        return f"{self.before}{said}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain values, for machines."""
+        return {
+            "verdict": self.verdict,
+            "first_line": self.first_line(),
+            "base": self.base,
+            "heads": list(self.heads),
+            "margin": self.margin,
+            "level_together": CONFIDENCE,
+            "level_of_each": self.level,
+            "family": self.family,
+            "looks": self.looks,
+            "method": self.method,
+            "items": [_item_json(item) for item in self.items],
+            "notes": list(self.notes),
+        }
+
+
+def _named(item: Item) -> str:
+    told = item.why if item.response is COMPLETED else item.ratio_words()
+    return f"{item.response.title}, {item.treatment}: {told}"
+
+
+def _item_json(item: Item) -> dict[str, Any]:
+    found = item.ratio if isinstance(item.ratio, stats.Interval) else None
+    ranks = item.by_ranks if isinstance(item.by_ranks, stats.Interval) else None
+    return {
+        "treatment": item.treatment,
+        "response": item.response.column,
+        "head": item.head,
+        "verdict": item.verdict,
+        "ratio": found.estimate if found else item.exact,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "by_ranks": [ranks.estimate, ranks.low, ranks.high, ranks.level] if ranks else None,
+        "base_runs": item.base_runs,
+        "head_runs": item.head_runs,
+        "noise_factor": math.exp(item.noise) if item.noise is not None else None,
+        "why": item.why or (None if found else str(item.ratio)),
+    }
+
+
+def margin_words(margin: float) -> str:
+    """A margin as it is typed: 5 %."""
+    return f"{100 * margin:.4g} %"
+
+
+def judged(item: Item, margin: float) -> Item:
+    """The item with its verdict. Worse: the whole interval lies beyond the margin, and the effect
+    beyond what two identical labels differed by. Not worse: none of it lies beyond the margin.
+    """
+    flip = item.response.column in MORE_IS_BETTER
+    if item.exact is not None:
+        harm = 1.0 / item.exact if flip else item.exact
+        verdict = WORSE if harm > 1.0 + margin else NOT_WORSE
+        return replace(item, verdict=verdict, why="the same in every run of a side: no interval")
+    if not isinstance(item.ratio, stats.Interval):
+        return replace(item, verdict=UNCLEAR, why=str(item.ratio))
+    low, high = item.ratio.low, item.ratio.high
+    if flip:
+        low, high = 1.0 / high, 1.0 / low
+    if high <= 1.0 + margin:
+        return replace(item, verdict=NOT_WORSE)
+    if low <= 1.0 + margin:
+        return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
+    if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
+        factor = words.number(math.exp(item.noise))
+        why = f"two identical labels differed by as much ({factor} times): no difference is claimed"
+        return replace(item, verdict=UNCLEAR, why=why)
+    return replace(item, verdict=WORSE)
+
+
+def completion(
+    treatment: str, base: str, head: str, sides: tuple[Sequence[str], Sequence[str]], level: float
+) -> Item:
+    """Whether the head's runs end worse than the base's; `sides` are the outcomes, base first.
+
+    A run that died or timed out is a result, and has no CPU time: without this item a head that
+    does not work at all would have nothing to be worse in.
+    """
+    good = [sum(outcome == "completed" for outcome in side) for side in sides]
+    counts = [len(side) for side in sides]
+    told = f"{good[1]} of {counts[1]} completed, of {base} {good[0]} of {counts[0]}"
+    verdict = UNCLEAR
+    if min(counts) > 0:
+        shares = [good[at] / counts[at] for at in (0, 1)]
+        p = stats.same_share_p(good[1], counts[1], good[0], counts[0])
+        nothing_works = shares == [1.0, 0.0] and min(counts) > 1
+        if shares[1] >= shares[0]:
+            verdict = NOT_WORSE
+        elif nothing_works or p < 1.0 - level:
+            verdict = WORSE
+    pending = stats.NotComputable("a count, not a ratio")
+    return Item(
+        treatment, COMPLETED, base, head, pending, None, counts[0], counts[1],
+        verdict=verdict, why=told, all_completed=good == counts,
+    )  # fmt: skip

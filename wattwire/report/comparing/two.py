@@ -1,0 +1,301 @@
+"""Two campaigns of one machine compared: runs of two occasions, so nothing is paired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.model.errors import UsageError
+from wattwire.report import words
+from wattwire.report.comparing.judged import CONFIDENCE, Item, Judged, completion, judged
+from wattwire.report.comparing.sides import (
+    Runs,
+    Wanted,
+    chosen_responses,
+    constant,
+    margin_of,
+    noise_of,
+    noise_words,
+    outcomes_of,
+    single_level,
+    treatments_of,
+    values_of,
+)
+from wattwire.report.evidence import CampaignReader, Evidence, gather
+from wattwire.report.responses import Response
+from wattwire.stats.two_samples import ratio_by_ranks
+
+METHOD = "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
+WINDOW_KEYS = ("duration_s", "warmup_s")
+NAMED_MAX = 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """A campaign with the name it is called by and what it was made from (the journal's word)."""
+
+    name: str
+    reader: CampaignReader
+    identity: Mapping[str, Any]
+
+
+def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
+    """The head's runs against the base's, treatment by treatment.
+
+    Raises UsageError where the two cannot be compared: other machines, other windows, no
+    treatment in common, a response that neither has.
+    """
+    before = _refuse_machines(base, head, wanted.across_machines)
+    sides = (gather(base.reader), gather(head.reader))
+    _refuse_windows(base, head)
+    tables = tuple(treatments_of(side) for side in sides)
+    common = [key for key in tables[0] if key in tables[1]]
+    if not common:
+        raise UsageError(_nothing_common(base, head, tables))
+    responses = chosen_responses(sides, wanted)
+    margin, margin_note = margin_of(wanted, sides)
+    drafts = [
+        (key, response, _pending(base, head, key, response, sides, tables))
+        for key in common
+        for response in responses
+    ]
+    failures = sum(_any_failed(sides, tables, key) for key in common)
+    family = failures + sum(
+        isinstance(_ratio(sides, tables, key, response, CONFIDENCE), stats.Interval)
+        for key, response, _ in drafts
+    )
+    level = single_level(family, 1)
+    items = []
+    for key, response, item in drafts:
+        items.append(judged(_filled(item, sides, tables, key, response, level), margin))
+    for key in common:
+        outcomes = [outcomes_of(s, t[key]) for s, t in zip(sides, tables, strict=True)]
+        title = _title(sides, tables[0][key].levels)
+        items.append(completion(title, base.name, head.name, (outcomes[0], outcomes[1]), level))
+    notes = [margin_note, *_notes(base, head, sides, tables, responses)]
+    return Judged(
+        base.name, (head.name,), tuple(items), margin, level, max(1, family), 1, METHOD,
+        tuple(notes), before,
+    )  # fmt: skip
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Every fact that makes a machine the same one, by host and key."""
+    return {
+        f"{host} {fact['key']}" if len(machine.get("hosts", {})) > 1 else str(fact["key"]): fact[
+            "value"
+        ]
+        for host, known in machine.get("hosts", {}).items()
+        for fact in known.get("facts", [])
+        if fact.get("check") == "equal"
+    }
+
+
+def _refuse_machines(base: Source, head: Source, across: bool) -> str:
+    """What the first line must begin with, "" for one machine; refuses unless told not to."""
+    facts = [equal_facts(one.reader.machine) for one in (base, head)]
+    unknown_of = [one.name for one, known in zip((base, head), facts, strict=True) if not known]
+    if unknown_of:
+        told = f"nothing is known of the machine of {words.listed(unknown_of)}"
+    else:
+        different = [
+            k for k in sorted({*facts[0], *facts[1]}) if facts[0].get(k) != facts[1].get(k)
+        ]
+        if not different:
+            return ""
+        told = "; ".join(f"{k}: {facts[0].get(k)} against {facts[1].get(k)}" for k in different)
+    if across:
+        return f"Across machines ({told}), so that the machine may be the whole difference: "
+    raise UsageError(
+        f"{base.name} and {head.name} are not of the same machine in the same state ({told}). A "
+        "difference could be the machine's. Measure both on one machine (best: run --variant), or "
+        "compare them all the same with --across-machines."
+    )
+
+
+def _refuse_windows(base: Source, head: Source) -> None:
+    plans = [one.reader.study.get("plan", {}) for one in (base, head)]
+    different = [key for key in WINDOW_KEYS if plans[0].get(key) != plans[1].get(key)]
+    if different:
+        told = "; ".join(
+            f"plan.{key}: {plans[0].get(key, 'default')} against {plans[1].get(key, 'default')}"
+            for key in different
+        )
+        raise UsageError(
+            f"{base.name} and {head.name} measured other windows ({told}): a run's number is one "
+            "of its window. Run one of the two again with the other's plan."
+        )
+
+
+def _nothing_common(base: Source, head: Source, tables: Sequence[Mapping[str, Runs]]) -> str:
+    levels = [[dict(runs.levels) for runs in table.values()] for table in tables]
+    keys = sorted({key for side in levels for one in side for key in one})
+    told = []
+    for key in keys:
+        seen = [sorted({str(one.get(key)) for one in side}) for side in levels]
+        if not set(seen[0]) & set(seen[1]):
+            told.append(f"{key}: {' '.join(seen[0])} against {' '.join(seen[1])}")
+    because = "; ".join(told) or "their combinations of levels"
+    return (
+        f"{base.name} and {head.name} have no treatment in common ({because}). Compare campaigns "
+        "of the same study, or measure two settings in one job: run --variant."
+    )
+
+
+# -- numbers -------------------------------------------------------------------------------------
+
+Pair = tuple[Evidence, Evidence]
+Tables = tuple[dict[str, Runs], ...]
+
+
+def _title(sides: Pair, levels: Mapping[str, Any]) -> str:
+    varied = dict.fromkeys(name for side in sides for name in side.varied)
+    named = [sides[0].title(name, levels[name]) for name in varied if name in levels]
+    return ", ".join(named) or "the only treatment"
+
+
+def _pending(
+    base: Source, head: Source, key: str, response: Response, sides: Pair, tables: Tables
+) -> Item:
+    noises = [noise_of(side, response) for side in sides]
+    known = [noise for noise in noises if noise is not None]
+    return Item(
+        _title(sides, tables[0][key].levels),
+        response,
+        base.name,
+        head.name,
+        stats.NotComputable("not computed"),
+        base_runs=len(tables[0][key].rows),
+        head_runs=len(tables[1][key].rows),
+        noise=max(known) if known else None,
+    )
+
+
+def _any_failed(sides: Pair, tables: Tables, key: str) -> bool:
+    return any(
+        outcome != "completed"
+        for side, table in zip(sides, tables, strict=True)
+        for outcome in outcomes_of(side, table[key])
+    )
+
+
+def _values(sides: Pair, tables: Tables, key: str, response: Response) -> Iterator[Any]:
+    """Base's values, then the head's; runs without one (died, timed out) are counted elsewhere."""
+    for side, table in zip(sides, tables, strict=True):
+        values = values_of(side, table[key], response)
+        yield values[~np.isnan(values)]
+
+
+def _ratio(
+    sides: Pair, tables: Tables, key: str, response: Response, level: float
+) -> stats.Interval | stats.TooFew | stats.NotComputable:
+    lower, upper = _values(sides, tables, key, response)
+    if response.share:
+        return stats.NotComputable("a share, not a ratio; see the counts in the reports")
+    return stats.welch_ratio(upper, lower, level)
+
+
+def _filled(
+    item: Item, sides: Pair, tables: Tables, key: str, response: Response, level: float
+) -> Item:
+    found = _ratio(sides, tables, key, response, level)
+    lower, upper = _values(sides, tables, key, response)
+    item = replace(item, by_ranks=None if response.share else ratio_by_ranks(upper, lower, level))
+    if constant(lower) and constant(upper):
+        return replace(item, ratio=found, exact=float(upper[0] / lower[0]))
+    return replace(item, ratio=found)
+
+
+# -- what the numbers can and cannot -------------------------------------------------------------
+
+
+def _notes(
+    base: Source, head: Source, sides: Pair, tables: Tables, responses: Sequence[Response]
+) -> list[str]:
+    return [
+        _occasions(base, head),
+        *(_noise_note(base, head, sides, response) for response in responses),
+        _changed(base, head),
+        *_left_out(base, head, sides, tables),
+        *_set_aside(base, head, sides),
+    ]
+
+
+def _occasions(base: Source, head: Source) -> str:
+    boots = [_fact(one, "boot_id") for one in (base, head)]
+    if None in boots:
+        which = "two occasions (whether of one boot is not known)"
+    else:
+        which = "two occasions of one boot" if boots[0] == boots[1] else "two boots"
+    return (
+        f"Measured on {which}. The intervals hold the scatter of runs within each, not what else "
+        "differed between the two (temperature, other load, the order of memory): a difference is "
+        "one between these two occasions, and that what was changed caused it is not shown. "
+        "`wattwire run STUDY --variant base=… --variant head=…` measures both side by side."
+    )
+
+
+def _fact(source: Source, key: str) -> Any:
+    for known in source.reader.machine.get("hosts", {}).values():
+        for fact in known.get("facts", []):
+            if fact.get("key") == key:
+                return fact.get("value")
+    return None
+
+
+def _noise_note(base: Source, head: Source, sides: Pair, response: Response) -> str:
+    told = [
+        noise_words(one.name, side, response) for one, side in zip((base, head), sides, strict=True)
+    ]
+    known = [n for n in (noise_of(side, response) for side in sides) if n is not None]
+    if not known:
+        return (
+            f"Noise floor of {response.title}: not known, neither campaign has control runs "
+            "(plan.controls)."
+        )
+    return (
+        f"Noise floor of {response.title}, what two identical labels differed by: "
+        f"{'; '.join(told)}. No effect of {100 * math.expm1(max(known)):.2g} % or less is claimed."
+    )
+
+
+def _changed(base: Source, head: Source) -> str:
+    keys = sorted(({*base.identity} & {*head.identity}) - {"study"})
+    changed = [key for key in keys if base.identity.get(key) != head.identity.get(key)]
+    if not base.identity or not head.identity:
+        return "What was changed between the two is not on record."
+    if not changed:
+        return "Cells, kits and agent are the same in both: nothing that was measured was changed."
+    told = f"What was changed between the two: {words.listed(changed)}."
+    if "agent build" in changed:
+        told += " The agent is what measures: part of a difference may be its."
+    return told
+
+
+def _left_out(base: Source, head: Source, sides: Pair, tables: Tables) -> Iterator[str]:
+    for one, other, at in ((base, head, 0), (head, base, 1)):
+        only = [key for key in tables[at] if key not in tables[1 - at]]
+        if only:
+            titles = [_title(sides, tables[at][key].levels) for key in only[:NAMED_MAX]]
+            more = f" and {len(only) - NAMED_MAX} more" if len(only) > NAMED_MAX else ""
+            yield (
+                f"Left out, because {other.name} does not have it: "
+                f"{'; '.join(titles)}{more} of {one.name}."
+            )
+
+
+def _set_aside(base: Source, head: Source, sides: Pair) -> Iterator[str]:
+    counts = [side.set_aside.height for side in sides]
+    if any(counts):
+        yield (
+            f"Runs set aside on evidence independent of their numbers: {counts[0]} of {base.name}, "
+            f"{counts[1]} of {head.name}."
+        )

@@ -1,0 +1,191 @@
+"""Limits: what the study says a response may be at most or at least, judged by its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.model.limits import Limit, parse_limits
+from wattwire.report import words
+from wattwire.report.evidence import Evidence, FloatArray, all_levels, column
+from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.responses import Response, measured, resolve
+
+CONFIDENCE = 0.95
+RUNS_MIN = 3
+NAMED_MAX = 3
+HOLDS, BROKEN, UNCLEAR = "holds", "broken", "cannot tell"
+Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One limit at one treatment. `found` is the interval, or the one value of all runs."""
+
+    limit: Limit
+    response: Response
+    treatment: str
+    found: Estimate
+    runs: int
+    verdict: str = UNCLEAR
+
+    @property
+    def sure(self) -> bool:
+        """Whether it could be told."""
+        return self.verdict != UNCLEAR
+
+    def what(self) -> str:
+        """The limit in words: response, bounds, treatment."""
+        unit = f" {self.response.unit}" if self.response.unit else ""
+        bounds = []
+        if self.limit.max is not None:
+            bounds.append(f"at most {words.number(self.limit.max)}{unit}")
+        if self.limit.min is not None:
+            bounds.append(f"at least {words.number(self.limit.min)}{unit}")
+        at = f", {self.treatment}" if self.treatment else ""
+        return f"{self.response.title} {' and '.join(bounds)}{at}"
+
+    def value(self) -> str:
+        """What was found, with its interval and runs."""
+        runs = words.plural(self.runs, "run")
+        if isinstance(self.found, stats.Interval):
+            low, high = words.number(self.found.low), words.number(self.found.high)
+            level = words.confidence(self.found.level)
+            return f"{words.number(self.found.estimate)} ({low} to {high} at {level}, {runs})"
+        if isinstance(self.found, float):
+            return f"{words.number(self.found)} in each of {runs}"
+        return f"{self.found}"
+
+    def sentence(self) -> str:
+        """Limit, verdict and value in one line."""
+        return f"{self.verdict}: {self.what()}: {self.value()}."
+
+
+def check_limits(evidence: Evidence) -> list[Checked]:
+    """Every limit of the study at every treatment that it is for.
+
+    What: whether the typical run keeps the limit. How: a t interval over run summaries (of the
+    geometric mean; of the mean where a run may have 0), all limits' together at CONFIDENCE by
+    Bonferroni. Holds: the whole interval keeps it; broken: none of it does. What it misses: a
+    single run beyond the limit is no breach, and says so in the table of runs.
+    """
+    limits = parse_limits(evidence.study.get("limit", []), evidence.factors, "study")
+    cases = [case for limit in limits for case in _cases(evidence, limit)]
+    level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
+    return [_checked(evidence, *case, level) for case in cases]
+
+
+def any_broken(checked: Sequence[Checked]) -> bool:
+    """Whether any limit is known to be broken."""
+    return any(one.verdict == BROKEN for one in checked)
+
+
+def any_unclear(checked: Sequence[Checked]) -> bool:
+    """Whether any limit can be called neither kept nor broken."""
+    return any(not one.sure for one in checked)
+
+
+def in_short(checked: Sequence[Checked]) -> str:
+    """How many limits are broken, in one sentence that names them."""
+    broken = [one for one in checked if one.verdict == BROKEN]
+    unclear = sum(not one.sure for one in checked)
+    limits = words.plural(len(checked), "limit")
+    if broken:
+        named = "; ".join(f"{one.what()}: {one.value()}" for one in broken[:NAMED_MAX])
+        more = len(broken) - NAMED_MAX
+        named += f"; and {more} more" if more > 0 else ""
+        return f"{len(broken)} of {limits} broken: {named}."
+    if unclear:
+        return f"None of {limits} is known to be broken; of {unclear} it cannot be told."
+    return f"{limits} of the study hold." if len(checked) > 1 else "The study's limit holds."
+
+
+def _cases(evidence: Evidence, limit: Limit) -> Iterator[tuple[Limit, str, FloatArray | None]]:
+    """The limit with each treatment's title and values, shape (runs,); None: not measured."""
+    response = resolve(limit.response)
+    planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
+    values = column(evidence.usable, response.column)
+    groups: dict[str, list[float]] = {
+        evidence.treatment_title(levels): []
+        for levels in planned.values()
+        if limit.concerns(levels)
+    }
+    for run, value in zip(evidence.usable["run"].to_list(), values, strict=True):
+        levels = planned.get(run)
+        if levels is not None and limit.concerns(levels):
+            groups[evidence.treatment_title(levels)].append(float(value))
+    known = measured(evidence.usable, response)
+    for title, found in groups.items():
+        yield limit, title, np.array(found) if known else None
+
+
+def _checked(
+    evidence: Evidence, limit: Limit, title: str, values: FloatArray | None, level: float
+) -> Checked:
+    response = resolve(limit.response)
+    if values is None:
+        why = stats.NotComputable("not measured in this campaign")
+        return Checked(limit, response, title, why, 0)
+    found = _estimate(values, level)
+    return Checked(limit, response, title, found, int(values.size), _verdict(limit, found))
+
+
+def _estimate(values: FloatArray, level: float) -> Estimate:
+    if values.size < RUNS_MIN:
+        return stats.TooFew(values.size, RUNS_MIN, "runs")
+    missing = int(np.isnan(values).sum())
+    if missing:
+        return stats.NotComputable(f"missing in {missing} of {values.size} runs")
+    if (values == values[0]).all():  # infinite in all, too: no interval is needed to tell
+        return float(values[0])
+    unbounded = int(np.isinf(values).sum())
+    if unbounded:
+        return stats.NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
+    if (values > 0).all():
+        return stats.geometric_mean(values, level)
+    return stats.mean_interval(values, level)
+
+
+def _verdict(limit: Limit, found: Estimate) -> str:
+    if isinstance(found, (stats.TooFew, stats.NotComputable)):
+        return UNCLEAR
+    low, high = (found, found) if isinstance(found, float) else (found.low, found.high)
+    upper = float("inf") if limit.max is None else limit.max
+    lower = float("-inf") if limit.min is None else limit.min
+    if low > upper or high < lower:
+        return BROKEN
+    kept = (high <= upper or limit.max is None) and (low >= lower or limit.min is None)
+    return HOLDS if kept else UNCLEAR
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The page's part on limits; None where the study has none."""
+    checked = check_limits(evidence)
+    if not checked:
+        return None
+    part = Section("limits", "Limits")
+    part.parts.append(Text(in_short(checked), "warning" if any_broken(checked) else ""))
+    rows = [
+        {"limit": one.what(), "verdict": one.verdict, "value": one.found, "runs": one.runs}
+        for one in checked
+    ]
+    part.parts.append(
+        Table(
+            "limits",
+            "What the study asks of its responses",
+            [
+                Column("limit", "limit"),
+                Column("verdict", "verdict"),
+                Column("value", "typical run [interval]", "measured"),
+                Column("runs", "runs", "measured"),
+            ],
+            rows,
+            "Intervals over run summaries, in the response's unit, all limits together at "
+            f"{words.confidence(CONFIDENCE)} (Bonferroni). Holds: the whole interval keeps the "
+            "limit. Broken: none of it does.",
+        )
+    )
+    return part
