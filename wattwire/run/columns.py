@@ -46,6 +46,7 @@ _COLUMNS: dict[str, tuple[str, str, str]] = {
     "cpu_us_per_message_above_silent": ("µs", "measured", "the same above the silent baseline"),
     "cpu_silent_share": ("cores", "measured", "CPU of the connected, silent nodes and services"),
     "cpu_share": ("cores", "measured", "CPU time per second of the window"),
+    "wire_bytes_per_message": ("bytes", "measured", "bytes sent by all interfaces, per message"),
     "memory_kib": ("KiB", "measured", "resident memory, mean over the window"),
     "memory_kib_total": ("KiB", "measured", "resident memory of nodes and services"),
     "energy_source": ("", "identity", "meter and quantity that power and energy are from"),

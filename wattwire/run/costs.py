@@ -10,7 +10,7 @@ import polars as pl
 
 from wattwire.run.specs import SECOND_NS
 
-CPU_TIME, RSS = "cpu_time", "rss"
+CPU_TIME, RSS, SENT_BYTES = "cpu_time", "rss", "tx_bytes"
 
 
 class Readings:
@@ -135,6 +135,20 @@ def cpu_costs(
         costs["cpu_us_per_message_above_silent"] = above / 1000 / sent
     costs["cpu_silent_share"] = None if standing_rate is None else standing_rate / 1e9
     return costs
+
+
+def wire_costs(readings: Readings, window: tuple[int, int], sent: int) -> dict[str, float | None]:
+    """Bytes that the host's interfaces sent in the window, per message; None where unread.
+
+    Whose they are cannot be told from the interfaces: other programs' traffic is in it.
+    """
+    interfaces = readings.subjects(SENT_BYTES, "interface")
+    sent_bytes = total(
+        readings.increase(SENT_BYTES, "interface", name, *window) for name in interfaces
+    )
+    if not interfaces or sent_bytes is None or not sent:
+        return {"wire_bytes_per_message": None}
+    return {"wire_bytes_per_message": sent_bytes / sent}
 
 
 def memory_costs(

@@ -131,6 +131,7 @@ class Collected:
         row: dict[str, Any] = {
             "window_s": (window[1] - window[0]) / SECOND_NS,
             **costs.cpu_costs(readings, processes, window, silent, sent),
+            **costs.wire_costs(readings, window, sent),
             **costs.memory_costs(readings, processes, window),
             **costs.energy_estimates(readings, processes, window, model),
             **self._power(window, silent),
