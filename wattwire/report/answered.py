@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import figures, words
+from wattwire.report import companions, figures, words
 from wattwire.report.answers import (
     CONFIDENCE,
     Answer,
@@ -48,6 +48,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     if computed:
         part.parts.append(_ratio_figure(evidence, computed, answers))
     part.parts.append(_answer_table(evidence, answers))
+    part.parts.extend(companions.parts(evidence, answers))
     inner = moderated(evidence, answers)
     if any(isinstance(row[3], stats.Ratio) for row in inner):
         part.parts.append(_moderated_table(evidence, inner))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from wattwire import stats
@@ -167,22 +168,38 @@ def rank_companion(
     refused = _refused(evidence.usable, wanted.response)
     if refused is not None:
         return refused
-    others = [name for name in evidence.varied if name != wanted.factor]
-    keys = list(zip(*[levels_of(evidence.usable, name) for name in others], strict=True))
-    sides = levels_of(evidence.usable, wanted.factor)
-    values = column(evidence.usable, wanted.response.column)
-    cells: dict[Any, dict[Any, dict[str, float]]] = {}
-    for at, block in enumerate(evidence.usable["block"].to_list()):
-        for side, name in ((wanted.level, "upper"), (wanted.baseline, "lower")):
-            if same_level(sides[at], side) and values[at] > 0 and math.isfinite(values[at]):
-                key = keys[at] if keys else ()
-                cells.setdefault(block, {}).setdefault(key, {})[name] = math.log(values[at])
-    ratios = []
+    sides = block_table(evidence, wanted.response, wanted.factor, [wanted.level, wanted.baseline])
+    if not np.isfinite(sides).all():
+        return stats.NotComputable("unbounded in a block (loss)")
+    return stats.paired_ratio_by_ranks(
+        np.exp(sides[:, 0] - sides[:, 1]), np.ones(len(sides)), level
+    )
+
+
+def block_table(
+    evidence: Evidence, response: Response, factor: str, levels: Sequence[Any]
+) -> FloatArray:
+    """Mean log response of each block at each level, shape (blocks, levels).
+
+    The mean is over the combinations of the other factors that hold every level in that block;
+    a block without one is left out. +inf stands for a response without a bound (loss).
+    """
+    frame = evidence.usable
+    others = [name for name in evidence.varied if name != factor]
+    keys = list(zip(*[levels_of(frame, name) for name in others], strict=True))
+    values, sides = column(frame, response.column), levels_of(frame, factor)
+    cells: dict[Any, dict[Any, dict[int, float]]] = {}
+    for at, block in enumerate(frame["block"].to_list()):
+        place = next((i for i, one in enumerate(levels) if same_level(sides[at], one)), None)
+        if place is not None and values[at] > 0:
+            key = keys[at] if keys else ()
+            cells.setdefault(block, {}).setdefault(key, {})[place] = math.log(values[at])
+    rows = []
     for treatments in cells.values():
-        pairs = [pair["upper"] - pair["lower"] for pair in treatments.values() if len(pair) == 2]
-        if pairs:
-            ratios.append(math.exp(sum(pairs) / len(pairs)))
-    return stats.paired_ratio_by_ranks(ratios, [1.0] * len(ratios), level)
+        whole = [one for one in treatments.values() if len(one) == len(levels)]
+        if whole:
+            rows.append([float(np.mean([one[i] for one in whole])) for i in range(len(levels))])
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(levels))
 
 
 def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | None:
@@ -206,8 +223,9 @@ def fit_of(
     frame: pl.DataFrame,
     response: Response,
     covariate: FloatArray | None = None,
+    scale: str = "log",
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """The blocked log-scale model of a response over all varied factors."""
+    """The blocked model of a response over all varied factors, on the log or the plain scale."""
     values = column(frame, response.column)
     known = values == values  # NaN marks runs that could not give this response
     factors = {
@@ -215,13 +233,24 @@ def fit_of(
         for name in evidence.varied
     }
     kept = [i for i, keep in enumerate(known) if keep]
-    blocks = frame["block"].to_list()
+    places = frame["block"].to_list()
+    blocks = [places[i] for i in kept]
+    factors = {name: [levels[i] for i in kept] for name, levels in factors.items()}
+    if scale == "plain":
+        return stats.fit_plain(values[known], blocks, factors)
     return stats.fit_log(
-        values[known],
-        [blocks[i] for i in kept],
-        {name: [levels[i] for i in kept] for name, levels in factors.items()},
-        None if covariate is None else covariate[known].tolist(),
+        values[known], blocks, factors, None if covariate is None else covariate[known]
     )
+
+
+def usable_fit(
+    evidence: Evidence, response: Response
+) -> stats.Fit | stats.TooFew | stats.NotComputable:
+    """The model behind the answers in one response, over the usable runs."""
+    key = (response.column, "usable")
+    if key not in evidence.fits:
+        evidence.fits[key] = fit_of(evidence, evidence.usable, response)
+    return evidence.fits[key]
 
 
 def _planned(evidence: Evidence, factor: str, level: Any) -> Any:

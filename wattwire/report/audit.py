@@ -11,10 +11,10 @@ from wattwire import stats
 from wattwire.report import figures, words
 from wattwire.report.answers import fit_of
 from wattwire.report.conditions import pairs
-from wattwire.report.evidence import Evidence, all_levels, column
+from wattwire.report.evidence import Evidence, all_levels, column, levels_of
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.responses import CPU, LATENCY_P50, measured
+from wattwire.report.responses import CPU, LATENCY_P50, Response, measured
 
 
 def trail(evidence: Evidence) -> Section:
@@ -93,7 +93,34 @@ def _carry_over(evidence: Evidence) -> str:
     return (
         f"Carry-over: ten places later in a block changed the {response.title} by a factor of "
         f"{words.number(found.estimate, 4)} (95 % interval {words.number(found.low, 4)} to "
-        f"{words.number(found.high, 4)}, all treatments together), which {told}."
+        f"{words.number(found.high, 4)}, all treatments together), which {told}. "
+        + _predecessor(evidence, response)
+    )
+
+
+def _predecessor(evidence: Evidence, response: Response) -> str:
+    """Whether the primary level of the run before moves the response."""
+    levels: dict[str, str | None] = {}
+    before: str | None = None
+    for entry in evidence.planned:
+        levels[entry["run"]] = before
+        before = words.plain(all_levels(entry).get(evidence.primary))
+    values = column(evidence.usable, response.column)
+    known = np.flatnonzero(values == values)
+    runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
+    factors = {name: levels_of(evidence.usable, name) for name in evidence.varied}
+    found = stats.predecessor_effect(
+        values[known],
+        [blocks[at] for at in known],
+        {name: [column_[at] for at in known] for name, column_ in factors.items()},
+        [levels[runs[at]] for at in known],
+    )
+    factor = words.factor_title(evidence.primary)
+    if not isinstance(found, stats.Effect):
+        return f"Whether the {factor} of the run before matters cannot be told ({found})."
+    told = "moved it" if found.p < 0.05 else "cannot be told from none"
+    return (
+        f"What the {factor} of the run before did to it: {told} (p = {words.number(found.p, 2)})."
     )
 
 

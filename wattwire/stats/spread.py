@@ -125,7 +125,9 @@ class SerialCorrelation:
     p: float
 
 
-def serial_correlation(fit: Fit, order: Sequence[float]) -> SerialCorrelation | Unanswered:
+def serial_correlation(
+    fit: Fit, order: Sequence[float] | FloatArray
+) -> SerialCorrelation | Unanswered:
     """Whether runs next to each other in `order` (one place per run) have like residuals.
 
     Residuals of a fit lean against each other: the expected correlation, known from the design,

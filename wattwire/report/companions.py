@@ -1,0 +1,264 @@
+"""The answers told another way: by ranks, by shares of variance, and what the errors look like.
+
+Nothing here decides an answer. It stands beside the ratios so that a reader who trusts another
+method more sees what that one says, and where the ratios' own assumptions fail.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.answers import (
+    CONFIDENCE,
+    Answer,
+    Answers,
+    block_table,
+    fit_of,
+    usable_fit,
+)
+from wattwire.report.evidence import Evidence, FloatArray, column, levels_of
+from wattwire.report.parts import Column, Fold, Table, Text
+from wattwire.report.responses import Response
+
+PAIRS_BY_RANKS_MIN = 6
+PAIRS_OF_FACTORS_MAX = 6
+ALARM = 0.05
+SPREAD_MIN = 1.5
+SCALES = {"log": "ratios differ", "plain": "differences differ"}
+
+
+def parts(evidence: Evidence, answers: Answers) -> list[Any]:
+    """A warning where the errors are not what the intervals take them to be, and the fold."""
+    computed = answers.computed()
+    if not computed:
+        return []
+    responses = list(dict.fromkeys(answer.response for answer in computed))
+    found: list[Any] = []
+    warned = cautions(evidence, responses)
+    if warned:
+        found.append(Text(" ".join(warned), "warning"))
+    inner: list[Any] = [_by_ranks(evidence, computed)]
+    effects, told = _effects(evidence, responses)
+    inner += [effects, *(Text(one, "item") for one in told)]
+    return [*found, Fold("How sure, told another way", inner)]
+
+
+def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
+    rows = []
+    for answer in _distinct(computed):
+        pairs = block_table(
+            evidence, answer.response, answer.factor, [answer.level, answer.baseline]
+        )
+        every = block_table(
+            evidence, answer.response, answer.factor, evidence.factors[answer.factor]
+        )
+        ranked, delta = companions(pairs)
+        rows.append(
+            {
+                "response": answer.response.title,
+                "contrast": f"{evidence.title(answer.factor, answer.level)} / "
+                f"{evidence.title(answer.factor, answer.baseline)}",
+                "ratio": answer.interval.estimate,
+                "ranked": ranked,
+                "how": ranked.method if isinstance(ranked, stats.Interval) else None,
+                "level": words.confidence(ranked.level)
+                if isinstance(ranked, stats.Interval)
+                else None,
+                "delta": delta,
+                "friedman": _p(stats.friedman(every)),
+                "quade": _p(stats.quade(every)),
+            }
+        )
+    return Table(
+        "by-ranks",
+        "By ranks",
+        [
+            Column("response", "response"),
+            Column("contrast", "contrast"),
+            Column("ratio", "ratio", "measured"),
+            Column("ranked", "Hodges–Lehmann ratio [interval]", "measured"),
+            Column("how", "how"),
+            Column("level", "its exact level"),
+            Column("delta", "Cliff's δ [interval]", "measured"),
+            Column("friedman", "Friedman, p", "measured", digits=2),
+            Column("quade", "Quade, p", "measured", digits=2),
+        ],
+        rows,
+        "One value a block and level: the mean log response over the combinations of the other "
+        "factors that hold every level there. Hodges–Lehmann: paired in blocks from "
+        f"{PAIRS_BY_RANKS_MIN} of them on, before that from two unpaired samples, whose interval "
+        "holds the blocks' differences too. Cliff's δ: how much more often a block at the first "
+        "level lies above one at the second than below (Newcombe's method 5, unpaired). Friedman "
+        "and Quade: whether any level of the factor differs, by permutation inside blocks. Each "
+        f"stands alone at {words.confidence(CONFIDENCE)}; the answers are the ratios above.",
+    )
+
+
+def companions(pairs: FloatArray) -> tuple[Any, Any]:
+    """Hodges–Lehmann's ratio and Cliff's delta of log values, shape (blocks, 2)."""
+    delta = stats.cliffs_delta(pairs[:, 0], pairs[:, 1])
+    if not np.isfinite(pairs).all():
+        return stats.NotComputable("unbounded in a block (loss)"), delta
+    upper, lower = np.exp(pairs[:, 0]), np.exp(pairs[:, 1])
+    if pairs.shape[0] >= PAIRS_BY_RANKS_MIN:
+        return stats.paired_ratio_by_ranks(upper, lower), delta
+    return stats.ratio_by_ranks(upper, lower), delta
+
+
+def _p(found: Any) -> Any:
+    return found.p if isinstance(found, stats.BlockRanks) else found
+
+
+def _distinct(computed: Sequence[Answer]) -> list[Answer]:
+    kept: dict[tuple[str, str, str], Answer] = {}
+    for answer in computed:
+        kept.setdefault((answer.response.column, answer.factor, str(answer.level)), answer)
+    return list(kept.values())
+
+
+# -- shares of variance --------------------------------------------------------------------------
+
+
+def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[str]]:
+    """The analysis of variance of each response, and a sentence for each interaction."""
+    frozen = str(evidence.study.get("answers", {}).get("scale", "log"))
+    rows: list[dict[str, Any]] = []
+    told: list[str] = []
+    for response in responses:
+        fits = {"log": usable_fit(evidence, response), "plain": _plain(evidence, response)}
+        fit = fits[frozen]
+        for factor in evidence.varied:
+            found = stats.main_effect(fit, factor) if isinstance(fit, stats.Fit) else fit
+            rows.append(_effect_row(response, [factor], found))
+        pairs = list(itertools.combinations(evidence.varied, 2))[:PAIRS_OF_FACTORS_MAX]
+        for one, other in pairs:
+            both = {
+                scale: stats.interaction(made, one, other) if isinstance(made, stats.Fit) else made
+                for scale, made in fits.items()
+            }
+            rows.append(_effect_row(response, [one, other], both[frozen]))
+            sentence = interaction_words(response, (one, other), both, frozen)
+            if sentence:
+                told.append(sentence)
+    table = Table(
+        "effects",
+        "What moves each response",
+        [
+            Column("response", "response"),
+            Column("source", "source"),
+            Column("statistic", "F", "measured"),
+            Column("degrees", "df"),
+            Column("p", "p", "measured", digits=2),
+            Column("permuted", "p, permuted in blocks", "measured", digits=2),
+            Column("omega", "partial ω² [interval]", "measured"),
+        ],
+        rows,
+        f"Block analysis of variance on the {frozen} scale ({SCALES[frozen]}), the error pooled "
+        f"over treatments; ω² with limits by noncentral F at {words.confidence(CONFIDENCE)}. "
+        "Interactions have a second p, from permuting the residuals inside blocks. Exploratory.",
+    )
+    return table, told
+
+
+def _plain(evidence: Evidence, response: Response) -> Any:
+    key = (response.column, "usable, plain")
+    if key not in evidence.fits:
+        evidence.fits[key] = fit_of(evidence, evidence.usable, response, scale="plain")
+    return evidence.fits[key]
+
+
+def _effect_row(response: Response, factors: Sequence[str], found: Any) -> dict[str, Any]:
+    source = " × ".join(words.factor_title(name) for name in factors)
+    row: dict[str, Any] = {"response": response.title, "source": source}
+    if not isinstance(found, stats.Effect):
+        return row | {"omega": found}
+    return row | {
+        "statistic": found.statistic,
+        "degrees": f"{found.degrees}, {found.error_degrees}",
+        "p": found.p,
+        "permuted": found.permuted_p,
+        "omega": found.omega_squared,
+    }
+
+
+def interaction_words(
+    response: Response, pair: tuple[str, str], found: dict[str, Any], frozen: str
+) -> str | None:
+    """Whether two factors interact, on the frozen scale; both scales where they disagree."""
+    if not all(isinstance(effect, stats.Effect) for effect in found.values()):
+        return None
+    other = next(scale for scale in SCALES if scale != frozen)
+    here, there = found[frozen].p < ALARM, found[other].p < ALARM
+    checked = found[frozen].permuted_p
+    if not here and not there:
+        return None
+    names = words.listed([words.factor_title(name) for name in pair])
+    verb = SCALES[frozen] if here else f"no sign that {SCALES[frozen]}"
+    told = (
+        f"{names}, {response.title}: {verb} ({frozen} scale, p = {words.number(found[frozen].p, 2)}"
+        f", by permutation {words.number(checked, 2)})"
+    )
+    if here != there:
+        verb = SCALES[other] if there else f"there is no sign that {SCALES[other]}"
+        told += f"; on the {other} scale {verb} (p = {words.number(found[other].p, 2)})"
+    if here != (checked is not None and checked < ALARM):
+        told += ". The two p on that scale disagree: take it for undecided"
+    return told + "."
+
+
+# -- what the errors look like -------------------------------------------------------------------
+
+
+def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
+    """A sentence for each way in which the errors differ from what the intervals assume."""
+    told: list[str] = []
+    for response in responses:
+        fit = usable_fit(evidence, response)
+        if not isinstance(fit, stats.Fit):
+            continue
+        known = ~np.isnan(column(evidence.usable, response.column))
+        told += _spread_words(evidence, response, fit, known)
+        outlier = stats.far_out(fit)
+        if isinstance(outlier, stats.FarOut):
+            run = evidence.usable["run"].to_list()[int(np.flatnonzero(known)[outlier.run])]
+            told.append(
+                f"One run stands far out in {response.title} ({run}, "
+                f"{words.number(outlier.size, 2)} standard deviations): intervals are wider for "
+                "it, and the ratio by ranks, below, is moved less."
+            )
+        order = np.arange(known.size)[known]
+        serial = stats.serial_correlation(fit, _execution(evidence)[order])
+        if isinstance(serial, stats.SerialCorrelation) and serial.p < ALARM / 5:
+            told.append(
+                f"Runs that followed each other have like errors in {response.title} "
+                f"(correlation {words.number(serial.correlation, 2)}): their intervals may hold "
+                "the truth less often than they say."
+            )
+    return told
+
+
+def _spread_words(evidence: Evidence, response: Response, fit: stats.Fit, known: Any) -> list[str]:
+    told = []
+    for factor in evidence.varied:
+        levels = list(itertools.compress(levels_of(evidence.usable, factor), known))
+        found = stats.spread_between(fit, levels)
+        if isinstance(found, stats.Spread) and found.p < ALARM and found.ratio >= SPREAD_MIN:
+            told.append(
+                f"{evidence.title(factor, found.noisiest)} scatters "
+                f"{words.number(found.ratio, 2)} times as much as the other levels in "
+                f"{response.title}: with the error pooled, ratios that involve it may be less "
+                "certain than their intervals say, and the others more."
+            )
+    return told
+
+
+def _execution(evidence: Evidence) -> FloatArray:
+    """Place of each usable run in the order of the plan, shape (runs,)."""
+    place = {entry["run"]: at for at, entry in enumerate(evidence.planned)}
+    return np.array([place.get(run, 0) for run in evidence.usable["run"].to_list()], dtype=float)

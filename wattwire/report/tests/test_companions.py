@@ -1,0 +1,101 @@
+"""What stands beside an answer: ranks, shares of variance, interactions and warnings."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.report.answers import answer_all
+from wattwire.report.companions import companions, interaction_words, parts
+from wattwire.report.evidence import Evidence, gather
+from wattwire.report.parts import Fold, Text, tables_of
+from wattwire.report.responses import CPU
+from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
+
+
+def evidence_of(folder, blocks: int) -> Evidence:
+    shape = Shape(blocks=blocks, duration_s=2.0, patterns=("topic",), clients=(1,))
+    return gather(FileCampaign(write_campaign(folder / "campaign", shape)))
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory) -> Evidence:
+    return evidence_of(tmp_path_factory.mktemp("six"), 6)
+
+
+def rows_of(evidence: Evidence, name: str) -> list[dict]:
+    made = parts(evidence, answer_all(evidence))
+    return next(list(table.rows) for table in tables_of(made) if table.id == name)
+
+
+def test_ranks_find_the_planted_ratio_and_tell_the_levels_apart(six) -> None:
+    row = next(row for row in rows_of(six, "by-ranks") if row["response"] == CPU.title)
+    assert row["ranked"].estimate == pytest.approx(CPU_RATIO, rel=0.1)
+    assert row["level"] == "96.88 %"
+    assert row["delta"].estimate == -1.0
+    assert row["friedman"] == pytest.approx(2 / 2**6)
+    assert row["quade"] == pytest.approx(2 / 2**6)
+
+
+def test_everything_else_is_closed_away(six) -> None:
+    made = parts(six, answer_all(six))
+    assert [type(part) for part in made if not isinstance(part, Text)] == [Fold]
+
+
+def test_each_factor_has_its_share_of_the_variance(six) -> None:
+    rows = rows_of(six, "effects")
+    planted = next(r for r in rows if r["response"] == CPU.title and r["source"] == "language")
+    assert planted["p"] < 1e-6
+    assert planted["omega"].low > 0.8
+    crossed = next(r for r in rows if r["source"] == "language × interval")
+    assert 0 < crossed["permuted"] <= 1
+
+
+def test_too_few_blocks_give_words_and_not_a_number(tmp_path) -> None:
+    for row in rows_of(evidence_of(tmp_path, 3), "by-ranks"):
+        for key in ("ranked", "delta", "friedman", "quade"):
+            assert isinstance(row[key], stats.TooFew)
+
+
+def test_a_loss_without_bound_has_a_rank_but_no_ratio() -> None:
+    pairs = np.array([[0.1, np.inf], [0.2, 0.4], [0.3, 0.5], [0.1, 0.6], [0.2, 0.7], [0.3, 0.9]])
+    ranked, delta = companions(pairs)
+    assert isinstance(ranked, stats.NotComputable)
+    assert delta.estimate == -1.0
+
+
+def effect(p: float, permuted_p: float | None = None) -> stats.Effect:
+    share = stats.Interval(0.1, 0.0, 0.2, 0.95, 20, "")
+    return stats.Effect(("a", "b"), 1.0, 1, 10, p, share, permuted_p)
+
+
+def test_an_interaction_that_only_one_scale_sees_is_told_on_both() -> None:
+    told = interaction_words(
+        CPU, ("language", "clients"), {"log": effect(0.4, 0.41), "plain": effect(0.001)}, "log"
+    )
+    assert told is not None
+    assert "no sign that ratios differ (log scale, p = 0.40" in told
+    assert "on the plain scale differences differ (p = 0.0010)" in told
+    both = {"log": effect(0.01, 0.02), "plain": effect(0.01)}
+    agreed = interaction_words(CPU, ("language", "clients"), both, "log")
+    assert agreed is not None
+    assert "plain" not in agreed
+    torn = {"log": effect(0.01, 0.2), "plain": effect(0.01)}
+    assert "undecided" in (interaction_words(CPU, ("a", "b"), torn, "log") or "")
+    quiet = {"log": effect(0.5, 0.5), "plain": effect(0.6)}
+    assert interaction_words(CPU, ("a", "b"), quiet, "log") is None
+
+
+def test_a_run_far_out_is_named_in_a_warning(tmp_path) -> None:
+    evidence = evidence_of(tmp_path, 6)
+    assert not any(isinstance(part, Text) for part in parts(evidence, answer_all(evidence)))
+    frame = evidence.usable
+    values = frame[CPU.column].to_list()
+    values[5] *= 3.0
+    evidence.usable = frame.with_columns(pl.Series(CPU.column, values))
+    evidence.fits.clear()
+    warning = next(p for p in parts(evidence, answer_all(evidence)) if isinstance(p, Text))
+    assert frame["run"][5] in warning.words
+    assert warning.tone == "warning"
