@@ -1,10 +1,10 @@
 """Data that others measured, read into our store with the provenance of every value."""
 
 from wattwire.imports.imported import Check, Finding, Imported, SetAside, Verdict
-from wattwire.imports.loading import Reader, find, load, readers
+from wattwire.imports.loading import FILE, Reader, find, load, readers
 from wattwire.imports.writing import write
 
 __all__ = [
-    "Check", "Finding", "Imported", "Reader", "SetAside", "Verdict", "find", "load", "readers",
-    "write",
+    "FILE", "Check", "Finding", "Imported", "Reader", "SetAside", "Verdict", "find", "load",
+    "readers", "write",
 ]  # fmt: skip

@@ -41,7 +41,9 @@ class Check:
 
     `published` is the text as printed, all its digits; `value` ours, None where there is none.
     `searched` counts the variants that were tried for "exact by search". `weak` marks a match
-    that few digits make easy. `place` names table, row and column for people.
+    that few digits make easy. `place` names table, row and column for people; its key `column`,
+    where there is one, makes the page lay the numbers out as the paper's table, the other keys
+    being the row's. `default_value` is what the study's default recipe gives, where it has one.
     """
 
     group: str
@@ -53,6 +55,7 @@ class Check:
     searched: int = 0
     weak: bool = False
     explanation: str = ""
+    default_value: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,257 @@
+"""The paper's tables of means, each printed number beside what the recordings give."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.imports import Check, Verdict
+from wattwire.imports.agreement import agrees, close, cut, number
+
+from . import values
+from .material import NODE, ROLES, Material
+
+INTERVALS = {0.2: 0.25}
+"""What the paper calls 0.2 s is 0.25 s in every file."""
+CHOICES_MAX = 4096
+"""More ways to choose among a treatment's files would find a fit for any number."""
+MEMORY_LEAST = 0.8
+"""Below this share of runs with memory, the rest was overwritten rather than never recorded."""
+SIDE = {role: (pattern, side) for (pattern, side), role in ROLES.items()}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of the tables: its name in published.csv, ours, digits printed, words."""
+
+    key: str
+    column: str
+    decimals: int
+    title: str
+    weak: bool
+
+
+QUANTITIES = (
+    Quantity("cpu_percent", "cpu_percent", 2, "CPU (%)", True),
+    Quantity("memory_kib", "memory_zero_kib", 0, "memory (KB)", False),
+    Quantity("energy_j", "energy_j", 2, "energy (J)", False),
+    Quantity("power_w", "power_w", 2, "power (W)", True),
+)
+"""CPU and power are printed with two decimals and lie near 1: a match of those is weak."""
+HOW = {
+    values.EARLIEST: "earliest file of each run, all rows; ",
+    values.AUTHORS: "the files that the authors' log shows, all rows; ",
+}
+TAKEN = {
+    "cpu_percent": "mean CPU use × 8 threads",
+    "memory_kib": "mean resident memory, a run without any counts 0",
+    "energy_j": "sum of power, no time step",
+    "power_w": "mean of samples below 3 W",
+}
+
+
+class Means:
+    """Treatment means of a material under each recipe, looked up by role and treatment."""
+
+    def __init__(self, material: Material) -> None:
+        self.material = material
+        self.nodes = {
+            recipe: values.nodes(material, recipe)
+            for recipe in (values.EARLIEST, values.AUTHORS, values.RIGHT)
+        }
+        self._rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {}
+        for recipe, found in self.nodes.items():
+            table = self._rows.setdefault(recipe, {})
+            for role in ROLES.values():
+                for row in values.means(found, role).iter_rows(named=True):
+                    key = (role, row["language"], row["interval_s"], row["clients"])
+                    table[key] = row
+        self.picks_known = bool(material.recordings["picked"].drop_nulls().len())
+
+    def row(self, recipe: str, key: tuple[Any, ...]) -> dict[str, Any] | None:
+        """The means of a treatment (role, language, interval_s, clients); None where absent."""
+        return self._rows[recipe].get(key)
+
+
+def published(folder: Path) -> list[dict[str, str]]:
+    """The rows of the study's published.csv."""
+    with (folder / "published.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def checks(folder: Path, means: Means) -> Iterator[Check]:
+    """A check for every number of the tables in the study's published.csv."""
+    for row in published(folder):
+        interval = float(row["interval_s"])
+        key = (
+            row["node_role"], row["language"], INTERVALS.get(interval, interval),
+            int(row["clients"]),
+        )  # fmt: skip
+        searched = _searched(means, key, row["energy_j"])
+        for quantity in QUANTITIES:
+            yield _check(means, key, row, quantity, searched)
+
+
+def _check(
+    means: Means, key: tuple[Any, ...], row: Mapping[str, str], quantity: Quantity,
+    searched: tuple[int, Mapping[str, float]] | None,
+) -> Check:  # fmt: skip
+    printed = row[quantity.key]
+    right = means.row(values.RIGHT, key)
+    here = (
+        right["memory_kib" if quantity.key == "memory_kib" else quantity.column] if right else None
+    )
+    check = Check(
+        f"Table {row['table']}", _place(row, quantity), printed, None, Verdict.NOT_COMPUTABLE,
+        "", default_value=here,
+    )  # fmt: skip
+    found = means.row(values.EARLIEST, key)
+    why = _absent(found, quantity)
+    if why or found is None:
+        return replace(check, explanation=why)
+    tried = [(values.EARLIEST, found[quantity.column])]
+    if means.picks_known and quantity.key != "memory_kib":
+        theirs = means.row(values.AUTHORS, key)
+        tried.append((values.AUTHORS, theirs[quantity.column] if theirs else None))
+    for recipe, value in tried:
+        if agrees(printed, value, quantity.decimals):
+            how = (HOW[recipe] if quantity.key != "memory_kib" else "") + TAKEN[quantity.key]
+            return replace(
+                check, value=value, verdict=Verdict.EXACT, recipe=how, weak=quantity.weak,
+                explanation=_matched(found, printed, value, quantity),
+            )  # fmt: skip
+    if searched and agrees(printed, searched[1].get(quantity.key), quantity.decimals):
+        return replace(
+            check, value=searched[1][quantity.key], verdict=Verdict.BY_SEARCH,
+            recipe=f"another choice among the runs' doubled files; {TAKEN[quantity.key]}",
+            searched=searched[0], weak=quantity.weak,
+            explanation=f"the earliest files give {found[quantity.column]:.4g}",
+        )  # fmt: skip
+    recipe, value = min(tried, key=lambda one: abs((one[1] or math.inf) - number(printed)))
+    near = close(printed, value)
+    return replace(
+        check, value=value, recipe=HOW[recipe] + TAKEN[quantity.key],
+        verdict=Verdict.WITHIN_1_PERCENT if near else Verdict.DIFFERS,
+        explanation=_missed(means, key, row, quantity, found),
+    )  # fmt: skip
+
+
+def _place(row: Mapping[str, str], quantity: Quantity) -> dict[str, str]:
+    """Where a number stands; the key `column` names the table's column."""
+    return {
+        "table": row["table"],
+        "node": row["node_role"].replace("_", " "),
+        "language": {"cpp": "C++", "python": "Python"}[row["language"]],
+        "clients": row["clients"],
+        "interval (s)": row["interval_s"],
+        "column": quantity.title,
+    }
+
+
+def _absent(found: Mapping[str, Any] | None, quantity: Quantity) -> str:
+    """Why a printed mean cannot be compared; empty where it can."""
+    if found is None:
+        return "no run of this treatment is in these data"
+    if found["here"] < found["planned"]:
+        return f"only {found['here']} of {found['planned']} runs of this treatment are here"
+    if quantity.key != "memory_kib":
+        return "" if found["runs"] else "no recording of this node"
+    if not found["memory_runs"]:
+        return "no file holds this node's memory: overwritten, or one line of the launcher's map"
+    if found["memory_runs"] < MEMORY_LEAST * found["planned"]:
+        return f"memory of only {found['memory_runs']} of {found['planned']} runs is left"
+    return ""
+
+
+def _matched(found: Mapping[str, Any], printed: str, value: float, quantity: Quantity) -> str:
+    told = []
+    if cut(printed, value, quantity.decimals):
+        told.append("cut, not rounded")
+    if quantity.key == "memory_kib" and found["memory_runs"] < found["planned"]:
+        told.append(
+            f"{found['planned'] - found['memory_runs']} of {found['planned']} runs have no "
+            f"memory and count as 0; those that have hold {found['memory_kib']:,.0f}"
+        )
+    elif quantity.key != "memory_kib" and found["runs"] < found["planned"]:
+        told.append(f"{found['runs']} of {found['planned']} runs have a recording")
+    return "; ".join(told)
+
+
+def _missed(
+    means: Means, key: tuple[Any, ...], row: Mapping[str, str], quantity: Quantity,
+    found: Mapping[str, Any],
+) -> str:  # fmt: skip
+    """What the data show about a number that does not come out."""
+    told = []
+    of_node = _recordings(means.material, key)
+    several = of_node.filter(pl.col("rank").max().over(NODE) > 1)
+    doubled = several.select(NODE).n_unique() if several.height else 0
+    if doubled:
+        told.append(f"{doubled} of {found['planned']} runs hold several recordings")
+    if quantity.key == "energy_j":
+        watts = number(row["energy_j"]) / 180.0
+        right = means.row(values.EARLIEST, key)
+        if agrees(row["power_w"], watts, 2) and doubled and right is not None:
+            told.append(f"the printed energy is the printed power × 180 s ({watts:.3f} W)")
+    if quantity.key == "power_w":
+        first = of_node.filter(pl.col("rank") == 1)["power_all_w"].mean()
+        if isinstance(first, float) and agrees(row["power_w"], first, 2):
+            told.append("with samples of 3 W and more it would be the printed digits")
+    if not means.picks_known and key[0] == "publisher" and doubled:
+        told.append("which file the authors' script took is not recorded here")
+    return "; ".join(told) or "no choice of files among those tried gives it"
+
+
+def _recordings(material: Material, key: tuple[Any, ...]) -> pl.DataFrame:
+    """All recordings of a treatment's node."""
+    role, language, interval_s, clients = key
+    pattern, side = SIDE[role]
+    of = material.planned.filter(
+        (pl.col("pattern") == pattern) & (pl.col("language") == language)
+        & (pl.col("interval_s") == interval_s) & (pl.col("clients") == clients)
+    )  # fmt: skip
+    return material.recordings.filter(pl.col("side") == side).join(
+        of, on=["folder", "run_id"], how="semi"
+    )
+
+
+def _searched(
+    means: Means, key: tuple[Any, ...], printed: str
+) -> tuple[int, Mapping[str, float]] | None:
+    """A choice of one file a run whose mean energy is the printed one, and how many were tried.
+
+    Energy decides, being the only number with digits enough; the other quantities follow from
+    the same choice. Only where the choices are few, and the earliest files don't give it.
+    """
+    plain = means.row(values.EARLIEST, key)
+    if plain is None or not plain["runs"] or plain["here"] < plain["planned"]:
+        return None
+    if agrees(printed, plain["energy_j"], 2):
+        return None
+    per_run: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for one in _recordings(means.material, key).sort("rank").iter_rows(named=True):
+        per_run.setdefault((one["folder"], one["run_id"]), []).append(one)
+    ways = math.prod(len(files) for files in per_run.values())
+    if not 1 < ways <= CHOICES_MAX:
+        return None
+    for choice in itertools.product(*per_run.values()):
+        energy = math.fsum(one["sum_w"] for one in choice) / len(choice)
+        if agrees(printed, energy, 2):
+            return ways, {
+                "energy_j": energy,
+                "power_w": _mean([one["power_below_3w"] for one in choice]),
+                "cpu_percent": _mean([one["cpu_percent"] for one in choice]),
+            }
+    return None
+
+
+def _mean(given: list[float | None]) -> float:
+    known = [value for value in given if value is not None]
+    return math.fsum(known) / len(known) if known else math.nan
