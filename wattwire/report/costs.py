@@ -156,9 +156,9 @@ def _cell_of(document: Mapping[str, Any], role: str) -> str:
 
 def _group_columns(evidence: Evidence) -> list[Column]:
     """Heads of a group; the primary factor needs none where the cell says it already."""
-    primary = [Column("level", words.factor_title(evidence.primary))]
+    primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
     return [
-        Column("pattern", "pattern"),
+        Column("pattern", "pattern", factor="pattern"),
         *([] if evidence.primary in ("", *OF_CELL) else primary),
         Column("cell", "cell"),
         Column("role", "role"),

@@ -58,6 +58,8 @@ class Evidence:
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels_seen: dict[str, list[Any]] = field(default_factory=dict)
     fits: dict[tuple[str, str], Any] = field(default_factory=dict)
+    stopping: dict[str, Any] | None = None
+    """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
 
     @property
     def imported(self) -> bool:
@@ -71,8 +73,14 @@ class Evidence:
 
     @property
     def planned(self) -> list[dict[str, Any]]:
-        """Plan entries that were to be executed."""
-        return [entry for entry in self.plan if not entry.get("skipped")]
+        """Plan entries that were to be executed; blocks that a stop by width spared are not."""
+        return [e for e in self.plan if not e.get("skipped") and not self._spared(e)]
+
+    def _spared(self, entry: Mapping[str, Any]) -> bool:
+        if not self.stopping or not self.stopping["reached"]:
+            return False
+        most = int(self.study.get("plan", {}).get("blocks", 0))
+        return self.stopping["after"] < (entry.get("block") or 0) <= most
 
     @property
     def designed(self) -> list[dict[str, Any]]:
@@ -127,6 +135,8 @@ def gather(reader: CampaignReader) -> Evidence:
     evidence = Evidence(
         reader, study, plan, attempts, usable, set_aside, controls, factors, primary,
         _titles(reader),
+        # What was imported or executed from outside has no rule to stop by.
+        stopping=getattr(reader, "stopping", None),
     )  # fmt: skip
     for run in tried["run"].to_list():
         evidence.runs[run] = reader.run(run)
@@ -258,6 +268,7 @@ def factor_columns(evidence: Evidence) -> list[Column]:
             words.factor_title(name),
             unit=words.FACTOR_UNITS.get(name, ""),
             labels=dict(evidence.titles.get(name, {})),
+            factor=name,
         )
         for name in evidence.varied
     ]

@@ -22,6 +22,7 @@ from wattwire.report import (
     costs,
     counts,
     drawing,
+    explore,
     findings,
     latency,
     published,
@@ -86,6 +87,7 @@ def _measured_here(
     return [
         latency.section(evidence, series),
         costs.section(evidence),
+        explore.section(evidence),
         published.section(evidence),
         counts.section(evidence),
         controls.section(evidence),
@@ -143,6 +145,7 @@ def _render(
         library=Markup(_library()),
         style=Markup((folder / "page.css").read_text("utf-8")),
         script=Markup((folder / "page.js").read_text("utf-8")),
+        explorer=Markup((folder / "explore.js").read_text("utf-8")),
     )
 
 

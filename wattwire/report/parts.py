@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ class Text:
 class Column:
     """A table's column of one of KINDS. `labels` rename text on the page; CSV keeps the word.
 
-    Neighbours of one `group` share a heading."""
+    Neighbours of one `group` share a heading. `factor` names the factor whose levels its cells
+    hold: a row can be hidden by its level."""
 
     key: str
     title: str
@@ -38,6 +40,7 @@ class Column:
     digits: int = 3
     labels: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
+    factor: str = ""
 
     @property
     def numeric(self) -> bool:
@@ -68,6 +71,15 @@ class Table:
         value = row.get(column.key)
         hidden = isinstance(value, str) and clipped(value) != value
         return str(value) if hidden or self.muted(column, row) else ""
+
+    def levels(self, row: dict[str, Any]) -> str:
+        """The levels of factors that a row stands for, as JSON; empty where it stands for none."""
+        found = {
+            column.factor: str(row[column.key])
+            for column in self.columns
+            if column.factor and row.get(column.key) not in (None, "")
+        }
+        return json.dumps(found) if found else ""
 
     @property
     def groups(self) -> list[tuple[str, int]]:

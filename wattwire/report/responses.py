@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -66,6 +67,18 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
         if re.fullmatch(pattern, name):
             return response
     return Response(name, name.replace("_", " "), "", energy="energy" in name or "power" in name)
+
+
+def offered(
+    questions: Sequence[Mapping[str, Any]], described: Mapping[str, Mapping[str, str]]
+) -> tuple[Response, ...]:
+    """The responses that questions name, in order, then those of the data, then all known ones."""
+    asked = [name for question in questions for name in question.get("responses", [])]
+    named = [resolve(name, described) for name in (*asked, *described)]
+    found: dict[str, Response] = {}
+    for response in (*named, *(response for _, response in _KNOWN)):
+        found.setdefault(response.column, response)
+    return tuple(found.values())
 
 
 def measured(frame: pl.DataFrame, response: Response) -> bool:

@@ -1,38 +1,123 @@
-"""The page in a real browser, without a network: every chart is drawn, nothing is refused."""
+"""The page in a real browser, without a network: charts, filters, keys."""
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from wattwire.report import build_report
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.browser import PROGRAM, Browser
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-sync "
-    "--disable-component-update --no-first-run --enable-logging=stderr --virtual-time-budget=20000"
-)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(PROGRAM is None, reason="no Chromium or Chrome on PATH"),
+]
+CHART = "#explorer-chart svg"
+ROWS = "#table-latency-percentiles tbody tr"
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on PATH")
-def test_every_chart_becomes_interactive_and_nothing_is_refused(tmp_path) -> None:
-    shape = Shape(blocks=2, patterns=("topic", "service"), clients=(1,), unknown_runs=(3,))
-    page = build_report(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
-    command = [BROWSER, *FLAGS.split(), f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    done = subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=300, check=False
+def tick(factor: int, level: str) -> str:
+    return f'[data-factor="{factor}"] input[data-level="{level}"]'
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    shape = Shape(
+        blocks=6, duration_s=4.0, patterns=("topic", "service"), clients=(1,), unknown_runs=(3,)
     )
-    drawn = done.stdout
-    charts = re.findall(r'<div class="chart" data-chart="([\w-]+)">(.{0,200})', drawn, re.S)
-    assert len(charts) == 5
-    for name, inside in charts:
-        assert "vega-embed" in inside, name
-    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    assert not [line for line in said if "Error" in line or "Refused" in line or "violates" in line]
+    folder = tmp_path_factory.mktemp("page")
+    return build_report(FileCampaign(write_campaign(folder / "campaign", shape)))
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory) -> Iterator[Browser]:
+    made = Browser(tmp_path_factory.mktemp("browser") / "profile")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def browser(page, opened) -> Iterator[Browser]:
+    opened.open(page)
+    opened.until(f"document.querySelector('{CHART}') !== null")
+    yield opened
+    assert opened.said == []
+    assert all(address.startswith(("file:", "data:", "blob:")) for address in opened.asked)
+
+
+def test_every_chart_becomes_interactive_and_nothing_is_refused(browser) -> None:
+    charts = "[...document.querySelectorAll('[data-chart]')]"
+    assert browser.value(f"{charts}.length") == 5
+    browser.until(f"{charts}.every((chart) => chart.querySelector('.vega-embed svg'))")
+
+
+def test_ticks_choose_the_runs_of_the_chart_and_the_rows_of_tables(browser) -> None:
+    assert browser.words("#shown") == "47 of 47 usable runs shown"
+    every = browser.all_words(ROWS)
+    assert len(every) == 8
+    browser.click(tick(0, SLOW))
+    assert browser.words("#shown") in ("23 of 47 usable runs shown", "24 of 47 usable runs shown")
+    left = browser.all_words(ROWS)
+    assert len(left) == 4 and all("Swift" in row for row in left)
+    noted = browser.words("#table-latency-percentiles .filtered")
+    assert noted == "4 of 8 rows shown, as ticked in Look for yourself"
+    browser.until(f"!document.querySelector('{CHART}').textContent.includes('Python')")
+    assert "Swift" in browser.words(CHART)
+
+    browser.click(tick(1, "topic"))
+    left = browser.all_words(ROWS)
+    assert len(left) == 2 and all("service" in row for row in left)
+    # A table that pools over a factor keeps its rows; one that names it by title loses them too.
+    assert set(browser.all_words("#table-costs-by-role tbody td:first-child")) == {"service"}
+
+    browser.click(tick(0, FAST))
+    assert browser.words("#shown") == "0 of 47 usable runs shown"
+    assert "No run to show" in browser.words("#explorer-says")
+
+    browser.click("#show-all")
+    assert browser.words("#shown") == "47 of 47 usable runs shown"
+    assert browser.all_words(ROWS) == every
+    browser.until(f"document.querySelector('{CHART}') !== null")
+
+
+def test_filters_are_reached_and_set_by_keys_alone(browser) -> None:
+    browser.value("document.querySelector('#choose-log').focus()")
+    browser.press("Tab")
+    assert browser.value("document.activeElement.dataset.level") == FAST
+    browser.press(" ")
+    assert len(browser.all_words(ROWS)) == 4
+    browser.press("Tab")
+    assert browser.value("document.activeElement.dataset.level") == SLOW
+    browser.press(" ")
+    assert browser.all_words(ROWS) == []
+    browser.press(" ")
+    assert len(browser.all_words(ROWS)) == 4
+    assert browser.value("document.querySelector('#shown').getAttribute('role')") == "status"
+
+
+def test_runs_set_aside_are_shown_on_demand_and_counted_in_words(browser) -> None:
+    browser.click("#with-set-aside")
+    assert browser.words("#shown") == "48 of 48 runs shown"
+
+
+def test_every_kind_of_chart_is_drawn_for_every_response(browser) -> None:
+    values = "[...document.querySelectorAll('#choose-{} option')].map((it) => it.value)"
+    kinds = browser.value(values.format("kind"))
+    responses = browser.value(values.format("value"))
+    assert len(kinds) == 7 and len(responses) >= 5
+    for kind in kinds:
+        for response in responses[::3]:
+            browser.value("document.querySelector('#explorer-chart').replaceChildren()")
+            browser.pick("#choose-kind", kind)
+            browser.value("document.querySelector('#explorer-chart').replaceChildren()")
+            browser.pick("#choose-value", response)
+            browser.until(
+                f"document.querySelector('{CHART} .role-mark path, {CHART} text') !== null"
+            )
+    title = browser.value("document.querySelector('#choose-value').selectedOptions[0].text")
+    browser.until(
+        f"document.querySelector('{CHART}').textContent.includes({title.split(' (')[0]!r})"
+    )

@@ -1,0 +1,214 @@
+"use strict";
+// The part to look around in: choices and ticks, a chart of the runs shown, rows of tables.
+const explorer = document.getElementById("explorer");
+if (explorer) explore(JSON.parse(document.getElementById("explorer-data").textContent));
+
+function explore(data) {
+  const runs = unpacked(data.runs);
+  const choice = (name) => document.getElementById(`choose-${name}`);
+  const boxes = [...explorer.querySelectorAll("[data-level]")].map((box) => ({
+    box,
+    factor: Number(box.closest("[data-factor]").dataset.factor),
+    level: box.dataset.level,
+  }));
+  const withSetAside = document.getElementById("with-set-aside");
+  const showAll = document.getElementById("show-all");
+  const tables = filterable();
+  let latest = null; // a chart that took long must not replace one asked for after it
+
+  function ticked() {
+    const levels = data.factors.map(() => new Set());
+    for (const { box, factor, level } of boxes) if (box.checked) levels[factor].add(level);
+    return levels;
+  }
+
+  function counted() {
+    return runs.filter((run) => run.used === "usable" || (withSetAside && withSetAside.checked));
+  }
+
+  function shownRuns(levels) {
+    return counted().filter((run) => levels.every((kept, at) => kept.has(run[`f${at}`])));
+  }
+
+  function update() {
+    const levels = ticked();
+    const shown = shownRuns(levels);
+    const filtered = boxes.some(({ box }) => !box.checked);
+    say(shown, filtered);
+    filterTables(data, levels, tables);
+    const kind = data.kinds[choice("kind").value];
+    for (const label of explorer.querySelectorAll("[data-choice]")) {
+      const name = label.dataset.choice;
+      label.hidden = name !== "kind" && !kind.choices.includes(name);
+    }
+    drawn(kind, shown, levels);
+  }
+
+  function say(shown, filtered) {
+    const all = counted().length;
+    const noun = withSetAside && withSetAside.checked ? "runs" : "usable runs";
+    document.getElementById("shown").textContent = `${shown.length} of ${all} ${noun} shown`;
+    showAll.hidden = !filtered;
+  }
+
+  function drawn(kind, shown, levels) {
+    const picked = chosen(data, choice, levels, shown);
+    const missing = shown.length - picked.points.length;
+    const words = [kind.says];
+    if (missing) words.push(`${missing} of the runs shown have no such value and are left out.`);
+    if (picked.linear) words.push(picked.linear);
+    const says = document.getElementById("explorer-says");
+    const stage = document.getElementById("explorer-chart");
+    if (!picked.points.length) {
+      latest = null;
+      stage.replaceChildren();
+      says.textContent = "No run to show: tick a level of each factor.";
+      return;
+    }
+    says.textContent = words.join(" ");
+    const options = { renderer: "svg", ast: true, logLevel: 1, actions };
+    const fresh = document.createElement("div");
+    latest = fresh;
+    vegaEmbed(fresh, chart(data, kind, picked), options)
+      .then(() => latest === fresh && stage.replaceChildren(fresh))
+      .catch((error) => console.error("explorer", error));
+  }
+
+  explorer.addEventListener("change", update);
+  showAll.addEventListener("click", () => {
+    for (const { box } of boxes) box.checked = true;
+    update();
+    boxes[0].box.focus();
+  });
+  const start = (name, at) => {
+    if (choice(name).options.length > at) choice(name).selectedIndex = at;
+  };
+  start("other", 1);
+  start("tone", 0);
+  start("across", Math.min(1, data.factors.length - 1));
+  // The factor with most levels that fit beside each other parts the panels, unless it is in use.
+  const fits = data.factors.map((factor, at) => (at > 1 && factor.levels.length <= 6 ? factor.levels.length : 0));
+  if (Math.max(...fits) > 1) start("panel", fits.indexOf(Math.max(...fits)) + 1);
+  explorer.hidden = false;
+  update();
+}
+
+// What is chosen, as points and as the words that a pattern is filled with.
+function chosen(data, choice, levels, shown) {
+  const kind = data.kinds[choice("kind").value];
+  const uses = (name) => kind.choices.includes(name);
+  const at = (name) => Number(choice(name).value);
+  const panel = uses("panel") && choice("panel").value !== "" ? at("panel") : null;
+  const factor = (place) => {
+    const { title, levels: all } = data.factors[place];
+    const kept = all.filter(({ level }) => levels[place].has(level));
+    return { title, titles: kept.map((one) => one.title), of: new Map(kept.map((one) => [one.level, one.title])) };
+  };
+  const tone = factor(at("tone"));
+  const across = factor(at("across"));
+  const panels = panel === null ? null : factor(panel);
+  const value = data.responses[at("value")];
+  const other = data.responses[at("other")];
+  let first = null;
+  let block = null;
+  const points = [];
+  for (const run of shown) {
+    if (run.block !== block) [block, first] = [run.block, run.order];
+    const point = {
+      run: run.run, treatment: run.treatment, order: run.order, used: run.used,
+      edge: first > 1 ? first - 0.5 : null,
+      value: run[`r${at("value")}`],
+      colour: tone.of.get(run[`f${at("tone")}`]),
+      across: across.of.get(run[`f${at("across")}`]),
+      panel: panels ? panels.of.get(run[`f${panel}`]) : "",
+    };
+    point.down = point.colour;
+    [point.x, point.y] = [run[`r${at("other")}`], point.value];
+    const known = point.value !== null && (!uses("other") || point.x !== null);
+    if (known) points.push(point);
+  }
+  const wanted = choice("log").checked;
+  const scale = (field) => (wanted && points.every((point) => point[field] > 0) ? "log" : "linear");
+  const title = (response, field) => response.title.replace(/\)?$/, (end) =>
+    scale(field) !== "log" ? end : end ? ", log scale)" : " (log scale)");
+  const linear = wanted && scale("value") === "linear" ? "The scale is linear: some values are zero or below." : "";
+  const present = new Set(points.map((point) => point.panel));
+  return {
+    points, linear,
+    panels: panels ? panels.titles.filter((name) => present.has(name)) : [],
+    acrosses: across.titles, levels: tone.titles,
+    words: {
+      "@levels": tone.titles, "@tone": tone.title,
+      "@across": across.title, "@acrosses": across.titles,
+      "@panels": panels ? panels.titles.filter((name) => present.has(name)) : [],
+      "@value": title(value, "value"), "@scale": scale("value"),
+      "@other": title(other, "x"), "@otherscale": scale("x"),
+    },
+  };
+}
+
+// The pattern of a kind filled in, with as many panels beside each other as there is room for.
+function chart(data, kind, picked) {
+  const spec = filled(kind.pattern, picked.words);
+  spec.config = data.config;
+  spec.datasets = { points: picked.points };
+  if (!spec.spec) return spec;
+  const columns = Math.max(1, Math.min(3, picked.panels.length));
+  const beside = Math.floor((kind.width_px - data.gap_px * (columns - 1)) / columns);
+  const heat = picked.words && kind.pattern.spec.encoding !== undefined;
+  spec.spec.width = Math.max(120, heat ? Math.min(beside, 90 * picked.acrosses.length) : beside);
+  const cells = picked.acrosses.length * picked.levels.length * Math.max(1, picked.panels.length);
+  if (heat && cells > data.cells_max) spec.spec.layer = spec.spec.layer.slice(0, 1);
+  if (picked.panels.length > 1) return { ...spec, columns };
+  const { facet, spec: alone, columns: none, spacing, ...rest } = spec;
+  return { ...rest, ...alone };
+}
+
+// Words with an @ in a pattern give way to what they stand for; what was put in is left alone.
+function filled(node, words) {
+  if (typeof node === "string") {
+    if (Object.hasOwn(words, node)) return words[node];
+    return node.replace(/@[a-z]+/g, (word) => (Object.hasOwn(words, word) ? words[word] : word));
+  }
+  if (Array.isArray(node)) {
+    if (typeof node[0] === "string" && Array.isArray(words[node[0]])) return words[node[0]];
+    return node.map((each) => filled(each, words));
+  }
+  if (node === null || typeof node !== "object") return node;
+  return Object.fromEntries(Object.entries(node).map(([key, each]) => [key, filled(each, words)]));
+}
+
+function filterable() {
+  return [...document.querySelectorAll("main .table")]
+    .map((holder) => ({
+      holder,
+      rows: [...holder.querySelectorAll("tr[data-levels]")].map((row) => ({
+        row,
+        levels: Object.entries(JSON.parse(row.dataset.levels)),
+      })),
+    }))
+    .filter(({ rows }) => rows.length);
+}
+
+function filterTables(data, levels, tables) {
+  const kept = new Map(data.factors.map((factor, at) => {
+    const left = factor.levels.filter(({ level }) => levels[at].has(level));
+    // A cell may hold the level itself or the name that readers know it by.
+    return [factor.name, new Set(left.flatMap(({ level, title }) => [level, title]))];
+  }));
+  for (const { holder, rows } of tables) {
+    let shown = 0;
+    for (const { row, levels: mine } of rows) {
+      row.hidden = mine.some(([name, level]) => kept.has(name) && !kept.get(name).has(level));
+      shown += row.hidden ? 0 : 1;
+    }
+    let note = holder.querySelector(".filtered");
+    if (!note) {
+      note = document.createElement("p");
+      note.className = "filtered";
+      holder.querySelector(".scroll").before(note);
+    }
+    note.hidden = shown === rows.length;
+    note.innerHTML = `${shown} of ${rows.length} rows shown, as ticked in <a href="#explore">Look for yourself</a>`;
+  }
+}
