@@ -55,7 +55,7 @@ def execute(
     `suspects` names the treatments that are to be measured again once all is done.
     """
     try:
-        runner.execute()
+        runner.execute(_look)
         again = suspects(runner.campaign) if suspects else []
         if again:
             runner.measure_again(again)
@@ -66,6 +66,12 @@ def execute(
         raise
     finally:
         runner.close()
+
+
+def _look(campaign: Campaign) -> dict[str, Any] | None:
+    from wattwire.report import stopping  # noqa: PLC0415 - statistics are slow to import
+
+    return stopping.judge(campaign)
 
 
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:

@@ -40,7 +40,10 @@ MAXIMUM_LEVELS: dict[str, float] = {
     "action_feedback": 10_000,
 }  # fmt: skip
 TICK_HZ_MAX = 1000.0
-ANSWER_KEYS = ("baseline", "family", "margin", "looks")
+ANSWER_KEYS = ("baseline", "family", "margin", "looks", "scale")
+ANSWER_SCALES = ("log", "plain")
+STOP_BLOCKS_MIN = 10
+"""Fewest blocks after which a campaign may stop by width: below it only a fixed plan holds."""
 DEFAULT_LEVELS: dict[str, Level] = {
     "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
@@ -72,6 +75,11 @@ class Plan:
     controls: bool = True
     """Whether every block holds its control runs: the first treatment as A, as A again, and
     with the sampler silent in the window."""
+    stop_width: float = 0.0
+    """How far the primary ratio's interval may reach, as a share of it; once it reaches no
+    further the campaign stops. 0: all `blocks` are run."""
+    blocks_min: int = STOP_BLOCKS_MIN
+    """Fewest blocks before the campaign may stop by width; `blocks` is the most."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +242,8 @@ def _check_answers(
     looks = answers.get("looks", 1)
     if isinstance(looks, bool) or looks not in (1, 2):
         raise UsageError(f"{where}: answers.looks: found {looks!r}; allowed: 1 or 2")
+    if answers.get("scale", "log") not in ANSWER_SCALES:
+        raise unknown(f"{where}: answers", "scale", str(answers["scale"]), ANSWER_SCALES)
     baseline = answers.get("baseline", {})
     if not isinstance(baseline, Mapping):
         raise UsageError(f"{where}: answers.baseline: found {baseline!r}; allowed: a table")
@@ -367,12 +377,40 @@ def _check_plan(plan: Plan, tick_hz: float, factors: Mapping[str, Any], where: s
         raise UsageError(
             f"{where}: meters.tick_hz: found {tick_hz:g}; allowed: above 0, at most {TICK_HZ_MAX:g}"
         )
+    _check_stop(plan, where)
     if plan.duration_s <= 0:
         raise UsageError(f"{where}: plan.duration_s: found {plan.duration_s}; allowed: above 0")
     if plan.warmup_s >= plan.duration_s:
         raise UsageError(
             f"{where}: plan.warmup_s ({plan.warmup_s:g}) leaves nothing of plan.duration_s "
             f"({plan.duration_s:g}); make the window longer or the warm-up shorter"
+        )
+
+
+def _check_stop(plan: Plan, where: str) -> None:
+    """Refuse a rule for stopping that would not keep what its intervals promise."""
+    if plan.stop_width >= 1:
+        raise UsageError(
+            f"{where}: plan.stop_width: found {plan.stop_width:g}; allowed: above 0, below 1 "
+            "(0.05 for ± 5 %), or 0 to run all blocks"
+        )
+    if plan.blocks_min < STOP_BLOCKS_MIN:
+        raise UsageError(
+            f"{where}: plan.blocks_min: found {plan.blocks_min}; allowed: at least "
+            f"{STOP_BLOCKS_MIN}. With fewer blocks an interval that decides when to stop holds "
+            "the truth too rarely; leave stop_width out and fix the blocks instead"
+        )
+    if not plan.stop_width:
+        return
+    if plan.blocks < plan.blocks_min:
+        raise UsageError(
+            f"{where}: plan.blocks: found {plan.blocks}; allowed with stop_width: at least "
+            f"blocks_min ({plan.blocks_min}), for it is the most that will be run"
+        )
+    if not plan.primary:
+        raise UsageError(
+            f"{where}: plan.stop_width: there is no plan.primary, whose ratio would say when to "
+            "stop; name the factor"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import companions, figures, words
+from wattwire.report import companions, figures, stopping, words
 from wattwire.report.answers import (
     CONFIDENCE,
     Answer,
@@ -39,6 +39,9 @@ def section(evidence: Evidence, answers: Answers) -> Section:
                 "warning",
             )
         )
+    stopped = stopping.sentence(evidence)
+    if stopped:
+        part.parts.append(Text(stopped))
     part.parts.extend(_gaps(evidence, answers))
     for question in evidence.study.get("question", []):
         mine = [a for a in answers.items if a.question == str(question.get("id", ""))]

@@ -88,9 +88,13 @@ def answer_all(evidence: Evidence) -> Answers:
     if evidence.set_aside.height:
         everything = pl.concat([evidence.usable, evidence.set_aside], how="diagonal_relaxed")
     family = _family(evidence, evidence.usable, drafts)
-    level = stats.bonferroni(CONFIDENCE, family)
+    # Looking at the width again and again costs coverage; a higher level inside pays for it.
+    inner = CONFIDENCE
+    if evidence.study.get("plan", {}).get("stop_width"):
+        inner = stats.sequential.INNER_CONFIDENCE
+    level = stats.bonferroni(inner, family)
     family_of_all = _family(evidence, everything, drafts)
-    level_of_all = stats.bonferroni(CONFIDENCE, family_of_all)
+    level_of_all = stats.bonferroni(inner, family_of_all)
     items = []
     for draft in drafts:
         items.append(

@@ -28,6 +28,7 @@ from wattwire.run.prepare import Prepared, prepare, role_cells
 from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
 from wattwire.run.specs import node_plans
+from wattwire.run.stopping import Judge, Stopping
 from wattwire.run.summary import Collected
 from wattwire.store import Campaign
 
@@ -209,17 +210,32 @@ class CampaignRunner:
 
     # -- running -----------------------------------------------------------------------------
 
-    def execute(self) -> None:
-        """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly."""
+    def execute(self, judge: Judge | None = None) -> None:
+        """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly.
+
+        `judge` looks at the campaign after each whole block where the study stops by width.
+        """
+        stopping = Stopping(self._study.plan, self.campaign, judge)
+        last = {planned.block: planned.run for planned in self._plan}
         try:
             for planned in self._plan:
+                if stopping.spares(planned.block):
+                    continue
                 if not self._is_done(planned):
                     self._run_with_retries(planned)
+                if planned.run == last[planned.block] and stopping.wants(planned.block):
+                    self._write_summary()
+                    note = stopping.look(planned.block)
+                    if note:
+                        self._progress.event("note", text=note)
         finally:
-            rows = pool_baselines(self.campaign.rows())
-            names = {name for row in rows for name in row}
-            self.campaign.write_summary(rows, describe(names))
+            self._write_summary()
         self._progress.event("finished", path=str(self.campaign.path))
+
+    def _write_summary(self) -> None:
+        rows = pool_baselines(self.campaign.rows())
+        names = {name for row in rows for name in row}
+        self.campaign.write_summary(rows, describe(names))
 
     def _is_done(self, planned: PlannedRun) -> bool:
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]

@@ -1,5 +1,6 @@
 """Pure functions on arrays. Each says what it measures, how, what it misses, and its source."""
 
+from wattwire.stats import planning, sequential
 from wattwire.stats.agreement import alarm_rate
 from wattwire.stats.block_ranks import BlockRanks, friedman, quade
 from wattwire.stats.blocked import (
@@ -81,12 +82,14 @@ __all__ = [
     "nearest_rank",
     "omega_squared",
     "paired_ratio_by_ranks",
+    "planning",
     "percentile",
     "predecessor_effect",
     "quade",
     "ratio",
     "ratio_by_ranks",
     "same_share_p",
+    "sequential",
     "serial_correlation",
     "share_interval",
     "shift_by_ranks",

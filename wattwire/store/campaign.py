@@ -121,6 +121,12 @@ class Campaign:
     def machine(self) -> dict[str, Any]:
         return self.read_json("machine.json")
 
+    @property
+    def stopping(self) -> dict[str, Any] | None:
+        """The last look of a campaign that stops by width, as the run left it."""
+        found: dict[str, Any] | None = self.journal.get("stopping")
+        return found
+
     # -- runs --------------------------------------------------------------------------------
 
     def open_attempt(self, run: str, attempt: int) -> Path:

@@ -123,3 +123,32 @@ def test_a_study_must_say_which_cells_it_means():
 def test_anything_of_the_wrong_shape_or_size_is_refused_in_words(changes):
     assert "study.toml: " in refused(**changes)
     assert "known: " in refused(**changes) or "allowed: " in refused(**changes)
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        ({"stop_width": 1.5, "primary": "payload_bytes", "blocks": 20}, "below 1"),
+        ({"stop_width": 0.05, "blocks_min": 5, "primary": "payload_bytes"}, "at least 10"),
+        ({"stop_width": 0.05, "blocks": 8, "primary": "payload_bytes"}, "blocks_min"),
+        ({"stop_width": 0.05, "blocks": 20}, "plan.primary"),
+    ],
+)
+def test_a_rule_for_stopping_that_would_not_hold_is_refused(plan, told) -> None:
+    document = {
+        "factors": {"payload_bytes": [64, 128]},
+        "fixed": {"cell": "loopback/python", "pattern": "topic"},
+        "plan": plan,
+    }
+    with pytest.raises(UsageError, match=told):
+        parse_study("t", document, "test")
+
+
+def test_an_unknown_scale_of_interactions_is_refused() -> None:
+    document = {
+        "factors": {"payload_bytes": [64, 128]},
+        "fixed": {"cell": "loopback/python", "pattern": "topic"},
+        "answers": {"scale": "square"},
+    }
+    with pytest.raises(UsageError, match="log, plain"):
+        parse_study("t", document, "test")

@@ -1,0 +1,74 @@
+"""A look at a campaign that stops by width, and what its page says of it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from wattwire import stats
+from wattwire.report import stopping
+from wattwire.report.answers import answer_all
+from wattwire.report.evidence import gather
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.stats import sequential
+
+BLOCKS = 11
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    shape = Shape(
+        blocks=BLOCKS, duration_s=1.0, patterns=("topic",), clients=(1,), intervals_s=(0.05,)
+    )
+    return write_campaign(tmp_path_factory.mktemp("stops") / "campaign", shape)
+
+
+def reader_of(folder, **plan) -> FileCampaign:
+    reader = FileCampaign(folder)
+    reader.study["plan"].update(plan)
+    return reader
+
+
+def test_the_look_is_the_width_of_the_primary_ratio_on_the_page(folder) -> None:
+    reader = reader_of(folder, stop_width=0.5)
+    found = stopping.judge(reader)
+    assert found is not None
+    assert found["reached"]
+    assert found["blocks"] == BLOCKS
+    assert found["response"] == "cpu_us_per_message"
+    answers = answer_all(gather(reader))
+    # Two levels, one treatment each: the page's interval is the look's but for the family.
+    assert answers.level == stats.bonferroni(sequential.INNER_CONFIDENCE, answers.family)
+    wider = answers.computed()[0].interval
+    assert found["width"] < wider.high / wider.estimate - 1
+
+
+def test_a_narrow_aim_is_not_reached_and_no_aim_is_never_looked_at(folder) -> None:
+    found = stopping.judge(reader_of(folder, stop_width=1e-6))
+    assert found is not None
+    assert not found["reached"]
+    assert stopping.judge(reader_of(folder)) is None
+    assert stopping.sentence(gather(reader_of(folder))) is None
+
+
+def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(folder) -> None:
+    reader = reader_of(folder, stop_width=0.05, blocks=40)
+    extra = [{**entry, "run": f"b39-{i}", "block": 39} for i, entry in enumerate(reader.plan)]
+    reader.plan = [*reader.plan, *extra]
+    assert gather(reader).untried(gather(reader).designed) > 0
+    look = {"response": "cpu_us_per_message", "width": 0.031, "target": 0.05, "after": BLOCKS}
+    reader.stopping = {**look, "reached": True}
+    evidence = gather(reader)
+    assert evidence.untried(evidence.designed) == 0
+    told = stopping.sentence(evidence)
+    assert told is not None
+    assert told.startswith("Stopped by width after 11 of 40 blocks")
+    assert "± 3.1 %" in told
+    reader.stopping = {**look, "after": 40, "width": None, "reached": False}
+    told = stopping.sentence(gather(reader))
+    assert told is not None
+    assert told.startswith("Width not reached in 40 blocks")
+    assert json.dumps(reader.stopping)
+    assert not np.isfinite(sequential.look([], 0.05).width)

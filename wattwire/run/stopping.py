@@ -1,0 +1,50 @@
+"""The rule by which a campaign ends before its last block, and the journal's memory of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wattwire.model.study import Plan
+from wattwire.store import Campaign
+
+Judge = Callable[[Campaign], "dict[str, Any] | None"]
+"""Looks at a campaign: `reached`, `width`, `target` and more, or None where it cannot."""
+KEY = "stopping"
+
+
+class Stopping:
+    """Whether blocks are still wanted. A look is taken once a block and kept in the journal,
+    so that a campaign which stopped does not go on when it is resumed."""
+
+    def __init__(self, plan: Plan, campaign: Campaign, judge: Judge | None) -> None:
+        self._plan = plan
+        self._campaign = campaign
+        self._judge = judge if plan.stop_width else None
+        self._found: dict[str, Any] = campaign.journal.get(KEY) or {}
+
+    def spares(self, block: int) -> bool:
+        """Whether the campaign stopped before `block`; blocks beyond the plan's are not its own."""
+        if not self._found.get("reached"):
+            return False
+        return int(self._found["after"]) < block <= self._plan.blocks
+
+    def wants(self, block: int) -> bool:
+        """Whether a look is due now that `block` is done."""
+        first = max(int(self._found.get("after", 0)) + 1, self._plan.blocks_min)
+        return self._judge is not None and first <= block <= self._plan.blocks
+
+    def look(self, block: int) -> str | None:
+        """Look after `block`, remember what was seen, and say so where the campaign stops."""
+        found = self._judge(self._campaign) if self._judge else None
+        if found is None:
+            return None
+        self._found = {**found, "after": block}
+        self._campaign.journal.set(KEY, self._found)
+        if not found["reached"] or block >= self._plan.blocks:
+            return None
+        return (
+            f"stopped by width after {block} of {self._plan.blocks} blocks: the widest primary "
+            f"interval reaches ± {100 * found['width']:.2g} %, ± {100 * found['target']:.2g} % "
+            "was the aim"
+        )

@@ -1,0 +1,105 @@
+"""A campaign that stops by width: when it looks, what it spares, and that a resume keeps to it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from wattwire.design import PlannedRun
+from wattwire.model.study import Plan
+from wattwire.run.campaign import CampaignRunner
+from wattwire.store.journal import Journal
+
+PLAN = Plan(blocks=14, stop_width=0.05, blocks_min=10, primary="language")
+
+
+class Runner(CampaignRunner):
+    """The real loop over a plan; a run takes no time and is noted as done."""
+
+    def __init__(self, journal: Journal, plan: Plan, blocks: int) -> None:
+        self.campaign = SimpleNamespace(journal=journal, path="here")
+        self._study = SimpleNamespace(plan=plan)
+        self._plan = [
+            PlannedRun(f"b{block:02d}-p{place}", block, place, None, "")
+            for block in range(1, blocks + 1)
+            for place in (1, 2)
+        ]
+        self.done: list[str] = []
+        self.told: list[str] = []
+        self._progress = SimpleNamespace(event=self._hear)
+
+    def _hear(self, kind, **fields) -> None:
+        if kind == "note":
+            self.told.append(fields["text"])
+
+    def _is_done(self, planned) -> bool:
+        return planned.run in self.done
+
+    def _run_with_retries(self, planned) -> None:
+        self.done.append(planned.run)
+
+    def _write_summary(self) -> None:
+        pass
+
+
+@pytest.fixture
+def journal(tmp_path):
+    opened = Journal(tmp_path / "journal.sqlite")
+    yield opened
+    opened.close()
+
+
+def judge_at(block: int, looked: list[int], runner: Runner):
+    """A judge that finds the width reached once `block` blocks are done."""
+
+    def judge(_):
+        blocks = len(runner.done) // 2
+        looked.append(blocks)
+        return {"reached": blocks >= block, "width": 0.04, "target": 0.05, "blocks": blocks}
+
+    return judge
+
+
+def test_it_looks_after_each_whole_block_from_the_least_on_and_spares_the_rest(journal) -> None:
+    runner, looked = Runner(journal, PLAN, 14), []
+    runner.execute(judge_at(12, looked, runner))
+    assert looked == [10, 11, 12]
+    assert runner.done[-1] == "b12-p2"
+    assert "after 12 of 14 blocks" in runner.told[0]
+    assert journal.get("stopping")["after"] == 12
+
+
+def test_a_resume_does_not_go_on_and_does_not_look_again(journal) -> None:
+    first, looked = Runner(journal, PLAN, 14), []
+    first.execute(judge_at(10, looked, first))
+    again = Runner(journal, PLAN, 14)
+    again.done = list(first.done)
+    again.execute(judge_at(10, looked, again))
+    assert again.done == first.done
+    assert looked == [10]
+
+
+def test_blocks_that_were_added_for_another_reason_are_run_all_the_same(journal) -> None:
+    runner = Runner(journal, PLAN, 16)
+    runner.execute(judge_at(10, [], runner))
+    assert [run for run in runner.done if run > "b10"][-4:] == [
+        "b15-p1", "b15-p2", "b16-p1", "b16-p2",
+    ]  # fmt: skip
+    assert "b11-p1" not in runner.done
+
+
+def test_a_width_that_is_not_reached_runs_all_blocks_and_is_remembered(journal) -> None:
+    runner, looked = Runner(journal, PLAN, 14), []
+    runner.execute(judge_at(99, looked, runner))
+    assert len(runner.done) == 28
+    assert looked == [10, 11, 12, 13, 14]
+    assert journal.get("stopping")["reached"] is False
+    assert not runner.told
+
+
+def test_without_a_width_nobody_looks(journal) -> None:
+    runner, looked = Runner(journal, Plan(blocks=14), 14), []
+    runner.execute(judge_at(1, looked, runner))
+    assert looked == []
+    assert len(runner.done) == 28
