@@ -1,4 +1,4 @@
-"""The audit trail: order, verdicts, what was set aside or absent, plan, machine, threats."""
+"""The audit trail: order, verdicts, what was set aside or absent, plan, machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def trail(evidence: Evidence) -> Section:
     part.parts.append(_meters(evidence))
     part.parts.append(_conduct(evidence))
     part.parts.append(_machine(evidence))
-    part.parts.append(Text(threats(evidence), "note"))
     return part
 
 
@@ -318,26 +317,3 @@ def _machine(evidence: Evidence) -> Table:
         ],
         rows,
     )
-
-
-def threats(evidence: Evidence) -> str:
-    """One paragraph on what these numbers do not say."""
-    blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
-    told = [
-        "Threats to validity. One machine, one boot, one build: nothing here speaks for others, "
-        "and library versions are part of the result.",
-        "All nodes share this machine, so a sender may pay for work done on behalf of its receiver "
-        "(kernel network time stays with the process in whose context it ran).",
-        "Messages inside a run are not independent and add no degrees of freedom; the unit is the "
-        "run.",
-    ]
-    if blocks == 1:
-        told.append(
-            "One block: no interval per treatment; drift cannot be separated from the effects, and "
-            "interactions between factors stand in the error."
-        )
-    told.append(
-        "The error is pooled over treatments on the log scale; a treatment that scatters more than "
-        "the others gets an interval that is too narrow."
-    )
-    return " ".join(told)

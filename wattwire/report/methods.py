@@ -1,0 +1,280 @@
+"""How a campaign was measured, in sentences for a paper: only what really happened."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.answers import CONFIDENCE, Answers
+from wattwire.report.evidence import Evidence, all_levels, column
+from wattwire.report.responses import resolve
+
+MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
+GIB = 1 << 30
+LEVELS_MAX = 8
+BOOT_GAP_S = 30.0
+"""No machine boots twice within it; the wall clock may be set by a few seconds."""
+CONTROL_TEXT = (
+    "Each block also held one treatment under two identical labels and once with the sampler "
+    "silent in the window."
+)
+
+
+def methods(evidence: Evidence, answers: Answers) -> list[str]:
+    """Sentences on machine, design, runs, meters, exclusions and statistics, in that order."""
+    if evidence.imported:
+        return list(_of_import(evidence, answers))
+    return [
+        *_machine(evidence),
+        *_design(evidence),
+        *_run(evidence),
+        *_meters(evidence),
+        *_libraries(evidence),
+        *_verdicts(evidence),
+        *statistics(evidence, answers),
+    ]
+
+
+def _of_import(evidence: Evidence, answers: Answers) -> Iterator[str]:
+    source = evidence.study.get("source")
+    yield (
+        "The data were not measured here: they were imported from files that others recorded"
+        + (f" ({source})." if source else ".")
+    )
+    yield (
+        f"Of {words.plural(evidence.attempts.height, 'run')} that the files hold, "
+        f"{evidence.usable.height} are used; the others were set aside with a reason each."
+    )
+    yield from statistics(evidence, answers)
+
+
+def facts_of(evidence: Evidence) -> dict[str, Any]:
+    """Every fact of the first host, by key; empty for imported data."""
+    for known in evidence.reader.machine.get("hosts", {}).values():
+        return {str(fact["key"]): fact.get("value") for fact in known.get("facts", [])}
+    return {}
+
+
+def _machine(evidence: Evidence) -> Iterator[str]:
+    facts = facts_of(evidence)
+    parts = []
+    if facts.get("cpu_name"):
+        cpus = facts.get("cpus") or facts.get("cores")
+        parts.append(f"{facts['cpu_name']}" + (f", {cpus} logical CPUs" if cpus else ""))
+    if isinstance(facts.get("memory_total"), int):
+        parts.append(f"{facts['memory_total'] / GIB:.1f} GiB of memory")
+    parts += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
+    parts += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
+    virtual = facts.get("virtualisation") not in (None, "none", "")
+    parts += ["a virtual machine"] if virtual else []
+    versions = evidence.reader.machine.get("versions") or {}
+    told = f"wattwire {versions.get('wattwire', 'of an unknown version')}"
+    hosts = len(evidence.reader.machine.get("hosts", {}))
+    where = "one machine" if hosts == 1 else f"{hosts} machines"
+    yield f"All runs were made with {told} on {where}" + (
+        f" ({', '.join(parts)})." if parts else "."
+    )
+
+
+def _design(evidence: Evidence) -> Iterator[str]:
+    plan = evidence.study.get("plan", {})
+    factors = [
+        f"{words.factor_title(name)} ({_levels(evidence, name)})"
+        for name in evidence.factors
+        if len(evidence.factors[name]) > 1
+    ]
+    treatments = {str(sorted(all_levels(entry).items(), key=str)) for entry in evidence.designed}
+    if factors:
+        yield f"The factors were {words.listed(factors)}."
+    fixed = evidence.study.get("fixed", {})
+    if fixed:
+        held = ", ".join(f"{k} = {words.plain(v)}" for k, v in sorted(fixed.items()))
+        yield f"Held fixed were {held}."
+    yield from _variants(evidence)
+    blocks = len({entry["block"] for entry in evidence.designed})
+    whole = len(evidence.designed) == blocks * len(treatments)
+    order = (
+        f"Each of {words.plural(blocks, 'block')} held {'each' if whole else 'some'} of "
+        f"{words.plural(len(treatments), 'treatment')} once, in an order drawn at random (seed "
+        f"{plan.get('seed', 1)})"
+    )
+    if plan.get("primary"):
+        order += f", the levels of {words.factor_title(plan['primary'])} next to each other"
+    yield order + f": {words.plural(len(evidence.designed), 'run')}."
+    if evidence.controls_planned:
+        yield CONTROL_TEXT
+    skipped = len(evidence.skipped)
+    if skipped:
+        reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})
+        yield f"{words.plural(skipped, 'treatment')} could not be run ({'; '.join(reasons)})."
+
+
+def _levels(evidence: Evidence, factor: str) -> str:
+    levels = [evidence.title(factor, level) for level in evidence.factors[factor]]
+    more = len(levels) - LEVELS_MAX
+    return ", ".join(levels[:LEVELS_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _variants(evidence: Evidence) -> Iterator[str]:
+    for name, table in evidence.study.get("variants", {}).items():
+        levels = ", ".join(f"{k} = {words.plain(v)}" for k, v in table.get("levels", {}).items())
+        told = [f"with {levels}"] if levels else []
+        told += ["with cells from a folder of its own"] if table.get("root") else []
+        yield f"Variant {name} was run {words.listed(told) or 'as things were'}."
+
+
+def _run(evidence: Evidence) -> Iterator[str]:
+    plan = evidence.study.get("plan", {})
+    window_s = column(evidence.usable, "window_s")
+    known = window_s[window_s == window_s]
+    baseline = plan.get("baseline_s", 1.0)
+    told = (
+        f"A run began with a baseline of the machine alone and one of the connected, silent nodes "
+        f"({words.duration(baseline)} each), then all nodes sent from one common start time"
+    )
+    if known.size:
+        told += f" for a window of {words.duration(float(known.mean()))}"
+    warmup = plan.get("warmup_s", 0.0)
+    cut = f"what was due in its first {words.duration(warmup)} was left out as warm-up"
+    yield told + "; " + (cut if warmup else "nothing was cut off as warm-up") + "."
+
+
+def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
+    """Meter → (quantity, kind) of everything that was read in any usable run."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for run in evidence.usable["run"].to_list() if evidence.usable.height else []:
+        for one in (evidence.runs[run].get("sampling") or {}).get("series", []):
+            kind = str(one.get("kind", "measured"))
+            found.setdefault(str(one.get("meter")), set()).add((str(one.get("quantity")), kind))
+    return found
+
+
+def _meters(evidence: Evidence) -> Iterator[str]:
+    series = _series(evidence)
+    hz = evidence.study.get("meters", {}).get("tick_hz", 10.0)
+    for kind in ("measured", "estimate", "bound"):
+        named = [
+            f"{meter} ({', '.join(sorted(q for q, k in quantities if k == kind))})"
+            for meter, quantities in sorted(series.items())
+            if any(k == kind for _, k in quantities)
+        ]
+        if named:
+            verb = {"measured": "Read", "estimate": "Estimated", "bound": "Bounded"}[kind]
+            yield f"{verb} at up to {hz:g} Hz: {'; '.join(named)}."
+    sources = sorted(
+        set(evidence.usable["energy_source"].drop_nulls().to_list())
+        if "energy_source" in evidence.usable.columns
+        else set()
+    )
+    if sources:
+        yield f"Energy is from {words.listed(sources)}."
+    elif series:
+        yield "No energy was measured: there was no meter of it."
+
+
+def _libraries(evidence: Evidence) -> Iterator[str]:
+    found: dict[str, None] = {}
+    for run in evidence.runs.values():
+        for node in run.get("nodes", []):
+            library = (node.get("ready") or {}).get("library") or {}
+            if library.get("name"):
+                version = library.get("version") or "of unknown version"
+                found[f"{node['cell']}: {library['name']} {version}"] = None
+    if found:
+        yield f"Libraries, as they told themselves: {'; '.join(sorted(found))}."
+
+
+def _verdicts(evidence: Evidence) -> Iterator[str]:
+    guards = evidence.study.get("guards", {})
+    limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(guards.items()))
+    yield (
+        "A run was set aside only on evidence independent of its response (load of other programs, "
+        "time taken by the hypervisor, stalls of the machine, counters that failed)"
+        + (f"; limits that the study states: {limits}." if limits else ".")
+    )
+    tried = evidence.usable.height + evidence.set_aside.height
+    codes = Counter(
+        reason["code"].replace("_", " ")
+        for run in evidence.set_aside["run"].to_list()
+        for reason in {r["code"]: r for r in evidence.runs[run].get("reasons", [])}.values()
+    )
+    told = f"{evidence.usable.height} of {words.plural(tried, 'run')} are used"
+    if codes:
+        told += " (set aside for: " + ", ".join(f"{c} {n}×" for c, n in codes.most_common()) + ")"
+    extra = evidence.attempts.height - len(set(evidence.attempts["run"].to_list()))
+    yield told + f"; {words.plural(extra, 'attempt was', 'attempts were')} repeats of such runs."
+    untried = evidence.untried(evidence.designed)
+    if untried:
+        yield f"{words.plural(untried, 'planned run was', 'planned runs were')} never made."
+
+
+def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
+    """How the study's questions were answered, with the levels that were used."""
+    computed = answers.computed()
+    if not computed:
+        yield "No comparison is made of these data."
+        return
+    named = dict.fromkeys(item.response.title for item in computed)
+    yield (
+        "A run is the experimental unit: messages inside a run add no degrees of freedom. The "
+        f"logarithm of each run's {words.listed(list(named))} was modelled by least squares with "
+        f"fixed effects of blocks and {_kind(computed)}, the error pooled."
+    )
+    level = words.confidence(answers.level)
+    yield (
+        f"Ratios are of geometric means with t intervals, simultaneous at "
+        f"{words.confidence(CONFIDENCE)} over the family of {answers.family} "
+        f"(Bonferroni; each at {level})."
+    )
+    if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
+        yield (
+            "Beside them stand Hodges–Lehmann ratios over blocks with limits by inversion of the "
+            "signed-rank test at its exact level."
+        )
+    if answers.margin is not None:
+        yield (
+            f"A ratio counts as equivalent where its whole interval lies within a margin of "
+            f"{100 * answers.margin:g} % frozen in the study."
+        )
+    if evidence.study.get("answers", {}).get("looks", 1) > 1:
+        yield "What came out worse was measured in more blocks; the error is split over two looks."
+    for limit in evidence.study.get("limit", []):
+        bounds = ", ".join(f"{key} {limit[key]:g}" for key in ("max", "min") if key in limit)
+        at = ", ".join(f"{k} = {words.plain(v)}" for k, v in limit.get("where", {}).items())
+        response = resolve(limit["response"])
+        title, unit = response.title, f" {response.unit}" if response.unit else ""
+        yield f"Limit stated before the runs: {title} {bounds}{unit}{f' where {at}' if at else ''}."
+
+
+def _kind(computed: Sequence[Any]) -> str:
+    kinds = {item.result.kind for item in computed}
+    return "treatments" if kinds == {"treatments"} else "the factors' main effects"
+
+
+def boots(evidence: Evidence) -> int:
+    """In how many boots the runs were made, by their clocks; 0 where these do not tell."""
+    begun = []
+    for run in evidence.runs.values():
+        for one in (run.get("clocks") or {}).get("begin", [])[:1]:
+            if "boottime_ns" in one and "realtime_ns" in one:
+                begun.append((one["realtime_ns"] - one["boottime_ns"]) / 1e9)
+    begun.sort()
+    gaps = sum(later - sooner > BOOT_GAP_S for sooner, later in zip(begun, begun[1:], strict=False))
+    return gaps + 1 if begun else 0
+
+
+def measured_on(evidence: Evidence) -> datetime.date | None:
+    """The day of the last run, by the wall clock of its host; None where no run says."""
+    ends = [
+        int(one["realtime_ns"])
+        for run in evidence.runs.values()
+        for one in (run.get("clocks") or {}).get("end", [])
+        if "realtime_ns" in one
+    ]
+    if not ends:
+        return None
+    return datetime.datetime.fromtimestamp(max(ends) / 1e9, datetime.timezone.utc).date()

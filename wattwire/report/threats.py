@@ -1,0 +1,220 @@
+"""Threats to validity, from what really happened: machine, occasion, meters, guards, verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from wattwire.report import words
+from wattwire.report.answers import Answers
+from wattwire.report.evidence import Evidence, column
+from wattwire.report.methods import boots, facts_of
+from wattwire.report.parts import Section, Text
+
+KINDS = ("construct", "internal", "conclusion", "external")
+TITLES = {
+    "construct": "Is it what it is called?",
+    "internal": "Is it the treatment?",
+    "conclusion": "Is it more than chance?",
+    "external": "Does it hold elsewhere?",
+}
+FEW_BLOCKS = 5
+OPEN_SHARE = 1.0
+MANY = "answers that the study asks for have"
+Threat = tuple[str, str]
+
+
+def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
+    """(kind, sentence) of everything that a reader should hold against these numbers."""
+    by_kind = {
+        "construct": _construct(evidence),
+        "internal": _internal(evidence),
+        "conclusion": _conclusion(evidence, answers),
+        "external": _external(evidence),
+    }
+    return [(kind, sentence) for kind in KINDS for sentence in by_kind[kind]]
+
+
+def section(evidence: Evidence, answers: Answers) -> Section:
+    """The page's part on threats to validity: a paragraph a kind."""
+    part = Section("threats", "Threats to validity")
+    found = threats(evidence, answers)
+    for kind in KINDS:
+        told = " ".join(sentence for one, sentence in found if one == kind)
+        if told:
+            part.parts.append(Text(f"{TITLES[kind]} {told}"))
+    return part
+
+
+def _construct(evidence: Evidence) -> Iterator[str]:
+    """Whether what is measured is what it is called."""
+    if evidence.imported:
+        yield (
+            "These data were recorded by others and imported: how their clocks, meters and nodes "
+            "worked is known only from what they wrote."
+        )
+        return
+    yield _energy(evidence)
+    if len(evidence.reader.machine.get("hosts", {})) < 2:
+        yield (
+            "All nodes share one machine: no network between hosts is in these numbers, and a "
+            "sender may pay for work done on behalf of its receiver (kernel network time stays "
+            "with the process in whose context it ran)."
+        )
+    if "wire_bytes_per_message" in evidence.usable.columns:
+        yield (
+            "Bytes on the wire are those of the host's interfaces: other programs' traffic is in "
+            "them."
+        )
+
+
+def _energy(evidence: Evidence) -> str:
+    frame = evidence.usable
+    if np.isfinite(column(frame, "energy_message_j")).any():
+        return (
+            "Energy is a whole machine's, shared out by CPU time above the silent baseline: what "
+            "memory, network and other devices drew goes to whoever computed."
+        )
+    told = "No counter of energy was readable, so nothing is said about measured energy"
+    because = _absent(evidence)
+    told += f" ({because})" if because else ""
+    if any("energy_estimate" in name for name in frame.columns):
+        told += (
+            "; figures marked as estimates are CPU time times a constant and hold no information "
+            "beyond CPU time"
+        )
+    return told + "."
+
+
+def _absent(evidence: Evidence) -> str:
+    """Why the meters that could have measured energy were absent."""
+    told = []
+    for known in evidence.reader.machine.get("hosts", {}).values():
+        for meter in known.get("meters", []):
+            energies = [q for q in meter.get("quantities", []) if _is_energy(q)]
+            if meter.get("state") != "present" and energies:
+                told.append(f"{meter['name']}: {meter.get('reason') or 'no reason given'}")
+    return "; ".join(told)
+
+
+def _is_energy(quantity: Any) -> bool:
+    return isinstance(quantity, dict) and quantity.get("rank") is not None
+
+
+def _internal(evidence: Evidence) -> Iterator[str]:
+    """Whether it was the treatment that made the difference."""
+    if evidence.imported:
+        yield (
+            "Their order of runs, their machine's other load and their exclusions were theirs to "
+            "choose; no guard of ours was there."
+        )
+        return
+    if is_virtual(facts_of(evidence)):
+        steal = column(evidence.usable, "steal_share")
+        steal = steal[np.isfinite(steal)]
+        most = words.percent(float(steal.max())) if steal.size else ""
+        yield (
+            "This was a virtual machine: frequency, neighbours and power states belong to its "
+            "host; time that the hypervisor took was watched"
+            + (f" (at most {most} in a used run)." if most else ".")
+        )
+    yield from _open_guards(evidence)
+    if not evidence.controls_planned:
+        yield (
+            "No two identical labels were measured, so what chance and drift alone make of a "
+            "difference is not known."
+        )
+    if not evidence.study.get("plan", {}).get("warmup_s"):
+        yield "No warm-up was cut off: the first messages of a run count as the rest."
+    aside = evidence.set_aside.height
+    if aside:
+        tried = words.plural(aside + evidence.usable.height, "run")
+        yield (
+            f"{aside} of {tried} were set aside; if what disturbed them goes with the treatment, "
+            "those left are a selection (the answers with all of them stand beside)."
+        )
+    untried = evidence.untried(evidence.designed)
+    if untried:
+        yield f"{words.plural(untried, 'planned run')} of the design not made yet."
+
+
+def _open_guards(evidence: Evidence) -> Iterator[str]:
+    guards = evidence.study.get("guards", {})
+    watched = (
+        ("other_load_max", "other_load_share", "load of other programs"),
+        ("steal_max", "steal_share", "time taken by the hypervisor"),
+    )
+    for key, name, title in watched:
+        if float(guards.get(key, 0.0)) < OPEN_SHARE:
+            continue
+        seen = column(evidence.usable, name)
+        seen = seen[np.isfinite(seen)]
+        told = f"The guard on {title} was open ({key} = {guards[key]:g})"
+        if seen.size:
+            told += f"; it reached {words.percent(float(seen.max()))} of all cores in a used run"
+        yield told + "."
+
+
+def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
+    """Whether it is more than chance."""
+    blocks = answers.block_count
+    if blocks == 1:
+        yield (
+            "One block: no interval per treatment; drift cannot be separated from the effects, and "
+            "interactions between factors stand in the error."
+        )
+    elif 1 < blocks < FEW_BLOCKS:
+        yield (
+            f"{words.plural(blocks, 'block')} only: intervals are wide, and that their error is "
+            "alike in all treatments cannot be checked."
+        )
+    computed = answers.computed()
+    if computed:
+        yield (
+            "The error is pooled over treatments on the log scale; a treatment that scatters more "
+            "than the others gets an interval that is too narrow."
+        )
+    elif evidence.usable.height:
+        yield "No question of the study got a number; what is shown is exploratory."
+    undecided = sum(answers.outcome(item) == "undecided" for item in computed)
+    if undecided:
+        yield (
+            f"{undecided} of {words.plural(len(computed), 'answer')} undecided: that no difference "
+            "was found there is no finding of equality."
+        )
+    without = len(answers.items) - len(computed)
+    if without and computed:
+        yield f"{words.plural(without, 'answer that the study asks for has', MANY)} no number."
+    noisy = max(answers.noise.values(), default=0.0)
+    if noisy:
+        yield (
+            f"Two identical labels differed by up to {100 * math.expm1(noisy):.2g} %: no smaller "
+            "effect is claimed."
+        )
+    yield (
+        "Messages inside a run are not independent and add no degrees of freedom; the unit is the "
+        "run."
+    )
+
+
+def _external(evidence: Evidence) -> Iterator[str]:
+    """Whether it holds anywhere else."""
+    if not evidence.imported:
+        number = boots(evidence)
+        when = "one boot" if number == 1 else f"{number} boots" if number else "one occasion"
+        yield (
+            f"One machine, {when}, one build: nothing here speaks for others, and library versions "
+            "are part of the result."
+        )
+    held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
+    fixed = sorted({*evidence.study.get("fixed", {}), *held} - {"literal"})
+    if fixed:
+        yield f"Only one level was tried of {words.listed(fixed)}."
+
+
+def is_virtual(facts: Mapping[str, Any]) -> bool:
+    """Whether the host was a virtual machine, as far as its facts tell."""
+    return facts.get("virtualisation") not in (None, "none", "")
