@@ -12,13 +12,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wattwire import imports
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
 from wattwire.cli.amounts import size_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import PlannedRun, cautions, make_plan
-from wattwire.model.errors import EXIT_OK, UsageError, WattwireError
+from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient
@@ -43,7 +44,10 @@ def plan(options: argparse.Namespace) -> int:
     catalog = Catalog()
     name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
     study = parse_study(name, document, str(path))
-    prepared = prepare(study, catalog, None)
+    try:
+        prepared = prepare(study, catalog, None)
+    except MissingError as error:
+        raise MissingError(f"{error}{_importable(name, path)}") from error
     choose = studies.chooser(study, options.only)
     kept = [t for t in prepared.treatments if choose is None or choose(t)]
     runs = make_plan(kept, study.plan)
@@ -66,6 +70,13 @@ def plan(options: argparse.Namespace) -> int:
         print(f"Presets: {', '.join(presets)}.")
     print(f"Next: {run_command(options)}")
     return EXIT_OK
+
+
+def _importable(name: str, path: Path) -> str:
+    """What can be done all the same with a study that brings a reader for its paper's data."""
+    if not (path.parent / imports.FILE).is_file():
+        return ""
+    return f". The data of its paper can be read: wattwire import {name} DIR"
 
 
 def _first(study: Study, treatments: int, runs: Sequence[PlannedRun], ahead: Forecast) -> list[str]:

@@ -52,7 +52,7 @@ DEFAULT_LEVELS: dict[str, Level] = {
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
-     "guards", "answers", "exclude", "presets", "limit", "variants"}
+     "guards", "answers", "exclude", "presets", "limit", "variants", "awaits"}
 )  # fmt: skip
 
 
@@ -131,6 +131,8 @@ class Study:
     document: dict[str, Any]
     limits: tuple[Limit, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
+    awaits: frozenset[str] = frozenset()
+    """Middleware and languages that the study knows to be in no folder yet."""
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,6 +207,7 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         excludes=excludes,
         document=dict(document),
         limits=parse_limits(document.get("limit", []), factors, where),
+        awaits=frozenset(document.get("awaits", ())),
         variants=parse_variants(document.get("variants", {}), factors, check_level, where),
     )
 
@@ -224,9 +227,13 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
     for key in ("title", "published"):
         if not isinstance(document.get(key, ""), str):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a string")
-    meters = document.get("meters", {}).get("use", [])
-    if not isinstance(meters, list) or not all(isinstance(name, str) for name in meters):
-        raise UsageError(f"{where}: meters.use: found {meters!r}; allowed: a list of meters' names")
+    named = {
+        "meters.use": (document.get("meters", {}).get("use", []), "meters' names"),
+        "awaits": (document.get("awaits", []), "names of middleware or languages"),
+    }
+    for key, (value, of) in named.items():
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of {of}")
 
 
 def _check_answers(

@@ -52,7 +52,9 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
         cell = None
         if reason is None:
             searched = catalogs.get(str(treatment.get(FACTOR)), catalog)
-            cell, reason = _choose(treatment, searched, builder, builds)
+            reason = _awaited(treatment, study, searched)
+            if reason is None:
+                cell, reason = _choose(treatment, searched, builder, builds)
         if cell is None:
             skipped.append((treatment, reason or "no cell"))
             continue
@@ -65,6 +67,15 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
             + "; ".join(reasons)
         )
     return Prepared(treatments, cells, skipped, builds)
+
+
+def _awaited(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:
+    """What the study says it waits for and the catalogue still lacks; None without such a thing."""
+    for key, known in (("middleware", catalog.middleware), ("language", catalog.languages)):
+        name = str(treatment.get(key, ""))
+        if name in study.awaits and name not in known:
+            return f"no {key} {name} is here yet"
+    return None
 
 
 def _choose(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wattwire.catalog import Catalog
+from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.study import parse_study
 from wattwire.run import prepare
 
@@ -65,3 +66,32 @@ def test_calls_one_after_the_other_are_left_in(tmp_path, fixed):
 def test_a_middleware_that_numbers_its_calls_takes_any_payload(tmp_path):
     assert left_out(tmp_path, None) == {}
     assert left_out(tmp_path, "number", reply="literal") == {}
+
+
+def awaiting(folder, awaits, **factors):
+    """A study of one cell that is there, asking for `factors`."""
+    left_out(folder, "sequence")
+    fixed = {"middleware": "mmm", "language": "lang", "pattern": "service"}
+    document = {
+        "title": "T",
+        "factors": factors,
+        "fixed": {key: level for key, level in fixed.items() if key not in factors},
+        "awaits": awaits,
+    }
+    return prepare(parse_study("t", document, "test"), Catalog([folder]), None)
+
+
+def test_what_a_study_waits_for_is_skipped_with_its_name_until_it_comes(tmp_path):
+    found = awaiting(tmp_path, ["nnn", "lang"], middleware=["mmm", "nnn"])
+    assert [treatment["middleware"] for treatment in found.treatments] == ["mmm"]
+    assert [reason for _, reason in found.skipped] == ["no middleware nnn is here yet"]
+
+
+def test_where_all_is_awaited_nothing_can_be_run_and_each_name_is_told(tmp_path):
+    with pytest.raises(MissingError, match="no language go is here yet; no language php is here"):
+        awaiting(tmp_path, ["go", "php"], language=["go", "php"])
+
+
+def test_a_name_that_is_not_awaited_is_still_refused_as_unknown(tmp_path):
+    with pytest.raises(UsageError, match='unknown middleware "nmm"'):
+        awaiting(tmp_path, ["nnn"], middleware=["mmm", "nmm"])
