@@ -165,6 +165,4 @@ def _merged(
     for at in range(len(sizes) - 1):
         code = (code << width) | states[:, at]
     _, first, where = np.unique(code, return_index=True, return_inverse=True)
-    return states[first], np.asarray(
-        np.bincount(where.ravel(), weights=ways), dtype=np.float64
-    )
+    return states[first], np.asarray(np.bincount(where.ravel(), weights=ways), dtype=np.float64)

@@ -111,11 +111,13 @@ def decide(
     groups: Mapping[str, Values],
     blocks: Mapping[str, Sequence[Hashable]] | None = None,
     level: float = LEVEL,
+    pairs: bool = True,
 ) -> Path:
     """Walk the paper's way over named groups of run values, shape (runs of the group,) each.
 
     `blocks` gives each value's block, in the same shapes, to say what unpaired tests ignore.
-    Missing values (NaN) are dropped and counted; infinite ones leave only ranks.
+    Missing values (NaN) are dropped and counted; infinite ones leave only ranks. `pairs` says
+    whether pairs are compared after a rejection (simulations have no use for them).
     Raises ValueError where blocks and values do not match, or `level` is not between 0 and 1.
     """
     if not 0 < level < 1:
@@ -127,10 +129,10 @@ def decide(
     known = {name: values[~np.isnan(values)] for name, values in given.items()}
     missing = {name: given[name].size - values.size for name, values in known.items()}
     scaled, normal, scale, steps = _scale(known, level)
-    with_all = _branch(scaled, normal, level)
+    with_all = _branch(scaled, normal, level, pairs)
     removed, kept, fences = _outliers(scaled)
     steps += fences
-    without = _branch(kept, normal, level) if any(removed.values()) else None
+    without = _branch(kept, normal, level, pairs) if any(removed.values()) else None
     ignored = None
     if blocks is not None:
         ignored = _block_share(
@@ -197,7 +199,7 @@ def _outliers(groups: Named) -> tuple[dict[str, int], Named, list[Step]]:
     return removed, kept, steps
 
 
-def _branch(groups: Named, normal: bool, level: float) -> Branch:
+def _branch(groups: Named, normal: bool, level: float, wanted: bool) -> Branch:
     data = list(groups.values())
     steps = []
     equal = True
@@ -211,7 +213,7 @@ def _branch(groups: Named, normal: bool, level: float) -> Branch:
         name = "Levene" if centre == "mean" else "Brown–Forsythe"
         steps.append(Step(name, "", found, "not decided" if unknown else decision))
     test = _test(data, normal, equal)
-    wanted = len(data) > 2 and isinstance(test, Significance) and test.rejects(level)
+    wanted = wanted and len(data) > 2 and isinstance(test, Significance) and test.rejects(level)
     pairs = _pairs(groups, normal, equal) if wanted else None
     counts = {name: values.size for name, values in groups.items()}
     return Branch(counts, tuple(steps), test, pairs)

@@ -7,6 +7,7 @@ corrected for the number of comparisons (Dunn's: raw, Bonferroni and Holm side b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -96,6 +97,11 @@ def _scale(data: Sequence[FloatArray]) -> float:
     return float(np.max(np.abs(np.concatenate(data)))) or 1.0
 
 
+@lru_cache(maxsize=1024)
+def _range_quantile(confidence: float, groups: int, degrees: float) -> float:
+    return float(distributions.studentized_range.ppf(confidence, groups, degrees))
+
+
 def _ranged(
     names: Sequence[str],
     data: Sequence[FloatArray],
@@ -115,7 +121,7 @@ def _ranged(
         difference = means[i] - means[j]
         statistic = abs(difference) / error
         p = float(distributions.studentized_range.sf(statistic, len(data), freedom))
-        half = error * float(distributions.studentized_range.ppf(confidence, len(data), freedom))
+        half = error * _range_quantile(confidence, len(data), freedom)
         low, high = (difference - half) * scale, (difference + half) * scale
         count = data[i].size + data[j].size
         interval = (
