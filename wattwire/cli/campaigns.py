@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import compare, outcome, plan, studies, variants
+from wattwire.cli import compare, imported, outcome, plan, studies, variants
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -23,7 +23,7 @@ from wattwire.model.treatment import Treatment
 from wattwire.report.words import plural
 from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import forecast
-from wattwire.store import Campaign
+from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 Chooser = Callable[[Treatment], bool]
 
@@ -192,14 +192,18 @@ def write_report(path: Path) -> Path:
 
 def report(options: argparse.Namespace) -> int:
     """Write the page of a campaign, finished or not."""
-    Campaign(Path(options.campaign)).close()
+    open_campaign(Path(options.campaign)).close()
     print(write_report(Path(options.campaign)).resolve())
     return EXIT_OK
 
 
 def status(options: argparse.Namespace) -> int:
     """Say how far a campaign is and what was set aside."""
-    campaign = Campaign(Path(options.campaign))
+    campaign = open_campaign(Path(options.campaign))
+    if isinstance(campaign, ImportedCampaign):
+        print("\n".join(imported.told(campaign, columns(sys.stdout))))
+        print(f"Next: wattwire report {shlex.quote(options.campaign)}")
+        return EXIT_OK
     planned = campaign.journal.runs()
     attempts = campaign.journal.attempts()
     done = {a.run for a in attempts if a.state == "done"}

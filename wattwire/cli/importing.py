@@ -15,17 +15,15 @@ from rich.console import Console
 
 from wattwire import __version__, imports
 from wattwire.catalog.catalog import default_roots
+from wattwire.cli import imported
 from wattwire.cli.campaigns import write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
-from wattwire.report.words import plural
 from wattwire.run.columns import describe
-from wattwire.store.imported import ImportedCampaign, refuse_used
+from wattwire.store.imported import refuse_used
 
 CSV = "csv"
-REASONS_MAX = 12
-"""So many reasons are printed; set_aside.csv has every file."""
 
 
 def add_to(verbs: Any) -> None:
@@ -74,9 +72,9 @@ def import_data(options: argparse.Namespace) -> int:
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     with _heard() as tell:
         if options.study == CSV:
-            name, recipe, imported = source.stem, "", _table(options, source)
+            name, recipe, data = source.stem, "", _table(options, source)
         else:
-            name, recipe, imported = _read(options, source)
+            name, recipe, data = _read(options, source)
         folder = Path(options.campaign or f"campaigns/{_file_word(name)}-import-{stamp}")
         refuse_used(folder)
         about = {
@@ -86,10 +84,10 @@ def import_data(options: argparse.Namespace) -> int:
             "wattwire": __version__,
             "imported": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
         }
-        campaign = imports.write(imported, folder, about, describe(imported.runs.columns))
+        campaign = imports.write(data, folder, about, describe(data.runs.columns))
         tell("writing the page")
         page = None if options.no_report else write_report(folder)
-    _say(campaign)
+    print("\n".join(imported.told(campaign, columns(sys.stdout))))
     print(page.resolve() if page else f"Next: wattwire report {shlex.quote(str(folder))}")
     return EXIT_OK
 
@@ -144,29 +142,3 @@ def _heard() -> Iterator[progress.Listener]:
         return
     with console.status("reading") as line, progress.listening(line.update):
         yield line.update
-
-
-def _say(campaign: ImportedCampaign) -> None:
-    """What was read, what was set aside and why, and how the printed numbers compare."""
-    about = campaign.document
-    width = columns(sys.stdout)
-    values = plural(int(about["values"]), "value")
-    told = (
-        f"{plural(about['usable'], 'run')} of {about['runs']} can be used, with {values} from "
-        f"{plural(about['files'], 'file')}: {campaign.path}"
-    )
-    print(wrapped(told, width))
-    if about["recipe"]:
-        print(f"Recipe: {about['recipe']}.")
-    reasons = sorted(about["set_aside"].items(), key=lambda item: -item[1])
-    if reasons:
-        print(f"Set aside, with each file in {campaign.path / 'set_aside.csv'}:")
-    for why, count in reasons[:REASONS_MAX]:
-        print(wrapped(f"  {count} × {why}", width))
-    if len(reasons) > REASONS_MAX:
-        print(f"  and {len(reasons) - REASONS_MAX} more reasons")
-    checks = about["checks"]
-    if checks:
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in checks.items())
-        weak = f" ({about['weak']} of the matches are weak: few digits)" if about["weak"] else ""
-        print(wrapped(f"Printed numbers: {verdicts}{weak}.", width))

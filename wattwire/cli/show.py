@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from wattwire.cli import imported
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_OK, UsageError, nearest
 from wattwire.report.words import count, listed, number, percent
-from wattwire.store import Campaign
+from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 WIDTH = 80
 FIGURES: tuple[tuple[str, str, str], ...] = (
@@ -59,7 +60,12 @@ def add_to(verbs: Any) -> None:
 def show(options: argparse.Namespace) -> int:
     """Print one run, or with --commands what its processes were started with."""
     directory, run = _place(Path(options.campaign), options.run)
-    campaign = Campaign(directory)
+    campaign = open_campaign(directory)
+    if isinstance(campaign, ImportedCampaign):
+        if options.commands:
+            raise imported.no_commands(campaign)
+        print("\n".join(imported.run_lines(campaign, run, WIDTH)))
+        return EXIT_OK
     try:
         if run is None:
             raise UsageError(f"{directory}: no RUN given. {_known(campaign)}")

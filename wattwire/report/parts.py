@@ -50,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows by column key. Values: text, numbers, None, Interval, TooFew and its kin, Band."""
+    """Rows by column key. Values: text, numbers, None, Interval, TooFew and kin, Band, Marked."""
 
     id: str
     title: str
@@ -69,6 +69,8 @@ class Table:
     def hint(self, column: Column, row: dict[str, Any]) -> str:
         """What a cell says on being pointed at: the whole reason where there is no number."""
         value = row.get(column.key)
+        if isinstance(value, Marked):
+            return value.hint
         hidden = isinstance(value, str) and clipped(value) != value
         return str(value) if hidden or self.muted(column, row) else ""
 
@@ -110,6 +112,20 @@ class Band:
 
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A number with a mark that says how it compares; `hint` tells why on being pointed at."""
+
+    value: float | None
+    words: str
+    mark: str
+    verdict: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words} {self.mark}".strip()
 
 
 @dataclass(frozen=True)
@@ -209,12 +225,16 @@ def _suffixes(values: Sequence[Any]) -> list[str]:
         return ["", "_low", "_high", "_level", "_note"]
     if any(isinstance(value, Band) for value in values):
         return ["_low", "_high", "_note"]
+    if any(isinstance(value, Marked) for value in values):
+        return ["", "_verdict"]
     return [""]
 
 
 def _raw(value: Any, tail: str, spread: bool) -> Any:
     if value is None:
         return ""
+    if isinstance(value, Marked):
+        return value.verdict if tail else value.value
     if isinstance(value, (Interval, Band)):
         name = {"": "estimate", "_note": "method"}.get(tail, tail[1:])
         return getattr(value, name, "")

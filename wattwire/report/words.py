@@ -22,7 +22,7 @@ def number(value: float | None, digits: int = 3) -> str:
     magnitude = math.floor(math.log10(abs(value)))
     if magnitude >= 9 or magnitude < -5:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa.replace('-', '−')} × 10{_superscript(int(exponent))}"
+        return f"{mantissa.replace('-', '−')} × 10{superscript(int(exponent))}"
     rounded = round(value, digits - 1 - magnitude)
     # Rounding may carry into the next power of ten (9.996 → 10.0): ask again.
     magnitude = math.floor(math.log10(abs(rounded)))
@@ -30,7 +30,8 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{rounded:,.{places}f}".replace(",", NARROW_SPACE).replace("-", "−")
 
 
-def _superscript(value: int) -> str:
+def superscript(value: int) -> str:
+    """A whole number as an exponent."""
     return str(value).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
