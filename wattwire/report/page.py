@@ -26,6 +26,7 @@ from wattwire.report import (
     findings,
     latency,
     published,
+    reproduced,
 )
 from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.evidence import CampaignReader, Evidence, gather
@@ -73,7 +74,8 @@ def _sections(
     made = [
         asked.section(evidence),
         answered.section(evidence, answers),
-        findings.section(found),
+        *reproduced.sections(evidence),
+        explore.section(evidence) if evidence.imported else findings.section(found),
         *([] if evidence.imported else _measured_here(evidence, series)),
         audit.trail(evidence),
     ]
