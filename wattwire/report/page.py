@@ -30,6 +30,7 @@ from wattwire.report import (
 )
 from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.evidence import CampaignReader, Evidence, gather
+from wattwire.report.latex import write_tex
 from wattwire.report.packing import packed_spec, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.store import open_campaign
@@ -39,8 +40,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     """Write the report of a campaign and return the path of its page.
 
     Takes the campaign's folder, or its opened reader. Writes report/index.html,
-    report/figures/*.svg and *.pdf, report/tables/*.csv inside the campaign's folder; an older
-    report there is replaced. A campaign without a usable run gets a page that says so.
+    report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder; an
+    older report there is replaced. A campaign without a usable run gets a page that says so.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -99,9 +100,10 @@ def _measured_here(
 
 
 def _write_tables(tables: Sequence[Table], folder: Path) -> None:
-    _fresh(folder, ("*.csv",))
+    _fresh(folder, ("*.csv", "*.tex"))
     for table in tables:
         write_csv(table, folder / f"{table.id}.csv")
+        write_tex(table, folder / f"{table.id}.tex")
 
 
 def _fresh(folder: Path, patterns: Sequence[str]) -> None:
