@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The action's one step: measures base and head side by side and says what came out.
+# Everything comes as environment variables, so that no input is ever taken for a command.
+set -euo pipefail
+
+arguments=("$STUDY" --variant "base=${BASE:-}" --variant "head=${HEAD:-}")
+arguments+=(--campaign "$CAMPAIGN" --markdown "$CAMPAIGN.md" --junit "$CAMPAIGN.xml")
+arguments+=(--on-unclear "${ON_UNCLEAR:-pass}" --yes --plain)
+[ -z "${MARGIN:-}" ] || arguments+=(--margin "$MARGIN")
+[ -z "${PRESET:-}" ] || arguments+=(--preset "$PRESET")
+[ -z "${ONLY:-}" ] || arguments+=(--only "$ONLY")
+[ "${CONFIRM:-true}" != true ] || arguments+=(--confirm)
+while IFS= read -r line; do
+    [ -z "$line" ] || arguments+=(--response "$line")
+done <<<"${RESPONSES:-}"
+while IFS= read -r line; do
+    [ -z "$line" ] || arguments+=(--set "$line")
+done <<<"${CHANGES:-}"
+
+code=0
+wattwire run "${arguments[@]}" || code=$?
+if [ -f "$CAMPAIGN.md" ] && [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+    cat "$CAMPAIGN.md" >>"$GITHUB_STEP_SUMMARY"
+fi
+if [ -n "${GITHUB_OUTPUT:-}" ]; then
+    {
+        echo "exit-code=$code"
+        echo "report=$CAMPAIGN/report/index.html"
+        echo "markdown=$CAMPAIGN.md"
+        echo "junit=$CAMPAIGN.xml"
+    } >>"$GITHUB_OUTPUT"
+fi
+exit "$code"
