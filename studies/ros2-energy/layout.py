@@ -81,7 +81,11 @@ def read(source: Path) -> material.Material:
     set_aside += odd
     recordings = _picked(source, recordings)
     return material.Material(
-        planned, recordings, memory, tuple(set_aside), f"files of the package's layout in {source}"
+        planned,
+        recordings,
+        memory,
+        tuple(set_aside),
+        f"files of the package's layout in {source.resolve().name}",
     )
 
 

@@ -92,7 +92,8 @@ MEMORY = {
 class Material:
     """All that was found below a source; frames have the columns of PLANNED, RECORDINGS, MEMORY.
 
-    `source` says in words what was read.
+    `source` says in words what was read; `samples` whether files were, with their time stamps,
+    rather than a table of what they come to.
     """
 
     planned: pl.DataFrame
@@ -100,6 +101,7 @@ class Material:
     memory: pl.DataFrame
     set_aside: tuple[SetAside, ...]
     source: str
+    samples: bool = True
 
 
 def full_length() -> pl.Expr:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from .printed import INTERVALS, Means
 
 ROWS_MAX = 40
 LANGUAGES = {"cpp": "C++", "python": "Python"}
+SIBLING = re.compile(r"\bthe (publisher|subscriber|(action )?(server|client)) gives")
+    r"\bthe (publisher|subscriber|action server|action client|server|client) gives"
+)
 SERIES_MIN = 30
 """Fewer runs than this tell nothing of how neighbours depend on each other."""
 
@@ -137,7 +141,7 @@ def _zeros(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
                     "table": row["table"], **_treatment(_key(row)),
                     "runs with memory": f"{found['memory_runs']} of {found['planned']}",
                     "printed (KB)": row["memory_kib"],
-                    "mean of those (KiB)": found["memory_kib"],
+                    "mean of those (KiB)": round(found["memory_kib"]),
                 }
             )  # fmt: skip
     if not rows:
@@ -145,7 +149,7 @@ def _zeros(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
     return Finding(
         "Missing runs counted as zero",
         f"In {len(rows)} rows of the tables the printed memory is exact only if a run without a "
-        "readable memory file counts as 0 KB, which lowers the mean by 5 % for each such run.",
+        "readable memory file counts as 0 KB.",
         tuple(rows),
     )
 
@@ -158,12 +162,12 @@ def _other_group(tests: Sequence[Check]) -> Finding | None:
         "A test quoted for another group",
         "The statistic and p-value printed for one grouping come out, to all digits, for a group "
         f"that the text doesn't name. {hits[0].searched} groups were tried.",
-        tuple(_test_row(check, "found in", check.recipe) for check in hits),
+        tuple({**_test_row(c, "found in", c.recipe), "as stated": c.default_value} for c in hits),
     )
 
 
 def _sibling(tests: Sequence[Check]) -> Finding | None:
-    hits = [c for c in tests if c.verdict is Verdict.DIFFERS and " gives " in c.explanation]
+    hits = [c for c in tests if c.verdict is Verdict.DIFFERS and SIBLING.search(c.explanation)]
     if not hits:
         return None
     return Finding(
@@ -320,13 +324,19 @@ def _without_file(means: Means) -> Finding | None:
     frame = means.nodes[values.EARLIEST].frame.filter(pl.col("here") & pl.col("path").is_null())
     if not frame.height:
         return None
+    treatments = (
+        means.nodes[values.EARLIEST]
+        .frame.group_by("role", *TREATMENT)
+        .agg(left=pl.col("path").is_not_null().sum(), here=pl.col("here").all())
+    )
+    left = treatments.filter(pl.col("here"))["left"]
+    most = f": {left.min()} to {left.max()} runs a treatment" if left.len() else ""
     counted = frame.group_by("role", maintain_order=True).agg(
         missing=pl.len(), runs=pl.col("run").sort().str.join(", ")
     )
     return Finding(
         "Node-runs without an energy file",
-        f"{frame.height} node-runs have no recording; the printed means are over the others, so "
-        "over 17 to 20 runs a treatment, not 20.",
+        f"{frame.height} node-runs have no recording; means are over the others{most}.",
         _rows(counted.rename({"role": "node", "missing": "node-runs"})),
     )
 
@@ -384,7 +394,7 @@ def _key(row: Mapping[str, str]) -> tuple[str, str, float, int]:
 def _treatment(key: tuple[str, str, float, int]) -> dict[str, Any]:
     role, language, interval, clients = key
     told = {"node": role.replace("_", " "), "language": LANGUAGES[language]}
-    return {**told, "interval (s)": interval, "clients": clients}
+    return {**told, "interval (s)": f"{interval:g}", "clients": clients}
 
 
 def _printed(
@@ -401,8 +411,3 @@ def _of(means: Means, key: tuple[str, str, float, int], frame: pl.DataFrame) -> 
         & (pl.col("interval_s") == interval) & (pl.col("clients") == clients)
     )  # fmt: skip
     return frame.join(nodes, on=NODE, how="semi")
-
-
-def stated(findings: Sequence[Finding]) -> Iterator[str]:
-    """The findings' titles, for a line in words."""
-    return (finding.title for finding in findings)

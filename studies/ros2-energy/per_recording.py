@@ -59,7 +59,8 @@ def read(source: Path) -> material.Material:
         recordings,
         _memory(table),
         tuple(_left_out(recordings)),
-        f"a row per recording in {path}; the package's own files were not at hand",
+        f"a row per recording in {FILE}; the package's own files were not at hand",
+        samples=False,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wattwire.imports import Imported
+from wattwire.imports import Check, Imported
 from wattwire.imports.progress import tell
 from wattwire.model.errors import UsageError
 
@@ -23,6 +23,7 @@ RECIPES = {
     values.AUTHORS: "the authors' choices: the file their script took where that is known, else "
     "the earliest, with all its rows; energy a sum of power, power without samples of 3 W and more",
 }
+AFTER_TABLES = 99
 FOLDER = Path(__file__).resolve().parent
 TITLES = {
     "language": {"cpp": "C++", "python": "Python"},
@@ -47,10 +48,16 @@ def read(source: Path, recipe: str) -> Imported:
         set_aside=(*material.set_aside, *values.unused(material, found)),
         columns=values.columns(recipe),
         reasons=reasons,
-        checks=(*tables, *tests),
+        checks=tuple(sorted((*tables, *tests), key=_place_in_paper)),
         findings=findings,
         machine=_machine(material),
     )
+
+
+def _place_in_paper(check: Check) -> int:
+    """Tables in the paper's order, then what stands in its text."""
+    _, _, number = check.group.partition("Table ")
+    return int(number) if number else AFTER_TABLES
 
 
 def _material(source: Path) -> Material:

@@ -30,6 +30,7 @@ class Nodes:
 
     frame: pl.DataFrame
     recipe: str
+    samples: bool
 
 
 def nodes(material_: Material, recipe: str) -> Nodes:
@@ -51,7 +52,7 @@ def nodes(material_: Material, recipe: str) -> Nodes:
         .join(memory.drop("memory_all_kib"), on=NODE, how="left")
         .with_columns(run=pl.format("{}-{}", short, "run_id"))
     )
-    return Nodes(frame, recipe)
+    return Nodes(frame, recipe, material_.samples)
 
 
 def _right(material_: Material) -> pl.DataFrame:
@@ -154,7 +155,7 @@ def provenance(found: Nodes, runs_: pl.DataFrame) -> pl.DataFrame:
     """A row per run and response: files, rows, how."""
     frame = found.frame
     parts = []
-    for stem, column, how in _sources(found.recipe):
+    for stem, column, how in _sources(found.recipe, found.samples):
         memory = stem == "memory_kib"
         path = "memory_path" if memory else "path"
         used, left = (
@@ -188,8 +189,16 @@ def provenance(found: Nodes, runs_: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([part.cast(PROVENANCE) for part in parts])  # type: ignore[arg-type]
 
 
-def _sources(recipe: str) -> tuple[tuple[str, str, str], ...]:
+def _sources(recipe: str, samples: bool) -> tuple[tuple[str, str, str], ...]:
     """Response, the column it is in, and how it is made."""
+    if recipe == RIGHT and not samples:
+        which = "earliest recording of the full length, as the table tells"
+        return (
+            ("energy_j", "energy_j", f"{which}: mean power × (its length + 1 s)"),
+            ("power_w", "power_w", f"{which}: mean power"),
+            ("cpu_share", "cpu_percent", f"{which}: mean use × 8 threads"),
+            ("memory_kib", "memory_kib", "mean resident memory, as the table tells"),
+        )
     if recipe == RIGHT:
         which = "earliest recording of the full length, rows of the run's 180 s"
         return (

@@ -28,6 +28,7 @@ LEGEND = (
 OPEN_ROWS = 12
 """A table of more rows stays folded."""
 COLUMN = "column"
+NUMBER = re.compile(r"[−-]?[0-9][0-9., ]*(e[+-]?[0-9]+)?( %)?")
 
 Check = Mapping[str, Any]
 
@@ -50,13 +51,21 @@ def _reproduced(reader: ImportedCampaign) -> Section:
         part.parts.append(Text("No printed number belongs to these data."))
         return part
     part.parts.append(Text(counted(checks), "lead"))
+    part.parts.append(
+        Text(
+            "Each is compared with what the recipe named beside it gives, whatever recipe the "
+            "campaign was imported by; the answers above rest on the latter.",
+            "note",
+        )
+    )
     groups = list(dict.fromkeys(check["group"] for check in checks))
     part.parts.append(_tally(groups, checks))
     for at, group in enumerate(groups, 1):
         mine = [check for check in checks if check["group"] == group]
-        tables = _group(f"reproduced-{at}", group, mine)
+        title = ", ".join([group, *_shared(mine)])
+        tables = _group(f"reproduced-{at}", title, mine)
         if len(tables[0].rows) > OPEN_ROWS and any(COLUMN in c["place"] for c in mine):
-            part.parts.append(Fold(f"{group}: {_short(mine)}", tables))
+            part.parts.append(Fold(f"{title}: {_short(mine)}", tables))
         else:
             part.parts += tables
     part.parts.append(Fold("By which recipes", [_recipes(checks)]))
@@ -99,9 +108,9 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
 
 def _group(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
     """A printed table as it was laid out, or a list, and what is to be said on single numbers."""
-    if all(COLUMN in check["place"] for check in checks):
-        return [_laid_out(key, title, checks), *_remarks(key, title, checks)]
-    return [_listed(key, title, checks)]
+    laid_out = all(COLUMN in check["place"] for check in checks)
+    first = [_laid_out(key, title, checks)] if laid_out else _listed(key, title, checks)
+    return [*first, *_remarks(key, title, checks)]
 
 
 def _laid_out(key: str, title: str, checks: Sequence[Check]) -> Table:
@@ -118,37 +127,52 @@ def _laid_out(key: str, title: str, checks: Sequence[Check]) -> Table:
     for name in printed_columns:
         columns.append(Column(f"{name} printed", "printed", "published", group=name))
         columns.append(Column(f"{name} here", "here", "measured", group=name))
-    return Table(key, title, columns, list(rows.values()), LEGEND)
+    return Table(key, title, columns, list(rows.values()))
 
 
-def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Numbers of a laid-out table that are not plainly exact, one a row, with what is known."""
-    told = [c for c in checks if c["verdict"] in (BY_SEARCH, NEAR, DIFFERS)]
-    if not told:
-        return []
-    return [_listed(f"{key}-remarks", f"{title}: numbers that are not plainly exact", told)]
-
-
-def _listed(key: str, title: str, checks: Sequence[Check]) -> Table:
+def _listed(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
+    """Numbers of running text or of a table without columns, one a row."""
     names = _names(checks, without=("table",))
     alternatives = any(_differs_by_default(check) for check in checks)
     rows = []
     for check in checks:
         row: dict[str, Any] = {name: str(check["place"].get(name, "")) for name in names}
-        row["printed"] = _printed(check["published"])
-        row["here"] = _cell(check)
-        row["verdict"] = _verdict(check)
+        row |= {"printed": _printed(check["published"]), "here": _cell(check)}
         row["default"] = _number(check["default_value"], check["published"])
-        row["remark"] = check["explanation"]
         rows.append(row)
     columns = [Column(name, name.replace("_", " ")) for name in names]
     columns += [Column("printed", "printed", "published"), Column("here", "here", "measured")]
-    columns += [Column("verdict", "verdict")]
     if alternatives:
         columns.append(Column("default", "by the default recipe", "measured"))
-    if any(check["explanation"] for check in checks):
-        columns.append(Column("remark", "what is known"))
-    return Table(key, title, columns, rows, LEGEND)
+    return [Table(key, title, columns, rows)]
+
+
+def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
+    """Numbers that are not plainly exact, one a row, with what is known of each."""
+    told = [c for c in checks if c["verdict"] in (BY_SEARCH, NEAR, DIFFERS)]
+    if not told:
+        return []
+    names = _names(checks, without=("table", "section"))
+    rows = [
+        {
+            "where": ", ".join(str(c["place"][name]) for name in names if c["place"].get(name)),
+            "printed": _printed(c["published"]),
+            "here": _cell(c),
+            "default": _number(c["default_value"], c["published"]),
+            "verdict": _verdict(c),
+            "remark": c["explanation"],
+        }
+        for c in told
+    ]
+    columns = [
+        Column("where", "number"),
+        Column("printed", "printed", "published"),
+        Column("here", "here", "measured"),
+        Column("default", "by the default recipe", "measured"),
+        Column("verdict", "verdict"),
+        Column("remark", "what is known"),
+    ]
+    return [Table(f"{key}-remarks", f"{title}: what is not plainly exact", columns, rows)]
 
 
 def _names(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
@@ -157,8 +181,19 @@ def _names(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
     return [
         name
         for name in names
-        if name not in without or (name == COLUMN and COLUMN not in without)
+        if name not in without
         if len({check["place"].get(name) for check in checks}) > 1 or len(checks) == 1
+    ]
+
+
+def _shared(checks: Sequence[Check]) -> list[str]:
+    """What all numbers of a group have in common, which no column then says."""
+    names = dict.fromkeys(name for check in checks for name in check["place"])
+    values = {name: {str(c["place"].get(name, "")) for c in checks} for name in names}
+    return [
+        text
+        for name, (text, *others) in ((n, tuple(v)) for n, v in values.items())
+        if not others and text and name not in ("table", "section") and len(checks) > 1
     ]
 
 
@@ -193,17 +228,17 @@ def _printed(text: str) -> str:
 
 
 def _number(value: float | None, printed: str) -> str:
-    """Our number with one digit more than is printed."""
+    """Our number with two digits more than are printed, so that cut and rounded can be told."""
     if value is None:
         return words.MISSING
     mantissa, e, _ = printed.lower().partition("e")
     digits = len(mantissa.partition(".")[2])
     tiny = value != 0 and abs(value) < 1e-3 and (e or digits < 3)
     if e or tiny or abs(value) >= 1e9:
-        text = f"{value:.{max(digits, 1) + 1}e}"
+        text = f"{value:.{max(digits, 1) + 2}e}"
         front, _, exponent = text.partition("e")
         return f"{front}·10{words.superscript(int(exponent))}"
-    return f"{value:.{digits + 1}f}"
+    return f"{value:.{digits + 2}f}"
 
 
 def _recipes(checks: Sequence[Check]) -> Table:
@@ -241,7 +276,7 @@ def _findings(reader: ImportedCampaign) -> list[Section]:
 
 
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = dict.fromkeys(n for row in rows for n, value in row.items() if value is not None)
     return [Column(name, *_titled(name, [row.get(name) for row in rows])) for name in names]
 
 
@@ -250,10 +285,12 @@ def _titled(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
     match = re.fullmatch(r"(.+) \(([^()]{1,6})\)", name)
     title, unit = (match[1], match[2]) if match else (name, "")
     known = [value for value in values if value is not None]
-    numeric = bool(known) and all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) for v in known
-    )
-    return title.replace("_", " "), "measured" if numeric else "text", unit
+    kind = "text"
+    if known and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known):
+        kind = "measured"
+    elif known and all(isinstance(v, str) and NUMBER.fullmatch(v) for v in known):
+        kind = "published"  # digits as printed
+    return title.replace("_", " "), kind, unit
 
 
 # -- where values come from -----------------------------------------------------------------------
