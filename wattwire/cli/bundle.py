@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from wattwire import __version__
 from wattwire.cli.amounts import size_words
 from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.store import open_campaign
 from wattwire.store.bundle import bundle
+from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.redact import Redactor, names_here
 
 
@@ -35,6 +38,14 @@ def add_to(verbs: Any) -> None:
         metavar="WORD",
         help="another word to take out wherever it stands (may be given again)",
     )
+    verb.add_argument(
+        "--author",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="authors",
+        help='who made the data, as "Family, Given" (may be given again), for CITATION.cff',
+    )
     verb.set_defaults(call=write_bundle)
 
 
@@ -46,10 +57,31 @@ def write_bundle(options: argparse.Namespace) -> int:
     beside = folder.resolve().with_name(folder.resolve().name + ".zip")
     target = Path(options.out) if options.out else beside
     redactor = Redactor(names_here(options.redact))
-    done = bundle(folder, target, redactor, __version__, not options.without_messages)
+    texts, notes = _beside(folder, options.authors)
+    done = bundle(folder, target, redactor, __version__, not options.without_messages, texts)
     print(f"{done.files} files in {size_words(done.bytes)}: {done.path}")
     taken = ", ".join(f"{kind} {count}×" for kind, count in sorted(done.redacted.items()))
     print(f"Taken out: {taken or 'nothing was there to take out'}.")
     for name in done.left_out:
         print(f"Left out, because a name in it cannot be replaced: {name}")
+    for note in notes:
+        print(note)
     return EXIT_OK
+
+
+def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Texts that go beside a campaign's data, and what is to be said about them."""
+    from wattwire.report import publish  # noqa: PLC0415 - statistics are slow to import
+
+    for author in authors:
+        publish.parse_author(author)  # a typing error is told before anything is read
+    if (folder / EXEC_DOCUMENT).exists() or not (folder / "plan.json").is_file():
+        return {}, []  # no study, so no design to tell of
+    campaign = open_campaign(folder)
+    try:
+        journal = getattr(campaign, "journal", None)
+        identity = (journal.get("identity") or {}) if journal else {}
+        found = publish.documents(campaign, authors, str(identity.get("study", "")))
+    finally:
+        campaign.close()
+    return found, [] if authors else [f"{publish.UNSIGNED}."]

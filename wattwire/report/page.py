@@ -25,8 +25,10 @@ from wattwire.report import (
     explore,
     findings,
     latency,
+    limits,
     published,
     reproduced,
+    threats,
 )
 from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.evidence import CampaignReader, Evidence, gather
@@ -75,9 +77,11 @@ def _sections(
     made = [
         asked.section(evidence),
         answered.section(evidence, answers),
+        limits.section(evidence),
         *reproduced.sections(evidence),
         explore.section(evidence) if evidence.imported else findings.section(found),
         *([] if evidence.imported else _measured_here(evidence, series)),
+        threats.section(evidence, answers),
         audit.trail(evidence),
     ]
     return [section for section in made if section is not None]

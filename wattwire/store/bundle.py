@@ -10,7 +10,7 @@ import os
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
 """The report is made again from the data; the agent's folder holds its state and its own log."""
 LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm"})
 MESSAGES = "messages.parquet"
+CITATION = "CITATION.cff"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The same data give the same archive, byte for byte."""
 
@@ -58,6 +59,8 @@ CAMPAIGN_FILES = """\
 | `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
 | `runs/<id>/logs/`, `out/` | what processes printed, and their specs |
+| `methods.tex`, `threats.md` | how it was measured, for a paper, and what threatens its validity |
+| `CITATION.cff` | whom to cite, where the authors were given |
 """
 EXEC_FILES = """\
 | file | what it holds |
@@ -101,9 +104,17 @@ class Bundled:
 
 
 def bundle(
-    folder: Path, target: Path, redactor: Redactor, version: str, with_messages: bool = True
+    folder: Path,
+    target: Path,
+    redactor: Redactor,
+    version: str,
+    with_messages: bool = True,
+    beside: Mapping[str, str] | None = None,
 ) -> Bundled:
     """Write everything of a campaign or an exec folder to a ZIP archive without names.
+
+    `beside` are texts by file name that go in as well; names are taken out of them, too, but not
+    out of CITATION.cff: whoever is named there wants to be.
 
     Raises UsageError where `folder` is neither, or `target` is there already.
     """
@@ -116,7 +127,7 @@ def bundle(
     partial = target.with_name(f".{target.name}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            _fill(archive, folder, redactor, done, with_messages, is_exec, version)
+            _fill(archive, folder, redactor, done, with_messages, is_exec, version, beside or {})
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
@@ -133,6 +144,7 @@ def _fill(
     with_messages: bool,
     is_exec: bool,
     version: str,
+    beside: Mapping[str, str],
 ) -> None:
     top = redactor.text(folder.resolve().name)
     sums: list[str] = []
@@ -154,6 +166,8 @@ def _fill(
             add(name, data)
     if not is_exec and not (folder / "summary.parquet").exists():
         add("summary.parquet", _parquet(_summary(folder), redactor))
+    for name, text in beside.items():
+        add(name, (text if name == CITATION else redactor.text(text)).encode())
     guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages)
     add("README.md", redactor.text(guide).encode())
     add("SHA256SUMS", ("\n".join(sums) + "\n").encode())

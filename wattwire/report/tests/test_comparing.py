@@ -1,0 +1,309 @@
+"""Comparisons tell a planted cost from none, and say what they cannot tell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.model.errors import UsageError
+from wattwire.report import comparing
+from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted
+from wattwire.report.comparing.judged import Item, completion, judged
+from wattwire.report.responses import CPU, Response
+from wattwire.report.tests.synthetic import (
+    CPU_RATIO,
+    FAST,
+    SLOW,
+    FileCampaign,
+    Shape,
+    write_campaign,
+)
+
+SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "duration_s": 2.0}
+
+
+def made(folder: Path, seed: int, **shape: Any) -> FileCampaign:
+    return FileCampaign(write_campaign(folder, Shape(**{**SMALL, **shape}), seed))
+
+
+def changed(campaign: FileCampaign, **columns: Any) -> FileCampaign:
+    """The campaign with columns of every run's summary multiplied, or set where it is no number."""
+    for path in campaign.path.glob("runs/*/summary.parquet"):
+        frame = pl.read_parquet(path)
+        for name, by in columns.items():
+            number = isinstance(by, float)
+            frame = frame.with_columns((pl.col(name) * by if number else pl.lit(by)).alias(name))
+        frame.write_parquet(path)
+    return FileCampaign(campaign.path)
+
+
+def rewritten(campaign: FileCampaign, name: str, change: Any) -> FileCampaign:
+    """The campaign with one of its JSON documents changed by a function."""
+    path = campaign.path / name
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    return FileCampaign(campaign.path)
+
+
+def two(base: FileCampaign, head: FileCampaign, *names: str, **wanted: Any) -> Judged:
+    sources = [Source(one.path.name, one, {"cell x": one.path.name}) for one in (base, head)]
+    return comparing.compare_two(sources[0], sources[1], Wanted(names, **wanted))
+
+
+def of_variants(folder: Path, seed: int = 1, base: str = FAST, **shape: Any) -> FileCampaign:
+    """A synthetic campaign whose two languages are called variants."""
+    campaign = made(folder, seed, clients=(1,), **shape)
+
+    def renamed(table: dict[str, Any]) -> dict[str, Any]:
+        return {("variant" if k == "language" else k): v for k, v in table.items()}
+
+    def of_plan(plan: list[dict[str, Any]]) -> None:
+        for entry in plan:
+            entry["treatment"], entry["levels"] = (
+                renamed(entry["treatment"]),
+                renamed(entry["levels"]),
+            )
+            entry["treatment_key"] = entry["treatment"]["variant"]
+
+    def of_study(study: dict[str, Any]) -> None:
+        study["factors"] = renamed(study["factors"])
+        study["answers"] = {"baseline": {"variant": base}, "margin": 0.05}
+        study["question"] = [
+            {"id": "v", "text": "?", "factors": ["variant"], "responses": ["cpu_us_per_message"]}
+        ]
+
+    for path in campaign.path.glob("runs/*/summary.parquet"):
+        pl.read_parquet(path).rename({"factor.language": "factor.variant"}).write_parquet(path)
+    for path in campaign.path.glob("runs/*/run.json"):
+        document = json.loads(path.read_text())
+        path.write_text(json.dumps({**document, "treatment": renamed(document["treatment"])}))
+    rewritten(campaign, "plan.json", of_plan)
+    return rewritten(campaign, "study.json", of_study)
+
+
+def verdicts(found: Judged, column: str = "cpu_us_per_message") -> set[str]:
+    return {item.verdict for item in found.items if item.response.column == column}
+
+
+# -- two campaigns -------------------------------------------------------------------------------
+
+
+def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
+    base = made(tmp_path / "base", 1)
+    found = two(base, changed(made(tmp_path / "head", 2), cpu_us_per_message=2.0))
+    assert verdicts(found) == {WORSE} and found.verdict == WORSE and found.bad(False)
+    assert found.first_line().startswith(
+        "head is worse than base in 4 of 8 comparisons (margin 5 %)"
+    )
+    ratios = [item.ratio for item in found.items if item.response == CPU]
+    assert all(isinstance(one, stats.Interval) and one.low < 2.0 < one.high for one in ratios)
+    same = two(base, made(tmp_path / "again", 3), margin=0.5)
+    assert same.verdict == NOT_WORSE and not same.bad(True)
+    assert (
+        same.first_line() == "again is not worse than base in any of 8 comparisons (margin 50 %)."
+    )
+    better = two(base, changed(made(tmp_path / "better", 4), cpu_us_per_message=0.5))
+    assert verdicts(better) == {NOT_WORSE}
+
+
+def test_what_the_margin_lies_within_cannot_be_told(tmp_path):
+    found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2), margin=0.001)
+    assert found.verdict == UNCLEAR and not found.bad(False) and found.bad(True)
+    assert found.first_line().startswith("It cannot be told whether head is worse than base: ")
+
+
+def test_the_answers_hold_together_and_ranks_stand_beside(tmp_path):
+    found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2))
+    assert found.family == 4 and found.level == pytest.approx(1 - 0.05 / 4)
+    item = found.items[0]
+    assert isinstance(item.ratio, stats.Interval) and item.ratio.level == found.level
+    assert isinstance(item.by_ranks, stats.Interval)
+
+
+def test_another_machine_is_refused_by_its_facts_or_said_first(tmp_path):
+    base = made(tmp_path / "base", 1)
+
+    def slower(machine: dict[str, Any]) -> None:
+        machine["hosts"]["local"]["facts"][1]["value"] = 2
+
+    head = rewritten(made(tmp_path / "head", 2), "machine.json", slower)
+    with pytest.raises(UsageError, match=r"cores: 4 against 2.*--across-machines"):
+        two(base, head)
+    told = two(base, head, across_machines=True).first_line()
+    assert told.startswith("Across machines (cores: 4 against 2), so that the machine may be")
+
+
+def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
+    base = made(tmp_path / "base", 1)
+    with pytest.raises(UsageError, match="other windows.*plan.duration_s: 2.0 against 3.0"):
+        two(base, made(tmp_path / "longer", 2, duration_s=3.0))
+    with pytest.raises(UsageError, match="no treatment in common.*interval_s: 0.05 against 0.2"):
+        two(base, made(tmp_path / "slower", 2, intervals_s=(0.2,)))
+
+
+def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
+    found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, clients=(2, 3)))
+    assert sum(item.response == CPU for item in found.items) == 2
+    left = [note for note in found.notes if note.startswith("Left out")]
+    assert "because head does not have it" in left[0] and "1 client" in left[0]
+    assert "because base does not have it" in left[1] and "3 clients" in left[1]
+
+
+def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
+    base = made(tmp_path / "base", 1, b_over_a=2.5)
+    head = changed(made(tmp_path / "head", 2, b_over_a=1.0), cpu_us_per_message=1.6)
+    found = two(base, head)
+    assert verdicts(found) == {UNCLEAR}, "the identical labels of base differ by more"
+    assert all("identical labels" in item.why for item in found.items if item.response == CPU)
+    notes = "\n".join(found.notes)
+    assert "Measured on two occasions" in notes and "run STUDY --variant" in notes
+    assert "What was changed between the two: cell x." in notes
+    bare = "\n".join(two(made(tmp_path / "x", 1), made(tmp_path / "y", 2)).notes)
+    assert "not known, neither campaign has control runs" in bare
+
+
+def test_a_response_is_asked_for_by_name_and_an_unknown_one_is_refused(tmp_path):
+    base, head = made(tmp_path / "base", 1), made(tmp_path / "head", 2)
+    slow = two(base, changed(head, latency_p50_us=3.0), "latency_p50_us")
+    assert verdicts(slow, "latency_p50_us") == {WORSE}
+    with pytest.raises(UsageError, match='unknown response "latency_p55_us".*latency_p50_us'):
+        two(base, head, "latency_p55_us")
+    rate = two(base, changed(head, rate_hz_achieved=0.5), "rate_hz_achieved")
+    assert verdicts(rate, "rate_hz_achieved") == {WORSE}, "a lower rate is worse"
+
+
+def test_runs_without_any_scatter_are_compared_without_an_interval(tmp_path):
+    base, head = made(tmp_path / "base", 1), made(tmp_path / "head", 2)
+    more = changed(head, schedule_late_p99_us=1.5)
+    found = two(base, more, "schedule_late_p99_us", margin=0.2)
+    items = [item for item in found.items if item.response.column == "schedule_late_p99_us"]
+    assert {(item.verdict, item.exact) for item in items} == {(WORSE, 1.5)}
+    assert not any(isinstance(item.ratio, stats.Interval) for item in items)
+
+
+def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
+    base = made(tmp_path / "base", 1)
+    dead = made(tmp_path / "head", 2, died_runs=tuple(range(20)))
+    found = two(base, dead, "latency_p50_us")
+    ends = [item for item in found.items if item.response.column == "completed"]
+    assert {item.verdict for item in ends} == {WORSE}
+    assert "0 of 5 completed, of base 5 of 5" in found.first_line()
+
+
+# -- variants ------------------------------------------------------------------------------------
+
+
+def test_variants_are_compared_inside_blocks_against_the_first(tmp_path):
+    found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
+    assert (found.base, found.heads, found.margin) == (FAST, (SLOW,), 0.05)
+    ratio = next(item.ratio for item in found.items if item.response == CPU)
+    assert isinstance(ratio, stats.Interval) and ratio.low < 1 / CPU_RATIO < ratio.high
+    assert found.verdict == WORSE and ratio.count == 5
+    other = comparing.compare_variants(of_variants(tmp_path / "d", base=SLOW), Wanted())
+    assert other.verdict == NOT_WORSE and other.heads == (FAST,)
+
+
+def test_suspects_are_both_sides_of_what_is_worse_and_looks_share_the_error(tmp_path):
+    campaign = of_variants(tmp_path / "c")
+    once = comparing.compare_variants(campaign, Wanted())
+    assert set(comparing.suspect_keys(campaign, once)) == {FAST, SLOW}
+    looking = rewritten(campaign, "study.json", lambda s: s["answers"].update(looks=2))
+    twice = comparing.compare_variants(looking, Wanted())
+    assert twice.level == pytest.approx(1 - (1 - once.level) / 2) and twice.looks == 2
+    fine = of_variants(tmp_path / "d", base=SLOW)
+    assert comparing.suspect_keys(fine, comparing.compare_variants(fine, Wanted())) == []
+
+
+def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
+    found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=(0,)), Wanted())
+    ratio = next(item.ratio for item in found.items if item.response == CPU)
+    assert isinstance(ratio, stats.Interval) and ratio.count == 4
+    assert "Runs without their neighbour in the block, left out of ratios: 1." in found.notes
+
+
+def test_too_few_blocks_and_no_variants_are_said(tmp_path):
+    few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
+    assert verdicts(few) == {UNCLEAR}
+    assert "too few: 2 blocks, at least 3 needed" in {item.why for item in few.items}
+    with pytest.raises(UsageError, match="has no variants.*--variant base="):
+        comparing.compare_variants(made(tmp_path / "d", 1), Wanted())
+
+
+# -- verdicts ------------------------------------------------------------------------------------
+
+
+def item(low: float, high: float, **more: Any) -> Item:
+    centre = (low * high) ** 0.5
+    interval = stats.Interval(centre, low, high, 0.95, 10, "made up")
+    return replace(Item("t", CPU, "a", "b", interval), **more)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(1.06, 1.2, WORSE), (1.01, 1.2, UNCLEAR), (0.9, 1.2, UNCLEAR), (1.01, 1.04, NOT_WORSE),
+     (0.5, 0.6, NOT_WORSE), (1.2, 1.3, WORSE)],
+)  # fmt: skip
+def test_worse_lies_beyond_the_margin_with_the_whole_interval(low, high, verdict):
+    assert judged(item(low, high), 0.05).verdict == verdict
+    rate = Response("rate_hz_achieved", "rate", "Hz")
+    assert judged(item(1 / high, 1 / low, response=rate), 0.05).verdict == verdict
+
+
+def test_no_effect_within_the_noise_of_identical_labels_is_claimed():
+    assert judged(item(1.06, 1.2, noise=0.5), 0.05).verdict == UNCLEAR
+    assert judged(item(1.06, 1.2, noise=0.01), 0.05).verdict == WORSE
+
+
+def test_how_runs_ended_is_told_by_an_exact_test_of_counts():
+    def of(base: str, head: str) -> str:
+        sides = [["completed" if mark == "+" else "died" for mark in side] for side in (base, head)]
+        return completion("t", "a", "b", (sides[0], sides[1]), 0.95).verdict
+
+    assert of("+++", "+++") == NOT_WORSE and of("---", "---") == NOT_WORSE
+    assert of("+++", "---") == WORSE and of("+", "-") == UNCLEAR
+    assert of("++++++++++", "+++++++++-") == UNCLEAR
+    assert of("++++++++++", "+++-------") == WORSE
+    assert of("+++", "") == UNCLEAR and of("+--", "+++") == NOT_WORSE
+
+
+# -- output --------------------------------------------------------------------------------------
+
+
+def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
+    found = two(
+        made(tmp_path / "base", 1, clients=(1,)),
+        changed(made(tmp_path / "head", 2, clients=(1,)), cpu_us_per_message=2.0),
+        "cpu_us_per_message", "memory_kib_per_node", "loss_share",
+    )  # fmt: skip
+    suite = ElementTree.fromstring(comparing.junit(found)).find("testsuite")
+    assert suite is not None
+    cases = suite.findall("testcase")
+    assert len(cases) == int(suite.attrib["tests"]) == len(found.items) == 8
+    failed = [case for case in cases if case.find("failure") is not None]
+    skipped = [case for case in cases if case.find("skipped") is not None]
+    assert int(suite.attrib["failures"]) == len(failed) == 2
+    assert int(suite.attrib["skipped"]) == len(skipped) == 2
+    assert all(case.attrib["name"].startswith("CPU time per message, ") for case in failed)
+    assert all("share of messages lost" in case.attrib["name"] for case in skipped)
+    strict = ElementTree.fromstring(comparing.junit(found, (), True)).find("testsuite")
+    assert strict is not None and strict.attrib["failures"] == "4"
+
+
+def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
+    found = two(
+        made(tmp_path / "base", 1), changed(made(tmp_path / "he|ad", 2), cpu_us_per_message=2.0)
+    )
+    lines = comparing.markdown(found).splitlines()
+    assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 8")
+    rows = [line for line in lines if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
+    assert comparing.text_lines(found)[0] == found.first_line()
+    assert json.loads(json.dumps(found.to_json()))["verdict"] == WORSE

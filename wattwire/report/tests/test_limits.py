@@ -1,0 +1,97 @@
+"""Limits hold, are broken, or cannot be told, by the interval over runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+from wattwire.report.evidence import gather
+from wattwire.report.limits import (
+    BROKEN,
+    HOLDS,
+    UNCLEAR,
+    any_broken,
+    check_limits,
+    in_short,
+    section,
+)
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+SHAPE = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
+
+
+def checked(folder: Any, *limits: dict[str, Any], **shape: Any) -> list[Any]:
+    more = Shape(**{**SHAPE, "duration_s": 4.0, **shape}, study={"limit": list(limits)})
+    return check_limits(gather(FileCampaign(write_campaign(folder, more))))
+
+
+def test_each_treatment_is_held_to_the_limits_that_are_for_it(tmp_path):
+    """The slow one's median is planted at 400 us, the fast one's at 180."""
+    every = {"response": "latency_p50_us", "max": 280}
+    fast = {"response": "latency_p50_us", "min": 100, "max": 280, "where": {"language": FAST}}
+    found = checked(tmp_path / "c", every, fast)
+    assert [(one.treatment, one.verdict) for one in found] == [
+        ("Swift", HOLDS), ("Python", BROKEN), ("Swift", HOLDS),
+    ] or [(one.treatment, one.verdict) for one in found] == [
+        ("Python", BROKEN), ("Swift", HOLDS), ("Swift", HOLDS),
+    ]  # fmt: skip
+    assert any_broken(found)
+    assert in_short(found).startswith("1 of 3 limits broken: median latency at most 280 µs, Python")
+
+
+def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
+    slow = {"where": {"language": SLOW}}
+    near = checked(
+        tmp_path / "c", {"response": "latency_p99_us", "max": 700, **slow}, duration_s=2.0
+    )
+    values = next(iter(near)).found
+    centre = values.estimate
+    at = {"response": "latency_p99_us", "max": centre, **slow}
+    assert [one.verdict for one in checked(tmp_path / "d", at, duration_s=2.0)] == [UNCLEAR]
+    few = checked(tmp_path / "e", at, blocks=2)
+    assert "too few: 2 runs" in few[0].sentence() and few[0].verdict == UNCLEAR
+    assert not any_broken(few) and "it cannot be told" in in_short(few)
+
+
+@pytest.mark.parametrize(
+    ("limit", "loss", "verdict"),
+    [
+        ({"response": "lost", "max": 0}, 0.0, HOLDS),
+        ({"response": "loss_share", "max": 0.001}, 0.2, BROKEN),
+        ({"response": "energy_message_j", "max": 1}, 0.0, UNCLEAR),
+        ({"response": "schedule_late_p99_us", "min": 81}, 0.0, BROKEN),
+    ],
+)
+def test_zeros_losses_constants_and_what_was_not_measured(tmp_path, limit, loss, verdict):
+    found = checked(tmp_path / "c", limit, loss_share=loss)
+    assert {one.verdict for one in found} == {verdict}, [one.sentence() for one in found]
+
+
+def test_a_percentile_among_lost_messages_is_beyond_any_limit(tmp_path):
+    limit = {"response": "latency_p90_us", "max": 1e9}
+    campaign = write_campaign(
+        tmp_path / "c", Shape(**SHAPE, loss_share=0.5, study={"limit": [limit]})
+    )
+    for path in sorted(campaign.glob("runs/*/summary.parquet")):
+        lost = pl.lit(None, pl.Float64).alias("latency_p90_us")
+        pl.read_parquet(path).with_columns(lost).write_parquet(path)
+    everywhere = check_limits(gather(FileCampaign(campaign)))
+    assert {one.verdict for one in everywhere} == {BROKEN}
+    pl.read_parquet(path).with_columns(pl.lit(5.0).alias("latency_p90_us")).write_parquet(path)
+    but_one = check_limits(gather(FileCampaign(campaign)))
+    assert sorted(one.verdict for one in but_one) == [BROKEN, UNCLEAR]
+    assert any("unbounded in 3 of 4 runs (loss)" in one.value() for one in but_one)
+
+
+def test_the_page_has_limits_only_where_the_study_has(tmp_path):
+    bare = gather(FileCampaign(write_campaign(tmp_path / "c", Shape(**SHAPE))))
+    assert section(bare) is None
+    document = json.loads((tmp_path / "c" / "study.json").read_text())
+    document["limit"] = [{"response": "cpu", "max": 1}]
+    (tmp_path / "c" / "study.json").write_text(json.dumps(document))
+    part = section(gather(FileCampaign(tmp_path / "c")))
+    assert part is not None and part.title == "Limits"
+    assert part.parts[0].tone == "warning" and len(part.parts[1].rows) == 2

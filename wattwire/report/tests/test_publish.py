@@ -1,0 +1,136 @@
+"""What goes beside published data says what happened, and no more."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from wattwire.model.errors import UsageError
+from wattwire.report import publish
+from wattwire.report.answers import answer_all
+from wattwire.report.evidence import gather
+from wattwire.report.methods import methods
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.threats import threats
+
+SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
+NASTY = r"50 % of {A_1} & B\C #3 ~ $x^2$ <i> |y| – 3 × 10⁻² µs … ∞ \input{secret} 漢"
+
+
+def told(folder: Any, **shape: Any) -> tuple[str, list[tuple[str, str]]]:
+    evidence = gather(FileCampaign(write_campaign(folder, Shape(**{**SMALL, **shape}))))
+    answers = answer_all(evidence)
+    return "\n".join(methods(evidence, answers)), threats(evidence, answers)
+
+
+def documents(folder: Any, *authors: str, **shape: Any) -> dict[str, str]:
+    campaign = FileCampaign(write_campaign(folder, Shape(**{**SMALL, **shape})))
+    return publish.documents(campaign, authors, "0123abcd")
+
+
+def problems_in(tex: str) -> list[str]:
+    """What would stop LaTeX: unbalanced braces and specials that are not escaped."""
+    body = "\n".join(line for line in tex.splitlines() if not line.startswith("%"))
+    bare = re.sub(r"\\[\\{}$&#_%]", "", body)
+    found = re.findall(r"[&#_%~^<>|\"](?![^$]*\$(?:[^$]*\$[^$]*\$)*[^$]*$)", bare)
+    depth = 0
+    for mark in bare:
+        depth += (mark == "{") - (mark == "}")
+        if depth < 0:
+            found.append("}")
+    return [*found, *(["{"] if depth else []), *(["$"] if bare.count("$") % 2 else [])]
+
+
+def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
+    words, _ = told(tmp_path / "c", blocks=4, unknown_runs=(1, 2), b_over_a=1.0)
+    for part in (
+        "Made-up CPU <4>, 4 logical CPUs", "kernel 6.1.0", "wattwire 0.1.0 on one machine",
+        "Each of 4 blocks held each of 4 treatments once", "seed 7", "16 runs",
+        "the levels of language next to each other", "two identical labels",
+        "14 of 16 runs are used (set aside for: other load 2×)", "0 attempts were repeats",
+        "simultaneous at 95 % over the family of", "a margin of 5 % frozen in the study",
+        "made-up 1.2.3", "other_load_max = 0.25",
+    ):  # fmt: skip
+        assert part in words, part
+    whole = told(tmp_path / "d", skip={"language": "swift", "interval_s": 0.2})[0]
+    assert "could not be run (the cell has no such capability)" in whole
+
+
+def test_threats_follow_what_happened(tmp_path):
+    def sentences(name: str, **shape: Any) -> str:
+        return "\n".join(sentence for _, sentence in told(tmp_path / name, **shape)[1])
+
+    plain = sentences("plain", blocks=6)
+    assert "No counter of energy was readable" in plain and "marked as estimates" in plain
+    assert "No two identical labels were measured" in plain and "set aside" not in plain
+    assert "One machine, " in plain and "blocks only" not in plain
+    other = sentences("other", blocks=3, measured_energy=True, b_over_a=1.4, unknown_runs=(0,))
+    assert "No counter of energy" not in other and "shared out by CPU time" in other
+    assert "3 blocks only" in other and "1 of 12 runs were set aside" in other
+    assert "Two identical labels differed by up to" in other
+    one = sentences("one", blocks=1)
+    assert "One block: no interval per treatment" in one
+    opened = sentences("open", study={"guards": {"other_load_max": 1.1}})
+    assert (
+        "The guard on load of other programs was open" in opened and "1.0 % of all cores" in opened
+    )
+
+
+def test_a_citation_names_those_who_are_given_and_nobody_else(tmp_path):
+    found = documents(tmp_path / "c", "Lovelace, Ada", 'O"Brien & Søn: A, Ünal #2')
+    cited = yaml.safe_load(found["CITATION.cff"])
+    assert cited["cff-version"] == "1.2.0" and cited["type"] == "dataset"
+    assert cited["authors"] == [
+        {"family-names": "Lovelace", "given-names": "Ada"},
+        {"family-names": 'O"Brien & Søn: A', "given-names": "Ünal #2"},
+    ]
+    assert cited["title"] == "What a message costs, made up <for tests>"
+    assert str(cited["date-released"]) == "2023-11-14" and cited["version"] == "0123abcd"
+    assert set(cited) >= {"message", "abstract"}
+    assert "CITATION.cff" not in documents(tmp_path / "d")
+
+
+@pytest.mark.parametrize("name", ["Ada Lovelace", "", "Lovelace,", ", Ada", "A, B, C", "A,\nB"])
+def test_an_author_is_family_comma_given(name):
+    with pytest.raises(UsageError, match='allowed: "Family, Given"'):
+        publish.parse_author(name)
+
+
+def test_the_methods_paragraph_is_latex_whatever_names_hold(tmp_path):
+    study = {"title": NASTY, "fixed": {"middleware": "a_b", "payload_bytes": NASTY}}
+    tex = documents(tmp_path / "c", study=study)["methods.tex"]
+    assert not problems_in(tex), tex
+    assert r"\textbackslash{}input\{secret\}" in tex and r"a\_b" in tex
+    assert problems_in("50 % of {a_b") == ["%", "_", "{"], "the check itself sees faults"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_pdflatex_sets_the_paragraph(tmp_path):
+    study = {"title": NASTY, "fixed": {"middleware": "a_b", "payload_bytes": NASTY}}
+    (tmp_path / "methods.tex").write_text(documents(tmp_path / "c", study=study)["methods.tex"])
+    (tmp_path / "page.tex").write_text(
+        "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{textcomp}\n"
+        "\\begin{document}\\input{methods.tex}\\end{document}\n"
+    )
+    argv = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(
+        argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_threats_are_a_page_of_four_kinds(tmp_path):
+    page = documents(tmp_path / "c", blocks=3)["threats.md"]
+    heads = [line for line in page.splitlines() if line.startswith("## ")]
+    assert [head.split()[1] for head in heads] == [
+        "Construct:",
+        "Internal:",
+        "Conclusion:",
+        "External:",
+    ]
+    assert all(line.endswith(".") for line in page.splitlines() if line.startswith("- "))
