@@ -26,6 +26,8 @@ from wattwire.report import (
     findings,
     latency,
     limits,
+    paper_path,
+    proportion,
     published,
     reproduced,
     threats,
@@ -81,6 +83,8 @@ def _sections(
         *reproduced.sections(evidence),
         explore.section(evidence) if evidence.imported else findings.section(found),
         *([] if evidence.imported else _measured_here(evidence, series)),
+        proportion.section(evidence),
+        paper_path.section(evidence),
         threats.section(evidence, answers),
         audit.trail(evidence),
     ]

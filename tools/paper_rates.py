@@ -1,0 +1,100 @@
+"""How often the paper path finds a difference where there is none: writes its table of rates.
+
+    python -m tools.paper_rates [TRIALS]
+
+Groups without any difference are drawn from several models and walked through `decide`; counted is
+how often the test over all groups rejects at 5 %, with all values and with outliers removed. The
+table lies beside the walk (wattwire/stats/paper/rates_table.py), so that a page can print it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wattwire.stats.paper.path import LEVEL, decide
+from wattwire.stats.paper.results import Significance
+
+SEED = 20_250_402
+TRIALS = 5_000
+TABLE = Path(__file__).resolve().parents[1] / "wattwire" / "stats" / "paper" / "rates_table.py"
+GROUPS, RUNS = (2, 3, 5), (3, 5, 10, 20)
+
+Drawn = NDArray[np.float64]
+Model = Callable[[np.random.Generator, int, int], Drawn]
+
+
+def _blocked(rng: np.random.Generator, groups: int, runs: int) -> Drawn:
+    """A block's level scatters as much as its runs do: half of the variance is the block's."""
+    return rng.normal(size=(1, runs)) + rng.normal(size=(groups, runs))
+
+
+def _contaminated(rng: np.random.Generator, groups: int, runs: int) -> Drawn:
+    wide = rng.random((groups, runs)) < 0.1
+    return np.asarray(rng.normal(size=(groups, runs)) * np.where(wide, 10.0, 1.0))
+
+
+MODELS: dict[str, Model] = {
+    "normal": lambda rng, groups, runs: rng.normal(size=(groups, runs)),
+    "lognormal": lambda rng, groups, runs: np.exp(rng.normal(size=(groups, runs))),
+    "t3": lambda rng, groups, runs: rng.standard_t(3, size=(groups, runs)),
+    "contaminated": _contaminated,
+    "blocked": _blocked,
+}
+
+
+def rate(model: str, groups: int, runs: int, trials: int) -> dict[str, Any]:
+    """Shares of `trials` in which the walk rejects, with all values and without outliers."""
+    rng = np.random.default_rng([SEED, list(MODELS).index(model), groups, runs])
+    rejected, without, turned = 0, 0, 0
+    for _ in range(trials):
+        drawn = MODELS[model](rng, groups, runs)
+        path = decide({str(at): values for at, values in enumerate(drawn)}, pairs=False)
+        every = path.with_all.test
+        kept = (path.without_outliers or path.with_all).test
+        rejected += isinstance(every, Significance) and every.rejects(LEVEL)
+        without += isinstance(kept, Significance) and kept.rejects(LEVEL)
+        turned += path.disagrees
+    return {
+        "model": model,
+        "groups": groups,
+        "runs": runs,
+        "with_all": rejected / trials,
+        "without_outliers": without / trials,
+        "turned": turned / trials,
+    }
+
+
+def written(rates: list[dict[str, Any]], trials: int) -> str:
+    """The table as a module of constants."""
+    rows = [tuple(one.values()) for one in rates]
+    listed = "\n".join(f"    {row!r},".replace("'", '"') for row in rows)
+    return (
+        '"""Written by tools/paper_rates.py: how often the walk alarms without a difference."""\n\n'
+        f"TRIALS = {trials:_}\nSEED = {SEED:_}\nLEVEL = {LEVEL}\n"
+        "# model, groups, runs in each; shares that reject: all values, without outliers; and the\n"
+        "# share in which the two disagree.\n"
+        "ROWS: tuple[tuple[str, int, int, float, float, float], ...] = (\n"
+        f"{listed}\n)\n"
+    )
+
+
+def main() -> None:
+    """Simulate every cell and write the table."""
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
+    rates = []
+    for model in MODELS:
+        for groups in GROUPS:
+            for runs in RUNS:
+                rates.append(rate(model, groups, runs, trials))
+                print(rates[-1], file=sys.stderr, flush=True)
+    TABLE.write_text(written(rates, trials), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What the page repeats of a paper's way, on campaigns whose truth is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.report import paper_path
+from wattwire.report.evidence import gather
+from wattwire.report.parts import Fold, tables_of
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+
+def told(folder, **study):
+    """The section, its tables by id and all its words."""
+    shape = Shape(blocks=5, duration_s=1.0, patterns=("topic", "service"), study=study)
+    evidence = gather(FileCampaign(write_campaign(folder / "campaign", shape)))
+    part = paper_path.section(evidence)
+    return part, {table.id: table for table in tables_of(part.parts)}
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory):
+    walks = [
+        {"response": "cpu", "by": ["language", "interval_s"], "where": {"pattern": "topic"}},
+        {"response": "cpu", "by": ["clients"], "where": {"language": SLOW, "pattern": ["topic"]}},
+        {"response": "cpu", "by": ["language"]},
+    ]
+    return told(tmp_path_factory.mktemp("paper"), paper_path=walks)
+
+
+def words_of(part) -> str:
+    def flat(parts):
+        for one in parts:
+            if isinstance(one, Fold):
+                yield one.title
+                yield from flat(one.parts)
+            elif one.shape == "text":
+                yield one.words
+
+    return " ".join(flat(part.parts))
+
+
+def test_all_of_it_is_folded_away_under_its_own_heading(ordinary) -> None:
+    part, _ = ordinary
+    assert part.title == "As papers do it"
+    assert [one.shape for one in part.parts] == ["text", "fold"]
+
+
+def test_each_answers_response_is_walked_by_each_of_its_factors_and_what_the_study_adds(ordinary):
+    _, tables = ordinary
+    rows = {(row["response"], row["by"]): row for row in tables["paper-path"].rows}
+    asked = [("CPU time per message", "language"), ("median latency", "clients")]
+    added = [
+        ("CPU time per message", "language and interval (only topic)"),
+        ("CPU time per message", "clients (only Python; topic)"),
+    ]
+    assert set(asked + added) <= set(rows)
+    assert rows[added[0]]["groups"] == 4 and rows[added[0]]["runs"] == 4 * 5 * 2
+    assert rows[added[1]]["groups"] == 2 and rows[added[1]]["runs"] == 2 * 5 * 2
+    # The third walk that the study asks for is one of the first: it is walked once.
+    assert len(tables["paper-path"].rows) == len(rows) == 7
+
+
+def test_a_planted_difference_is_found_and_its_steps_stand_there(ordinary) -> None:
+    _, tables = ordinary
+    (row,) = [
+        row
+        for row in tables["paper-path"].rows
+        if row["response"] == "CPU time per message" and row["by"] == "language"
+    ]
+    assert row["p"] < 1e-10
+    steps = tables["paper-path-1-steps"].rows
+    assert {step["step"] for step in steps} >= {"Shapiro–Wilk", "IQR outliers", "Brown–Forsythe"}
+    assert {step["group"] for step in steps if step["step"] == "Shapiro–Wilk"} == {
+        "Swift",
+        "Python",
+    }
+
+
+def test_error_rates_and_what_blocks_would_explain_stand_beside(ordinary) -> None:
+    part, tables = ordinary
+    assert "ignore" in words_of(part) and "unpaired" in words_of(part)
+    rates = tables["paper-path-rates"]
+    assert {row["groups"] for row in rates.rows} == {2, 3, 5} - {3}
+    assert "Simulated" in rates.note and len({row["model"] for row in rates.rows}) == 5
+    by_language = tables["paper-path"].rows[0]["blocks"]
+    # The made-up campaign drifts by a tenth a block: blocks explain most of what is left.
+    assert int(by_language.split()[0].rstrip("%").strip()) > 30
+
+
+def test_pooled_factors_are_named(ordinary) -> None:
+    part, _ = ordinary
+    assert "The groups pool pattern, interval and clients" in words_of(part)
+
+
+def test_energy_that_nobody_measured_is_refused(ordinary) -> None:
+    part, tables = ordinary
+    assert "Energy per message: cannot be answered here: no meter measured energy." in words_of(
+        part
+    )
+    assert all("energy" not in row["response"] for row in tables["paper-path"].rows)
+
+
+def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
+    shape = Shape(blocks=3, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    evidence.usable = evidence.usable.with_columns(
+        # Two equal values and one far off: never normal, whatever power is tried.
+        cpu_us_per_message=(evidence.usable["block"] == 3).cast(float) * 50.0
+        + (evidence.usable["factor.language"] == FAST).cast(float)
+        + 1.0
+    )
+    (table,) = [
+        one for one in tables_of(paper_path.section(evidence).parts) if one.id == "paper-path"
+    ]
+    row = next(row for row in table.rows if row["response"] == "CPU time per message")
+    assert row["test"] == "Kruskal–Wallis" and row["pairs"].startswith("cannot reject")
+
+
+def test_a_campaign_without_a_usable_run_has_no_such_part(tmp_path) -> None:
+    shape = Shape(blocks=1, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,),
+                  unknown_runs=(0, 1))  # fmt: skip
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    assert paper_path.section(evidence) is None
