@@ -10,6 +10,7 @@ from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.limits import Limit, parse_limits
+from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.treatment import PATTERN_ROLES, Level
 from wattwire.model.variants import Variant, parse_variants
 
@@ -52,7 +53,7 @@ DEFAULT_LEVELS: dict[str, Level] = {
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
-     "guards", "answers", "exclude", "presets", "limit", "variants", "awaits"}
+     "guards", "answers", "exclude", "presets", "limit", "variants", "paper_path", "awaits"}
 )  # fmt: skip
 
 
@@ -131,6 +132,7 @@ class Study:
     document: dict[str, Any]
     limits: tuple[Limit, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
+    paper_path: tuple[Walk, ...] = ()
     awaits: frozenset[str] = frozenset()
     """Middleware and languages that the study knows to be in no folder yet."""
 
@@ -208,6 +210,7 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         document=dict(document),
         limits=parse_limits(document.get("limit", []), factors, where),
         awaits=frozenset(document.get("awaits", ())),
+        paper_path=parse_walks(document.get("paper_path", []), factors, fixed, check_level, where),
         variants=parse_variants(document.get("variants", {}), factors, check_level, where),
     )
 

@@ -37,8 +37,8 @@ def test_a_study_is_parsed_with_its_defaults():
 def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
     assert refused(plam={}) == (
         'study.toml: unknown key "plam"; known: answers, awaits, exclude, factors, fixed, goal, '
-        'guards, limit, meters, plan, presets, published, question, source, title, variants. '
-        'Did you mean "plan"?'
+        "guards, limit, meters, paper_path, plan, presets, published, question, source, title, "
+        'variants. Did you mean "plan"?'
     )
     assert 'plan: unknown key "bocks"' in refused(plan={"bocks": 3})
     assert 'unknown factor "langage"' in refused(factors={"langage": ["cpp"]})
