@@ -121,7 +121,10 @@ def _run_table(path: Path) -> pl.DataFrame:
     """An experiment's runs: run_id, language, interval_s, clients, repetition, number."""
     if not path.is_file():
         raise UsageError(f"{path}: this file says which run is which treatment, and it is missing")
-    table = pl.read_csv(path, infer_schema=False)
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(f"{path}: not a table ({str(error).splitlines()[0]})") from error
     wanted = {"__run_id", "msg_interval", "language", "num_clients"}
     lacking = sorted(wanted - set(table.columns))
     if lacking:

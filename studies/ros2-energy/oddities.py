@@ -21,8 +21,6 @@ from .printed import INTERVALS, Means
 ROWS_MAX = 40
 LANGUAGES = {"cpp": "C++", "python": "Python"}
 SIBLING = re.compile(r"\bthe (publisher|subscriber|(action )?(server|client)) gives")
-    r"\bthe (publisher|subscriber|action server|action client|server|client) gives"
-)
 SERIES_MIN = 30
 """Fewer runs than this tell nothing of how neighbours depend on each other."""
 

@@ -38,9 +38,8 @@ WORDS = ("role", "language", "run_id", "folder", "energy_file", "authors_pick", 
          "mem_source")  # fmt: skip
 
 
-def read(source: Path) -> material.Material:
-    """The table in folder `source`. Raises UsageError where a column lacks or holds no number."""
-    path = source / FILE
+def read(path: Path) -> material.Material:
+    """The table at `path`. Raises UsageError where a column lacks or holds no number."""
     table = _table(path)
     table = table.with_columns(
         side="role",
@@ -65,7 +64,10 @@ def read(source: Path) -> material.Material:
 
 
 def _table(path: Path) -> pl.DataFrame:
-    table = pl.read_csv(path, infer_schema=False)
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(f"{path}: not a table ({str(error).splitlines()[0]})") from error
     lacking = [name for name in (*WORDS, *NUMBERS) if name not in table.columns]
     if lacking:
         raise UsageError(f"{path}: no column {', '.join(lacking)}; found: {table.columns}")

@@ -61,10 +61,12 @@ def _place_in_paper(check: Check) -> int:
 
 
 def _material(source: Path) -> Material:
+    if source.is_file():
+        return per_recording.read(source)
     if layout.trees(source):
         return layout.read(source)
     if (source / per_recording.FILE).is_file():
-        return per_recording.read(source)
+        return per_recording.read(source / per_recording.FILE)
     raise UsageError(
         f"{source}: nothing here that this study can read: neither the replication package "
         f"({layout.EXPERIMENTS} with {', '.join(PATTERNS)}) nor {per_recording.FILE}"

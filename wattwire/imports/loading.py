@@ -36,9 +36,8 @@ class Reader:
         wanted = self.default if recipe is None else recipe
         if wanted not in self.recipes:
             raise unknown(f"study {self.study}", "recipe", wanted, self.recipes)
-        if not source.is_dir():
-            what = "a file" if source.exists() else "nothing"
-            raise UsageError(f"{source}: found {what}; a folder with the authors' data is needed")
+        if not source.exists():
+            raise UsageError(f"{source}: nothing is there; give the folder with the authors' data")
         imported = self.function(source, wanted)
         if not isinstance(imported, Imported):
             raise UsageError(f"{self.folder / FILE}: read() gave no Imported")
