@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,17 @@ class Fit:
     def run_count(self) -> int:
         """Number of runs in the fit."""
         return int(self.design.shape[0])
+
+    @cached_property
+    def linked(self) -> FloatArray:
+        """What of a contrast the design links, shape (columns, columns): all of it or it is not."""
+        return np.asarray(self.design.T @ self.design @ self.covariance_base, dtype=np.float64)
+
+    @cached_property
+    def projection(self) -> FloatArray:
+        """The matrix that turns errors into residuals, shape (runs, runs)."""
+        hat = self.design @ self.covariance_base @ self.design.T
+        return np.asarray(np.eye(self.run_count) - hat, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -281,9 +293,7 @@ def _held(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | No
 
 def is_estimable(fit: Fit, weights: FloatArray) -> bool:
     """Whether the design links what `weights` contrast."""
-    gram = fit.design.T @ fit.design
-    projected = gram @ fit.covariance_base @ weights
-    return bool(np.allclose(projected, weights, atol=1e-7))
+    return bool(np.allclose(fit.linked @ weights, weights, atol=1e-7))
 
 
 def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswered:

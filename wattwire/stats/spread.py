@@ -62,7 +62,7 @@ def spread_between(fit: Fit, levels: Sequence[Hashable], draws: int = DRAWS) -> 
     smallest = int(member.sum(axis=0).min())
     if smallest < LEVEL_RUNS_MIN:
         return TooFew(smallest, LEVEL_RUNS_MIN, "runs a level to compare spreads")
-    projection = _projection(fit)
+    projection = fit.projection
     mixing = member.T @ projection**2 @ member
     if np.linalg.matrix_rank(mixing) < len(names):
         return NotComputable("the design does not part the levels' spreads")
@@ -70,7 +70,9 @@ def spread_between(fit: Fit, levels: Sequence[Hashable], draws: int = DRAWS) -> 
     if not np.isfinite(found[0]):
         return NotComputable("but for one level the runs do not scatter")
     rng = np.random.default_rng(SEED)
-    drawn = rng.choice(residuals, (draws, residuals.size)) @ projection
+    errors = rng.choice(residuals, (draws, residuals.size))
+    # The same as errors @ projection, which is the unit matrix but for a few columns' worth.
+    drawn = errors - (errors @ fit.design) @ fit.covariance_base @ fit.design.T
     larger = int(np.sum(_noisiest(drawn, member, mixing)[0] >= found[0]))
     ratio = float(np.sqrt(found[0]))
     return Spread(ratio, names[int(noisiest[0])], (larger + 1) / (draws + 1))
@@ -137,14 +139,14 @@ def serial_correlation(
     if not isinstance(residuals, np.ndarray):
         return residuals
     places = np.argsort(np.asarray(order, dtype=np.float64), kind="stable")
-    projection = _projection(fit)[np.ix_(places, places)]
+    projection = fit.projection[np.ix_(places, places)]
     ordered = fit.residuals[places]
     found = float(ordered[1:] @ ordered[:-1] / (ordered @ ordered))
-    shift = np.zeros_like(projection)
-    np.fill_diagonal(shift[1:], 0.5)
-    np.fill_diagonal(shift[:, 1:], 0.5)
+    # Each column gives way to the mean of its neighbours: projection @ the matrix of lag one.
+    form = np.zeros_like(projection)
+    form[:, 1:] += 0.5 * projection[:, :-1]
+    form[:, :-1] += 0.5 * projection[:, 1:]
     # Moments of a ratio of quadratic forms whose denominator is independent of the ratio.
-    form = projection @ shift
     mean = float(np.trace(form)) / fit.degrees
     second = (2.0 * float(np.sum(form * form.T)) + float(np.trace(form)) ** 2) / (
         fit.degrees * (fit.degrees + 2.0)
@@ -153,16 +155,11 @@ def serial_correlation(
     return SerialCorrelation(found - mean, float(2.0 * distributions.norm.sf(abs(deviation))))
 
 
-def _projection(fit: Fit) -> FloatArray:
-    hat = fit.design @ fit.covariance_base @ fit.design.T
-    return np.asarray(np.eye(fit.run_count) - hat, dtype=np.float64)
-
-
 def _scaled(fit: Fit) -> FloatArray | Unanswered:
     """Residuals of equal variance where the errors have equal variance, shape (runs,)."""
     if fit.degrees < DEGREES_MIN:
         return TooFew(fit.degrees, DEGREES_MIN, "degrees of freedom to look at the errors")
     if not fit.variance > 0:
         return NotComputable("the runs do not scatter")
-    freedom = 1.0 - np.einsum("ij,jk,ik->i", fit.design, fit.covariance_base, fit.design)
+    freedom = 1.0 - np.einsum("ij,ij->i", fit.design @ fit.covariance_base, fit.design)
     return np.where(freedom > 1e-9, fit.residuals / np.sqrt(np.maximum(freedom, 1e-9)), 0.0)

@@ -6,7 +6,9 @@ scale of `fit_plain`: whether differences differ. The two need not agree, so bot
 How: the fitted block model's own contrasts, each averaged with equal weight over the combinations
 that hold both levels, tested together by F against the pooled error. Omega squared is the effect's
 share of its own variance and the error's; its limits are those noncentralities at which the F that
-was seen turns improbable. An interaction is checked without normal errors: residuals of the model
+was seen turns improbable. There the error counts as known by TAIL_DEGREES degrees at most, because
+heavy tails leave it that uncertain however many runs there are: plain noncentral F's limits hold
+.78 of a nominal .95 under t errors of 3 degrees. An interaction is checked without normal errors: residuals of the model
 without it are permuted within blocks (seeded) and the share of larger F is its second p.
 What it misses: unequal spread between treatments; with one block there is no interaction to see;
 three factors at once. Omega squared's estimate may be below zero: then it is printed as zero.
@@ -18,6 +20,7 @@ Methods 8:434 (partial omega squared); Freedman & Lane 1983, JBES 1:292 (permute
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,7 @@ Unanswered = TooFew | NotComputable
 PERMUTATIONS = 499
 SEED = 1
 RELATIVE_RANK = 1e-9
+TAIL_DEGREES = 10.0
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,15 @@ def effect_of(
         degrees,
         fit.degrees,
         float(distributions.f.sf(statistic, degrees, fit.degrees)),
-        omega_squared(statistic, degrees, fit.degrees, fit.run_count, confidence),
+        omega_squared(
+            statistic, degrees, fit.degrees, fit.run_count, confidence, known_degrees(fit.degrees)
+        ),
     )
+
+
+def known_degrees(error_degrees: float) -> float:
+    """Degrees by which an error's variance is known where its tails may be heavy."""
+    return 1.0 / (1.0 / error_degrees + 1.0 / TAIL_DEGREES)
 
 
 def _inverse(matrix: FloatArray) -> tuple[FloatArray, int]:
@@ -126,14 +137,24 @@ def _inverse(matrix: FloatArray) -> tuple[FloatArray, int]:
 
 
 def omega_squared(
-    statistic: float, degrees: int, error_degrees: int, run_count: int, confidence: float = 0.95
+    statistic: float,
+    degrees: int,
+    error_degrees: int,
+    run_count: int,
+    confidence: float = 0.95,
+    known: float | None = None,
 ) -> Interval:
-    """Partial omega squared of an F `statistic`, with limits by the noncentral F distribution."""
+    """Partial omega squared of an F `statistic`, with limits by the noncentral F distribution.
+
+    `known` is how many degrees the limits take the error to be known by; `error_degrees` unless
+    said otherwise, which is right for normal errors.
+    """
     excess = degrees * (statistic - 1.0)
     estimate = max(0.0, excess / (excess + run_count)) if excess + run_count > 0 else 0.0
     tail = (1.0 - confidence) / 2.0
     low, high = (
-        _noncentrality(statistic, degrees, error_degrees, share) for share in (1.0 - tail, tail)
+        _noncentrality(statistic, degrees, known or error_degrees, share)
+        for share in (1.0 - tail, tail)
     )
     low, high = low / (low + run_count), high / (high + run_count)
     return Interval(
@@ -147,7 +168,7 @@ def omega_squared(
     )
 
 
-def _noncentrality(statistic: float, degrees: int, error_degrees: int, share: float) -> float:
+def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: float) -> float:
     """The noncentrality at which an F up to `statistic` has chance `share`; 0 where none has."""
 
     def excess(noncentrality: float) -> float:
@@ -165,6 +186,15 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: int, share: fl
     return float(optimize.brentq(excess, 0.0, upper, xtol=1e-6, rtol=1e-8))
 
 
+@lru_cache(maxsize=2)
+def _orders(blocks: bytes, permutations: int) -> NDArray[np.int64]:
+    """Seeded orders of the runs, shuffled inside blocks: the same for all pairs of factors."""
+    of_run = np.frombuffer(blocks, dtype=np.int64)
+    rng = np.random.default_rng(SEED)
+    # Sorting by block and then by chance shuffles every block at once.
+    return np.argsort(of_run[None, :] + rng.random((permutations, of_run.size)), axis=1)
+
+
 def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int) -> float:
     """Share of within-block permutations of the reduced model's residuals with as large an F."""
     base = fit.covariance_base
@@ -173,17 +203,13 @@ def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int)
     expected = fit.design @ constrained
     residuals = fit.design @ fit.coefficients + fit.residuals - expected
     blocks = np.argmax(fit.design[:, : fit.block_count], axis=1)
-    rng = np.random.default_rng(SEED)
-    # Sorting by block and then by chance shuffles every block at once.
-    order = np.argsort(blocks[None, :] + rng.random((permutations, blocks.size)), axis=1)
-    places = np.argsort(blocks, kind="stable")
     drawn = np.empty((permutations, blocks.size))
-    drawn[:, places] = residuals[order]
+    drawn[:, np.argsort(blocks, kind="stable")] = residuals[_orders(blocks.tobytes(), permutations)]
     drawn += expected
     found = drawn @ (fit.design @ base)
     left = (drawn**2).sum(axis=1) - np.einsum("ij,ij->i", found, drawn @ fit.design)
     tested = found @ rows.T
-    explained = np.einsum("ij,jk,ik->i", tested, middle, tested)
+    explained = np.einsum("ij,ij->i", tested @ middle, tested)
     ratios = explained / degrees / (np.maximum(left, 0.0) / fit.degrees)
     larger = int(np.sum(ratios >= statistic * (1.0 - 1e-9)))
     return (larger + 1) / (permutations + 1)
