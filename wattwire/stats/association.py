@@ -79,7 +79,7 @@ def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Un
         p, method = _spearman_p(tuple(first), tuple(second)), "exact, all orders counted"
     else:
         with np.errstate(divide="ignore"):
-            score = rho * np.sqrt((count - 2) / max(0.0, (1 - rho) * (1 + rho)))
+            score = rho * np.sqrt((count - 2) / np.maximum(0.0, (1 - rho) * (1 + rho)))
         p = 2 * float(distributions.t.sf(abs(score), count - 2))
         method = "t approximation"
     interval = (
