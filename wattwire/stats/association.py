@@ -141,7 +141,7 @@ def within_groups(
     norms = [float(np.sqrt(np.sum(values**2))) for values in left]
     r = float(np.clip(np.sum(left[0] / norms[0] * (left[1] / norms[1])), -1.0, 1.0))
     with np.errstate(divide="ignore"):
-        score = r * np.sqrt((count - 2) / max(0.0, (1 - r) * (1 + r)))
+        score = r * np.sqrt((count - 2) / np.maximum(0.0, (1 - r) * (1 + r)))
     p = 2 * float(distributions.t.sf(abs(score), count - 2))
     interval = _fisher(r, 1.0 / (count - 3), count, confidence, "Pearson inside groups")
     return Association("Pearson inside groups", r, p, "t distribution", interval, count)

@@ -15,3 +15,12 @@ def test_a_perfect_order_has_a_p_and_no_interval(count, sign) -> None:
     assert found.estimate == pytest.approx(sign)
     assert found.p < 1e-6
     assert "no width" in str(found.interval)
+
+
+@pytest.mark.parametrize("count", [8, 20, 24])
+def test_perfectly_linear_runs_inside_groups_do_so_too(count) -> None:
+    x = [float(n) for n in range(count)]
+    found = association.within_groups(x, x, [n % 2 for n in range(count)])
+    assert isinstance(found, association.Association)
+    assert found.estimate == pytest.approx(1.0)
+    assert found.p < 1e-6
