@@ -107,6 +107,7 @@ def _energy_by_file(rows: pl.DataFrame) -> pl.DataFrame:
     A sample stands for the time since the one before it; the first for one second, which is the
     recorder's period.
     """
+    rows = rows.filter(pl.col("date").str.len_bytes() > 0)  # a blank line is no sample
     at = pl.col("date").str.to_datetime(TIME, time_unit="ms", strict=False)
     rows = rows.with_columns(at=at).with_columns(
         power=pl.when(pl.col("at").is_not_null() & pl.col("power").is_finite()).then("power")

@@ -16,7 +16,7 @@ from .material import NODE, RUN, Material
 RIGHT = "default"
 AUTHORS = "authors"
 EARLIEST = "earliest"
-QUANTITIES = ("cpu_share", "memory_kib", "energy_j", "power_w")
+STEMS = ("cpu_share", "memory_kib", "memory_kib_total", "energy_j", "power_w")
 
 
 @dataclass(frozen=True)
