@@ -114,3 +114,18 @@ def test_a_root_on_wattwire_path_adds_to_the_catalogue_and_wins(root, monkeypatc
 def test_every_manifest_that_is_shipped_is_valid():
     catalog = Catalog()
     assert {catalog.cell(name).name for name in catalog.cells} == set(catalog.cells)
+
+
+def test_a_variants_root_goes_before_the_others_and_its_cells_say_whose_they_are(root, tmp_path):
+    theirs = tmp_path / "theirs"
+    (theirs / "middleware/mmm/lang").mkdir(parents=True)
+    (theirs / "middleware/mmm/middleware.toml").write_text(MIDDLEWARE)
+    (theirs / "middleware/mmm/lang/node.toml").write_text(NODE)
+    here = Catalog([root])
+    there = here.of_variant("head", str(theirs))
+    cell, other = here.cell("mmm/lang"), there.cell("mmm/lang")
+    assert other.folder == theirs / "middleware/mmm/lang" != cell.folder
+    assert (cell.known_as, other.known_as) == ("mmm/lang", "head: mmm/lang")
+    assert cell.name == other.name and other.language_folder == cell.language_folder
+    with pytest.raises(UsageError, match="variant head: .*no folder middleware/ or languages/"):
+        here.of_variant("head", str(tmp_path / "nothing"))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -133,3 +134,13 @@ def test_a_path_that_cannot_be_made_says_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(MissingError, match="choose another with --campaign"):
         Campaign.create(tmp_path / "file" / "c")
+
+
+def test_a_plan_grows_at_its_end_and_what_belongs_to_it_is_kept_with_it(campaign):
+    journal = campaign.journal
+    journal.write_plan([("b02-p001", 2, 1, "t1")], again=["t1"])
+    assert journal.runs() == ["b01-p001", "b01-p002", "b02-p001"]
+    assert journal.get("again") == ["t1"]
+    with pytest.raises(sqlite3.IntegrityError):
+        journal.write_plan([("b03-p001", 3, 1, "t1"), ("b01-p001", 1, 1, "t1")], again=["t2"])
+    assert len(journal.runs()) == 3 and journal.get("again") == ["t1"], "all of it or nothing"

@@ -1,0 +1,125 @@
+"""--variant: what is wrong is said before anything is measured; what is right is planned."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+from wattwire.cli import compare, variants
+from wattwire.cli.main import main
+from wattwire.design import expand, make_plan, more_blocks
+from wattwire.model.errors import UsageError
+from wattwire.model.study import parse_study
+
+DOCUMENT: dict[str, Any] = {
+    "factors": {"pattern": ["topic", "pingpong"]},
+    "fixed": {"cell": "loopback/python", "interval_s": 0.1},
+    "plan": {"blocks": 2, "controls": False},
+    "question": [{"id": "Q1", "text": "?", "factors": ["pattern"], "responses": ["lost"]}],
+}
+STUDY = """
+[factors]
+pattern = ["topic"]
+[fixed]
+cell = "loopback/python"
+"""
+
+
+def applied(*given: str, **more: Any) -> dict[str, Any]:
+    options = {"confirm": False, "margin": None, "response": [], **more}
+    return variants.applied(DOCUMENT, argparse.Namespace(variants=list(given), **options))
+
+
+def test_variants_become_a_factor_and_the_one_question(tmp_path):
+    (tmp_path / "middleware").mkdir()
+    document = applied(
+        "base=", f"head={tmp_path},settings.delay_us=5,rate_hz=50", confirm=True, margin="3%"
+    )
+    study = parse_study("s", document, "s")
+    assert study.factors["variant"] == ("base", "head") and study.plan.primary == "variant"
+    assert study.variants["base"].root == "" and study.variants["base"].levels == {}
+    assert study.variants["head"].root == str(tmp_path)
+    assert [q.factors for q in study.questions] == [("variant",)]
+    assert document["answers"] == {"baseline": {"variant": "base"}, "margin": 0.03, "looks": 2}
+    head = next(t for t, _ in expand(study) if t["variant"] == "head")
+    assert (head["settings.delay_us"], head["rate_hz"]) == (5, 50.0)
+    assert head.get("interval_s") is None, "a rate takes the place of an interval"
+    assert dict(head.varied) == {"variant": "head", "pattern": "topic"}
+
+
+def test_variants_stand_next_to_each_other_and_blocks_can_be_added_for_some():
+    study = parse_study("s", applied("a=", "b=", "c="), "s")
+    treatments = [t for t, _ in expand(study)]
+    plan = make_plan(treatments, study.plan)
+    for at in range(0, len(plan), 3):
+        trio = plan[at : at + 3]
+        assert {run.treatment["variant"] for run in trio} == {"a", "b", "c"}
+        assert len({run.treatment["pattern"] for run in trio}) == 1
+    again = [t for t in treatments if t["pattern"] == "topic" and t["variant"] in "ac"]
+    more = more_blocks(plan, again, study.plan)
+    assert [run.block for run in more] == [3, 3, 4, 4]
+    assert {run.treatment for run in more} == set(again)
+    assert more[0].predecessor == plan[-1].run and more[2].predecessor == more[1].run
+    assert len({run.run for run in [*plan, *more]}) == len(plan) + len(more)
+    assert more_blocks(plan, again, study.plan) == more
+
+
+def test_without_variants_a_study_stays_as_it_is():
+    assert applied() is DOCUMENT
+    with pytest.raises(UsageError, match="--confirm.*belongs to --variant"):
+        applied(confirm=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("base=",), "a comparison takes two"),
+        (("base=", "base="), "a name stands twice"),
+        (("base", "head="), "allowed: NAME=FOLDER"),
+        (("a b=", "head="), "allowed: NAME=FOLDER"),
+        (("base=", "head=nowhere"), "there is no folder nowhere"),
+        (("base=", "head=.,.."), "two folders"),
+    ],
+)
+def test_a_variant_that_is_none_is_refused(given, says):
+    with pytest.raises(UsageError, match=says):
+        applied(*given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--variant", "head=."), "no folder middleware/ or languages/"),
+        (("--variant", "head=settings.delai_us=1"), 'unknown setting "delai_us"'),
+        (("--variant", "head=pattern=topic"), "pattern is a factor of the study"),
+        (("--variant", "head=variant=x"), "variant is a factor of the study"),
+        (("--variant", "head=clients=0"), "variants.head: levels.clients: found 0"),
+        (("--variant", "head=", "--margin", "5x"), "above 0 and below 100 %"),
+        (("--variant", "head=", "--json", "--markdown", "-"), "both want the terminal"),
+    ],
+)
+def test_nothing_is_measured_for_a_wrong_request(arguments, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY)
+    asked = ["run", "study.toml", "--campaign", "c", "--variant", "base=", *arguments]
+    assert main(asked) == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(("text", "value"), [("5%", 0.05), ("0.05", 0.05), (" 7.5% ", 0.075)])
+def test_a_margin_is_per_cent_or_a_share(text, value):
+    assert compare.share(text, "--margin") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0", "100%", "-1%", "5", "nan", "inf%", "", "%"])
+def test_other_margins_are_refused(text):
+    with pytest.raises(UsageError, match="above 0 and below 100 %"):
+        compare.share(text, "--margin")
+
+
+def test_campaigns_that_are_none_are_refused(tmp_path, capsys):
+    assert main(["compare", str(tmp_path)]) == 2
+    assert "no campaign here" in capsys.readouterr().err
