@@ -1,0 +1,102 @@
+"""Anybody's table as a campaign, and what is wrong with it in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.imports import table
+from wattwire.model.errors import UsageError
+
+PLAIN = """lang,size,day,power
+c,1,mon,1.5
+c,1,tue,1.7
+py,1,mon,2.5
+py,1,tue,
+"""
+
+
+def asked(*factors: str, responses: str = "power:W", block: str = "", run: str = "") -> table.Asked:
+    units = tuple(table.response(text) for text in responses.split())
+    return table.Asked(units, factors or ("lang",), block or None, run or None)
+
+
+def read(tmp_path, text: str | bytes, wanted: table.Asked | None = None):
+    path = tmp_path / "mine.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return table.read(path, wanted or asked())
+
+
+def test_a_row_is_a_run(tmp_path) -> None:
+    imported = read(tmp_path, PLAIN, asked("lang", block="day"))
+    assert imported.runs["power"].to_list() == [1.5, 1.7, 2.5, None]
+    assert imported.runs["block"].to_list() == [1, 2, 1, 2]
+    assert imported.runs["position"].to_list() == [1, 1, 2, 2]
+    assert imported.runs["verdict"].to_list() == ["ok", "ok", "ok", "unknown"]
+    assert imported.study["factors"] == {"lang": ["c", "py"]}
+    assert imported.columns["power"]["unit"] == "W"
+    assert imported.provenance["how"][0] == "power, line 2"
+    assert [(one.path, one.why) for one in imported.set_aside] == [
+        ("mine.csv, line 5", "no response in this row")
+    ]
+
+
+def test_rows_of_one_run_are_averaged(tmp_path) -> None:
+    text = "id,lang,power\na,c,1\na,c,3\nb,c,5\nc,py,7\n"
+    imported = read(tmp_path, text, asked("lang", run="id"))
+    assert imported.runs["run"].to_list() == ["a", "b", "c"]
+    assert imported.runs["power"].to_list() == [2.0, 5.0, 7.0]
+    assert imported.provenance["how"][0] == "power, lines 2 to 3, mean"
+    assert imported.provenance["rows_used"].to_list() == [2, 1, 1]
+
+
+def test_levels_that_are_numbers_sort_as_numbers(tmp_path) -> None:
+    imported = read(tmp_path, "size,p\n10,1\n9,1\n10,2\n", asked("size", responses="p"))
+    assert imported.study["factors"] == {"size": [9, 10]}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters_quotes_and_a_byte_order_mark_are_read(tmp_path, delimiter: str) -> None:
+    lines = ['"lang"', "power"], ['"a b"', "1"], ['"a b"', "2"]
+    text = "\ufeff" + "\r\n".join(delimiter.join(line) for line in lines)
+    assert read(tmp_path, text).study["factors"] == {"lang": ["a b"]}
+
+
+def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
+    imported = read(tmp_path, "lang,p.q\nc,1\nc,2\n", asked("lang", responses="p.q"))
+    assert imported.runs["p_q"].to_list() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "words"),
+    [
+        ("", asked(), "the file is empty"),
+        ("lang,power\n", asked(), "a header and no row"),
+        (PLAIN, asked("langg"), 'unknown column "langg"; known: day, lang, power, size.*"lang"'),
+        (PLAIN, asked("lang", responses="pow"), "--response: unknown column"),
+        (PLAIN, asked("lang", block="week"), "--block: unknown column"),
+        (PLAIN.replace("1.7", "fast"), asked(), 'line 3: power: found "fast"; allowed: a number'),
+        (PLAIN.replace("1.7", "inf"), asked(), "line 3: power: found .inf.*a finite number"),
+        (PLAIN.replace("c,1,tue", ",1,tue"), asked(), "line 3: lang: found nothing"),
+        (PLAIN.replace("mon,1.5", "mon"), asked(), "line 2: found 3 cells; the header has 4"),
+        ("lang,lang\n1,2\n", asked(), 'two columns "lang"'),
+        (PLAIN, asked("lang", "size", "day"), "no repeated runs: each of the 4 combinations"),
+        (PLAIN, asked("lang", "lang"), "column lang: given for --factor and for --factor"),
+        (PLAIN, asked("lang", run="day"), "line 4: run mon has lang py, in line 2 it has c"),
+        (b"lang,power\n\xff\xfe,1\n", asked(), "not text in UTF-8"),
+        (PLAIN, table.Asked((), ("lang",)), "no --response given; its columns: lang, size"),
+        (PLAIN, table.Asked((("power", ""),), ()), "no --factor given"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path, text, wanted)
+
+
+def test_a_file_that_is_not_there(tmp_path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        table.read(tmp_path / "no.csv", asked())
+
+
+def test_an_empty_response_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="COL or COL:UNIT"):
+        table.response(":W")
