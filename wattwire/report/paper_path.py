@@ -174,14 +174,12 @@ def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
             "by": _grouped(evidence, one),
             "groups": len(one.path.counts),
             "runs": sum(one.path.counts.values()),
-            "scale": one.path.scale,
-            "blocks": _blocks_told(one.path.blocks),
-            **_tested(branch, one.path.level, ""),
+            **_blocks_told(one.path.blocks),
+            **_tested(branch, one.path, ""),
         }
         if other is not None:
-            row |= _tested(other, one.path.level, "_kept")
-            total = sum(one.path.counts.values())
-            row["removed"] = f"{removed} of {total} ({words.percent(one.path.removed_share)})"
+            row |= _tested(other, one.path, "_kept")
+            row["removed"] = f"{words.count(removed)} ({words.percent(one.path.removed_share)})"
         else:
             row["removed"] = "none"
         rows.append(row)
@@ -193,22 +191,22 @@ def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
             Column("by", "groups by"),
             Column("groups", "groups", "measured"),
             Column("runs", "runs", "measured"),
-            Column("scale", "scale"),
             Column("test", "test", group="all runs"),
-            Column("statistic", "statistic", group="all runs"),
             Column("p", "p", "measured", group="all runs"),
             Column("pairs", "pairs below 5 %", group="all runs"),
             Column("removed", "removed", group="outliers removed"),
-            Column("test_kept", "test", group="outliers removed"),
             Column("p_kept", "p", "measured", group="outliers removed"),
             Column("pairs_kept", "pairs below 5 %", group="outliers removed"),
-            Column("blocks", "scatter that blocks explain"),
+            Column("blocks", "ignored", group="scatter of blocks"),
+            Column("by_chance", "by chance", group="scatter of blocks"),
         ],
         rows,
         "Shapiro–Wilk in each group; where one departs, a Box–Cox power for all, kept only if it "
         "mends every group; interquartile fences; Brown–Forsythe for equal variances; then t, "
         "ANOVA, Welch's or Kruskal–Wallis, and pairs where it rejects. All at 5 %, pairs after "
-        "correction. Exploratory: nothing is corrected over the rows of this table.",
+        "correction. Exploratory: nothing is corrected over the rows of this table. Scatter of "
+        "blocks: its share of the scatter inside groups, and what as many blocks without any "
+        "meaning would take.",
     )
 
 
@@ -221,19 +219,19 @@ def _grouped(evidence: Evidence, one: Walked) -> str:
     return told + (f" (only {'; '.join(kept)})" if kept else "")
 
 
-def _tested(branch: paper.Branch, level: float, tail: str) -> dict[str, Any]:
+def _tested(branch: paper.Branch, path: paper.Path, tail: str) -> dict[str, Any]:
     test = branch.test
     if not isinstance(test, paper.Significance):
         return {f"test{tail}": "none", f"p{tail}": test}
+    scale = " on the Box–Cox scale" if path.scale == "Box–Cox" else ""
     row: dict[str, Any] = {
-        f"test{tail}": test.name,
-        f"statistic{tail}": _statistic(test),
+        f"test{tail}": f"{test.name}{scale}, {_statistic(test)}",
         f"p{tail}": test.p,
     }
-    if test.powerless(level):
+    if test.powerless(path.level):
         row[f"pairs{tail}"] = f"cannot reject: no p below {words.number(test.p_least)} exists"
     elif isinstance(branch.pairs, tuple):
-        below = [pair for pair in branch.pairs if _headline_p(pair) < level]
+        below = [pair for pair in branch.pairs if _headline_p(pair) < path.level]
         row[f"pairs{tail}"] = f"{len(below)} of {len(branch.pairs)}"
     elif isinstance(branch.pairs, NONE):
         row[f"pairs{tail}"] = str(branch.pairs)
@@ -253,12 +251,13 @@ def _headline_p(pair: paper.Pair) -> float:
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 
-def _blocks_told(blocks: Any) -> str:
+def _blocks_told(blocks: Any) -> dict[str, Any]:
     if not isinstance(blocks, paper.BlockShare):
-        return "" if blocks is None else str(blocks)
-    return (
-        f"{words.percent(blocks.share)} (by chance alone about {words.percent(blocks.by_chance)})"
-    )
+        return {"blocks": blocks}
+    return {
+        "blocks": words.percent(blocks.share),
+        "by_chance": words.percent(blocks.by_chance),
+    }
 
 
 def _rates_table(found: Sequence[Walked]) -> Table:

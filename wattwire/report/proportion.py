@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import words
+from wattwire.report import figures, words
 from wattwire.report.evidence import (
     Evidence,
     FloatArray,
@@ -22,8 +22,9 @@ from wattwire.report.evidence import (
     levels_run,
     same_level,
 )
-from wattwire.report.parts import Column, Fold, Section, Table, Text
-from wattwire.report.responses import resolve
+from wattwire.report.latency import panels_per_row, titles_of
+from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
+from wattwire.report.responses import Response, resolve
 from wattwire.stats import association
 
 ENERGY_OF_RUN = "energy_uj_per_message"
@@ -37,6 +38,7 @@ RESOURCES = (
     (r"faults_\w+|page_faults\w*", "page faults"),
     (r"switches_\w+|context_switches\w*", "context switches"),
 )
+FIGURES_MAX = 2
 PROPORTION = (0.8, 1.2)
 """Where the whole interval of an exponent lies between these, energy is called proportional."""
 SHARED_BY_CPU = (
@@ -73,18 +75,19 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(
         Text(
             "Association is not proportion: energy is in proportion to a quantity where it grows "
-            "as its first power, so where the exponent b of energy ∝ quantity^b is 1. Points are "
+            "as its first power: where b is 1 in energy ~ quantity to the power of b. Points are "
             "treatments (medians over their runs); runs of one treatment are no further points."
         )
     )
     part.parts.append(_associations(evidence, found, strata))
     if found[0].energy != ENERGY_OF_RUN:
         part.parts.append(Text(SHARED_BY_CPU, "note"))
-    fronts = [
-        table
-        for number, subject in enumerate(found, 1)
-        if (table := _products(evidence, subject, strata, number)) is not None
-    ]
+    fronts: list[Figure | Table] = []
+    for number, subject in enumerate(found, 1):
+        if subject.delay is not None:
+            if number <= FIGURES_MAX:
+                fronts.append(_scatter(evidence, subject, subject.delay, strata, number))
+            fronts.append(_products(evidence, subject, subject.delay, strata, number))
     if fronts:
         part.parts.append(Fold("Energy–delay products and Pareto fronts", fronts))
     return part
@@ -179,7 +182,8 @@ def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> F
 
 
 def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence[Stratum]) -> Table:
-    rows, apart = [], []
+    rows: list[dict[str, Any]] = []
+    apart: dict[str, dict[str, None]] = {}
     for stratum in strata:
         for subject in found:
             for name, what in subject.beside:
@@ -187,19 +191,16 @@ def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence
                 if row["points"]:
                     rows.append({"where": stratum.title, "what": what, **row})
                 else:
-                    apart.append(f"{row['energy']} and {row['quantity']}"
-                                 + (f" ({stratum.title})" if stratum.title else ""))  # fmt: skip
+                    apart.setdefault(stratum.title, {}).setdefault(row["quantity"])
     columns = [
         Column("where", "runs"),
         Column("energy", "energy"),
-        Column("what", "set beside"),
         Column("quantity", "quantity"),
-        Column("points", "treatments", "measured"),
-        Column("spearman", "Spearman's ρ", "measured", group="between treatments"),
-        Column("kendall", "Kendall's τ", "measured", group="between treatments"),
-        Column("pearson", "Pearson's r", "measured", group="between treatments"),
+        Column("points", "points", "measured", group="between treatments"),
         Column("exponent", "exponent b", "measured", group="between treatments"),
         Column("reads", "reads as", group="between treatments"),
+        Column("spearman", "Spearman's ρ", "measured", group="between treatments"),
+        Column("pearson", "Pearson's r", "measured", group="between treatments"),
         Column("inside", "r of logs", "measured", group="inside treatments"),
     ]
     if all(not row["where"] for row in rows):
@@ -213,7 +214,12 @@ def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence
         f"proportion: the whole interval of b lies between {PROPORTION[0]:g} and "
         f"{PROPORTION[1]:g}; cannot tell: it holds 1 and reaches further. Inside treatments: "
         "whether runs of one treatment that took more of the one also took more of the other, all "
-        "levels taken off." + (f" No treatment holds both: {'; '.join(apart)}." if apart else ""),
+        "levels taken off."
+        + "".join(
+            f" No treatment{f' of {where}' if where else ''} holds energy and "
+            f"{words.listed(list(quantities))}."
+            for where, quantities in apart.items()
+        ),
     )
 
 
@@ -229,7 +235,6 @@ def _association_row(
         "quantity": _title(evidence, name),
         "points": int(medians.shape[0]),
         "spearman": _told(association.spearman(quantity, joules)),
-        "kendall": _told(association.kendall(quantity, joules)),
         "pearson": _told(association.pearson(quantity, joules)),
         "exponent": power,
         "reads": _reading(power),
@@ -275,16 +280,57 @@ def _title(evidence: Evidence, name: str) -> str:
     return resolve(name, evidence.described).title
 
 
+def _scatter(
+    evidence: Evidence, subject: Subject, delay: str, strata: Sequence[Stratum], number: int
+) -> Figure:
+    energy_of, delay_of = (resolve(name, evidence.described) for name in (subject.energy, delay))
+    points: list[dict[str, Any]] = []
+    for stratum in strata:
+        frame = stratum.frame
+        joules, waited = column(frame, subject.energy), column(frame, delay)
+        levels = {name: levels_of(frame, name) for name in evidence.varied}
+        for at, run in enumerate(frame["run"].to_list()):
+            if not (0 < joules[at] < np.inf and 0 < waited[at] < np.inf):
+                continue
+            treatment = {name: values[at] for name, values in levels.items()}
+            points.append(
+                {
+                    "x": figures.rounded(float(waited[at])),
+                    "y": figures.rounded(float(joules[at])),
+                    "run": run,
+                    "treatment": evidence.treatment_title(treatment),
+                    "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+                    "panel": stratum.title,
+                }
+            )
+    return Figure(
+        f"energy-delay-{number}-runs",
+        f"{energy_of.title[:1].upper()}{energy_of.title[1:]} against {delay_of.title}",
+        "Small points are runs, large ones the medians of each treatment: nearer to the lower left "
+        "corner is better in both. Runs without a positive value of both are not drawn.",
+        figures.scatter_chart(
+            points,
+            titles_of(evidence, evidence.primary),
+            words.factor_title(evidence.primary),
+            [stratum.title for stratum in strata],
+            max(1, len(strata)) if len(strata) < 4 else panels_per_row(evidence),
+            (_axis(delay_of), _axis(energy_of)),
+        ),
+    )
+
+
+def _axis(response: Response) -> str:
+    return f"{response.title} ({response.unit})" if response.unit else response.title
+
+
 def _products(
-    evidence: Evidence, subject: Subject, strata: Sequence[Stratum], number: int
-) -> Table | None:
+    evidence: Evidence, subject: Subject, delay_name: str, strata: Sequence[Stratum], number: int
+) -> Table:
     """Energy times delay of every treatment, and who stands on the front."""
-    if subject.delay is None:
-        return None
     rows: list[dict[str, Any]] = []
     for stratum in strata:
-        rows += _product_rows(evidence, subject, subject.delay, stratum)
-    energy, delay = (resolve(name, evidence.described) for name in (subject.energy, subject.delay))
+        rows += _product_rows(evidence, subject, delay_name, stratum)
+    energy, delay = (resolve(name, evidence.described) for name in (subject.energy, delay_name))
     return Table(
         f"energy-delay-{number}",
         f"{energy.title[:1].upper()}{energy.title[1:]} times {delay.title}",
