@@ -1,0 +1,134 @@
+"""`wattwire import` from the command line, and the other verbs on what it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from wattwire.cli.main import main
+from wattwire.imports.tests.test_loading import study
+from wattwire.model.errors import EXIT_OK, EXIT_USAGE
+
+TABLE = "lang,size,day,power\n" + "".join(
+    f"{lang},{size},{day},{base + size / 10 + day / 100}\n"
+    for lang, base in (("c", 1.0), ("py", 2.0))
+    for size in (1, 2)
+    for day in (1, 2, 3)
+)
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch) -> Path:
+    """A root with one study, beside the package's own."""
+    study(tmp_path / "root")
+    monkeypatch.setenv("WATTWIRE_PATH", str(tmp_path / "root"))
+    monkeypatch.setenv("COLUMNS", "400")
+    (tmp_path / "data").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    path = tmp_path / "mine.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def brought(root: Path, *more: str) -> list[str]:
+    typed = ["import", "tiny", str(root / "data"), "--campaign", str(root / "c"), "--no-report"]
+    return [*typed, *more]
+
+
+def test_a_study_s_data_become_a_campaign(root, capsys) -> None:
+    assert main(brought(root)) == EXIT_OK
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == f"2 runs of 2 can be used, with 2 values from 1 file: {root / 'c'}"
+    assert out[1] == "Recipe: right."
+    assert out[-1] == f"Next: wattwire report {root / 'c'}"
+    assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [1.5, 2.5]
+
+
+def test_another_recipe_is_used_and_told(root, capsys) -> None:
+    assert main(brought(root, "--recipe", "theirs")) == EXIT_OK
+    assert "Recipe: theirs." in capsys.readouterr().out
+    assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["import", "tinny", "."], 'unknown study with a reader "tinny"'),
+        (["import", "tiny"], "no DIR given"),
+        (["import", "tiny", "/nowhere-at-all"], "nothing is there"),
+        (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
+        (["import", "tiny", ".", "--factor", "a"], "--factor: only for `import csv FILE`"),
+        (["import", "csv", "/nowhere.csv", "--response", "p", "--factor", "f"], "no such file"),
+        (["import", "csv", "x.csv", "--recipe", "y"], "--recipe: a table has none"),
+    ],
+)
+def test_what_cannot_be_imported_is_said(root, capsys, typed, words: str) -> None:
+    assert main([*typed, "--no-report"]) == EXIT_USAGE
+    assert words in capsys.readouterr().err.replace("\n  ", " ")
+
+
+def test_a_second_import_into_one_folder_is_refused_before_reading(root, capsys) -> None:
+    assert main(brought(root)) == EXIT_OK
+    assert main(brought(root)) == EXIT_USAGE
+    assert "an imported campaign here already" in capsys.readouterr().err
+
+
+def test_without_arguments_it_lists_what_can_be_read(root, capsys) -> None:
+    assert main(["import"]) == EXIT_OK
+    out = capsys.readouterr().out
+    assert "tiny\n  right: as it is\n  theirs: twice\n" in out and "import csv FILE" in out
+
+
+def test_status_tells_what_was_imported(root, capsys) -> None:
+    main(brought(root))
+    capsys.readouterr()
+    assert main(["status", str(root / "c")]) == EXIT_OK
+    assert capsys.readouterr().out.startswith("2 runs of 2 can be used")
+
+
+@pytest.mark.parametrize("run", ["b", "2", "b-1"])
+def test_show_tells_a_run_s_values_and_files(root, capsys, run: str) -> None:
+    main(brought(root))
+    capsys.readouterr()
+    assert main(["show", str(root / "c"), run]) == EXIT_OK
+    out = capsys.readouterr().out
+    assert out.startswith("b: ok\n  size 2\n") and "power_w = 2.5" in out
+    assert "read: 1 row of x.csv" in out
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["bb"], 'no run "bb"'),
+        (["9"], "run 9: allowed: 1 to 2"),
+        ([], "no RUN given"),
+        (["b", "--commands"], "others ran this campaign"),
+    ],
+)
+def test_what_show_cannot_tell_is_said(root, capsys, typed, words: str) -> None:
+    main(brought(root))
+    assert main(["show", str(root / "c"), *typed]) == EXIT_USAGE
+    assert words in capsys.readouterr().err
+
+
+def test_an_imported_campaign_is_not_resumed(root, capsys) -> None:
+    main(brought(root))
+    assert main(["run", "--resume", str(root / "c"), "--plain"]) == EXIT_USAGE
+    assert "no campaign here" in capsys.readouterr().err
+
+
+def test_a_table_becomes_a_page_with_an_answer(table, tmp_path, capsys) -> None:
+    typed = ["import", "csv", str(table), "--response", "power:W", "--factor", "lang"]
+    typed += ["--factor", "size", "--block", "day", "--campaign", str(tmp_path / "c")]
+    assert main(typed) == EXIT_OK
+    page = Path(capsys.readouterr().out.splitlines()[-1])
+    text = page.read_text(encoding="utf-8")
+    assert "Py had" in text or "py had" in text
+    assert "Where the values come from" in text and "power, line 2" in text
+    assert main(["report", str(tmp_path / "c")]) == EXIT_OK
