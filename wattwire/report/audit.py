@@ -25,17 +25,20 @@ def trail(evidence: Evidence) -> Section:
         part.parts.append(figure)
         part.parts.append(Text(_carry_over(evidence)))
     part.parts.append(Text(_rejections(evidence)))
-    part.parts.append(_verdicts(evidence))
+    part.parts.append(_without_values(evidence) if evidence.imported else _verdicts(evidence))
     skipped = _skipped(evidence)
     if skipped.rows:
         part.parts.append(skipped)
-    part.parts.append(_meters(evidence))
+    if not evidence.imported:  # nobody asked a meter of ours
+        part.parts.append(_meters(evidence))
     part.parts.append(_conduct(evidence))
     part.parts.append(_machine(evidence))
     return part
 
 
 def _order(evidence: Evidence) -> Figure | None:
+    if evidence.imported:  # their order is known only as far as their time stamps tell
+        return None
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     if not measured(evidence.attempts, response):
         return None
@@ -191,6 +194,27 @@ def _verdicts(evidence: Evidence) -> Table:
         rows,
         f"The other {words.plural(ordinary, 'attempt')} completed with verdict ok. An outcome is a "
         "result and stays in the answers; only a verdict other than ok sets a run aside.",
+    )
+
+
+def _without_values(evidence: Evidence) -> Table:
+    """Why runs of others carry no value: hundreds may share a reason."""
+    runs: dict[str, list[str]] = {}
+    for run in evidence.set_aside["run"].to_list() if evidence.set_aside.height else []:
+        told = [str(r.get("detail", "")) for r in evidence.runs[run].get("reasons", [])]
+        runs.setdefault("; ".join(told) or "no reason told", []).append(run)
+    return Table(
+        "verdicts",
+        "Runs that cannot be used",
+        [
+            Column("because", "because"),
+            Column("count", "runs", "measured"),
+            Column("runs", "which"),
+        ],
+        [
+            {"because": because, "count": len(names), "runs": ", ".join(names)}
+            for because, names in runs.items()
+        ],
     )
 
 
