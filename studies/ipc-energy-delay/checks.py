@@ -12,14 +12,10 @@ from wattwire.imports import Check, Verdict
 
 from . import printed
 from .known import TIME_ROLE, Known, Series
+from .naming import named
 from .observed import IDLE_W, NODES
 from .printed import PLATFORM, Printed, Row
 
-IPC_TITLES = {"grpc": "gRPC", "rpc": "RPC", "rest": "REST"}
-LANGUAGE_TITLES = {
-    "csharp": "C#", "go": "Go", "java": "Java", "javascript": "JavaScript", "php": "PHP",
-    "python": "Python", "ruby": "Ruby",
-}  # fmt: skip
 ENERGY_PLACES, RATIO_PLACES = 1, 1
 ENERGY_SLACK = 1
 """Net energies: one unit of the last digit either way. Medians of an even number of runs have
@@ -31,7 +27,7 @@ RESOURCES = {
 }
 TOTAL, RATIO, LESS = "total (J)", "ratio", "less than one of its parts"
 RECIPE_RESOURCE = "median over the runs, divided by 1,000"
-RECIPE_TIME = "whole seconds of `real` in the first pass ({role}'s time)"
+RECIPE_TIME = "whole seconds of elapsed time in the first pass ({role}'s time)"
 RECIPE_TOTAL = "printed client + printed server"
 RECIPE_RATIO = "printed number ÷ the smallest printed in the block"
 
@@ -83,11 +79,7 @@ class _Cell:
     right: float | None = None
 
     def check(self, value: float | None, verdict: Verdict, told: str, **more: Any) -> Check:
-        place = {
-            "technology": IPC_TITLES[self.row[2]],
-            "language": LANGUAGE_TITLES[self.row[3]],
-            "column": self.column,
-        }
+        place = {**named(*self.row[2:]), "column": self.column}
         shared = {"recipe": self.recipe, "explanation": told, "default_value": self.right, **more}
         return Check(f"Table {self.row[0]}", place, self.text, value, verdict, **shared)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from .checks import IPC_TITLES, LANGUAGE_TITLES
+from .naming import IPC_TITLES, LANGUAGE_TITLES, PLATFORM_TITLES
 from .observed import IPCS, LANGUAGES, PLATFORMS
 
 RESPONSES = ("energy_j.client.0", "energy_j.server.0", "elapsed_s.client.0")
@@ -59,7 +59,7 @@ def study(runs: pl.DataFrame) -> dict[str, Any]:
         ],
         "factors": factors,
         "titles": {
-            "platform": {"intel": "Intel", "arm": "ARM"},
+            "platform": PLATFORM_TITLES,
             "middleware": IPC_TITLES,
             "language": LANGUAGE_TITLES,
         },

@@ -83,9 +83,9 @@ class Known:
         sheet = self.sheets.get(key)
         listed = sheet.known(column) if sheet is not None else []
         if sheet is not None and len(listed) > len(values):
-            few = f" ({len(values)} of them are here as files)" if values else ""
+            few = f", {len(values)} of them here as files" if values else ""
             name = PurePosixPath(sheet.file)
-            return Series(listed, f"{len(listed)} runs by the sheet {name.parent.name}/{name.name}"
+            return Series(listed, f"{len(listed)} runs in the sheet {name.parent.name}/{name.name}"
                           + few)  # fmt: skip
         return Series(values, f"{len(values)} of {runs} runs") if values else None
 

@@ -168,7 +168,7 @@ class _Pass:
         if role == "client" and (failure := files.error(head, tail)):
             run.failed = run.failed or f"the client's output tells of an error: {failure}"
         if found is None:
-            self._leave(path, "no lines of `time` at the file's end" if head else "empty file")
+            self._leave(path, "no lines of time at the file's end" if head else "empty file")
             return
         how = "last lines of the file: real", "last lines of the file: user + sys"
         for name, number, told_how in zip(("elapsed_s", "cpu_s"), found, how, strict=True):

@@ -47,6 +47,13 @@ class Value:
     used: int = 1
     left_out: int = 0
     how: str = ""
+    line: int = 0
+    """The line of a table that it is from; 0 where it is from a file of its own."""
+
+    @property
+    def place(self) -> str:
+        """File, and line where it is one of many."""
+        return f"{self.file}, line {self.line}" if self.line else self.file
 
 
 @dataclass

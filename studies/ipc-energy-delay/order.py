@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from wattwire.imports import Finding
 
-from .checks import IPC_TITLES, LANGUAGE_TITLES
 from .known import Known
+from .naming import IPC_TITLES, LANGUAGE_TITLES, named, placed
 from .observed import Observation
 
 PASSES_MIN = 20
@@ -68,8 +68,7 @@ def autocorrelation(known: Known) -> Finding | None:
             beyond += 1
             rows.append(
                 {
-                    "platform": platform, "meter at": metered, "technology": IPC_TITLES[ipc],
-                    "language": LANGUAGE_TITLES[language], "passes": len(values),
+                    **placed(platform, metered), **named(ipc, language), "passes": len(values),
                     "correlation with the pass before": round(lag, 2),
                     "expected within ±": round(limit, 2),
                 }

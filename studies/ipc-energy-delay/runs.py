@@ -21,22 +21,22 @@ WINDOW_SLACK_S, WINDOW_SLACK_SHARE = 1.5, 0.02
 clock, which over long runs is seen to lose 2 %."""
 
 COLUMNS: dict[str, tuple[str, str, str]] = {
-    "energy_j": ("J", "net energy, {role}", "energy of the {role}'s machine above idle power"),
+    "energy_j": ("J", "{role}'s net energy", "energy of the {role}'s machine above idle power"),
     "energy_raw_j": (
         "J",
-        "whole energy, {role}",
+        "{role}'s whole energy",
         "energy of the {role}'s machine, idle power included, over all samples",
     ),
-    "energy_samples": ("", "samples, {role}", "samples of the power meter at the {role}"),
-    "energy_sample_min_w": ("W", "smallest sample, {role}", "smallest sample at the {role}"),
-    "energy_sample_max_w": ("W", "largest sample, {role}", "largest sample at the {role}"),
-    "elapsed_s": ("s", "elapsed time, {role}", "elapsed time of the {role}'s program"),
-    "cpu_s": ("s", "CPU time, {role}", "CPU time of the {role}'s program, user and system"),
-    "memory_max_kib": ("KiB", "largest memory, {role}", "largest resident memory of the {role}"),
-    "faults_minor": ("", "page faults, {role}", "minor page faults of the {role}'s program"),
+    "energy_samples": ("", "samples at the {role}", "samples of the power meter at the {role}"),
+    "energy_sample_min_w": ("W", "{role}'s smallest sample", "smallest sample at the {role}"),
+    "energy_sample_max_w": ("W", "{role}'s largest sample", "largest sample at the {role}"),
+    "elapsed_s": ("s", "{role}'s elapsed time", "elapsed time of the {role}'s program"),
+    "cpu_s": ("s", "{role}'s CPU time", "CPU time of the {role}'s program, user and system"),
+    "memory_max_kib": ("KiB", "{role}'s largest memory", "largest resident memory of the {role}"),
+    "faults_minor": ("", "{role}'s page faults", "minor page faults of the {role}'s program"),
     "switches_voluntary": (
         "",
-        "context switches, {role}",
+        "{role}'s context switches",
         "voluntary context switches of the {role}'s program",
     ),
 }
@@ -136,7 +136,7 @@ def right_energy(run: Observation) -> tuple[float, str] | str:
     if abs(count - window_s) > slack_s:
         return BEYOND if count > window_s else WITHIN
     idle_w = IDLE_W[run.platform]
-    how = f"sum of the samples × 1 s − {idle_w:g} W × {window_s:g} s, this run's client time"
+    how = f"sum of the samples × 1 s − {idle_w:g} W × this run's client time"
     return raw - idle_w * window_s, how
 
 
@@ -154,16 +154,14 @@ def _energy(
         if seconds is None or not raw.number:
             return None
         idle_w = IDLE_W[run.platform]
-        how = f"sum of the samples × 1 s − {idle_w:g} W × {seconds:g} s, the time printed"
+        how = f"sum of the samples × 1 s − {idle_w:g} W × the time printed"
         return Value(raw.number - idle_w * seconds, raw.file, raw.used, raw.left_out, how)
     if run.failed:
         return None
     found = right_energy(run)
     if isinstance(found, str):
         if found:
-            where = raw.how.partition(",")[0] if raw.how.startswith("line ") else ""
-            path = f"{raw.file}, {where}" if where else raw.file
-            aside.append(SetAside(path, raw.used, found))
+            aside.append(SetAside(raw.place, raw.used, found))
         return None
     return Value(found[0], raw.file, raw.used, raw.left_out, found[1])
 

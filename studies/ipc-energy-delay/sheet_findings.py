@@ -6,8 +6,8 @@ from collections import Counter
 
 from wattwire.imports import Finding
 
-from .checks import IPC_TITLES, LANGUAGE_TITLES
 from .known import Known
+from .naming import IPC_TITLES, named, placed
 from .observed import IPCS, LANGUAGES, NODES, PLATFORMS
 from .sheets import METRICS, Sheet
 
@@ -30,7 +30,7 @@ def padded(known: Known) -> Finding | None:
                 lacking = sum(_beyond(sheet, sums, language) for language in LANGUAGES)
                 rows.append(
                     {
-                        "platform": platform, "meter at": node, "technology": IPC_TITLES[ipc],
+                        **placed(platform, node), "technology": IPC_TITLES[ipc],
                         "rows of the sheet": sheet.rows, "runs": sums.rows,
                         "rows without a run": sheet.rows - sums.rows,
                         "energies that no run has": lacking,
@@ -71,8 +71,8 @@ def changed(known: Known) -> Finding | None:
                 continue
             rows.append(
                 {
-                    "platform": platform, "meter at": metered, "technology": IPC_TITLES[ipc],
-                    "language": LANGUAGE_TITLES[language], "pass": f"{run.key[2]:%d %b %H:%M}",
+                    **placed(platform, metered), **named(ipc, language),
+                    "pass": f"{run.key[2]:%d %b %H:%M}",
                     "sum of samples (J)": round(raw, 1),
                 }
             )  # fmt: skip
@@ -82,8 +82,8 @@ def changed(known: Known) -> Finding | None:
         "Sums that the sheets give otherwise"
         if rows
         else "The sheets' sums are those of the files",
-        f"{compared} sums of samples were looked for in the authors' sheets of sums; {len(rows)} "
-        "stand there with no or another number.",
+        f"{compared} sums of samples were looked for in the authors' sheets of sums; not found "
+        f"there: {len(rows)}. The sheets give other numbers in their place, or none.",
         tuple(rows),
     )
 

@@ -74,7 +74,7 @@ def _row(name: str, line: int, row: Mapping[str, str | None], collected: Collect
         return "row without a number"
     run = collected.at(key, str(row["run"]))
     for column, (number, how) in values.items():
-        run.values.setdefault(column, Value(number, name, 1, 0, f"line {line}, {how}"))
+        run.values.setdefault(column, Value(number, name, 1, 0, f"{how} of the run's row", line))
     return ""
 
 

@@ -92,7 +92,7 @@ def study() -> SimpleNamespace:
     """The reader and its modules, loaded as `wattwire import` loads them."""
     reader = imports.load(FOLDER)
     base = reader.function.__module__
-    names = ("files", "layout", "observed", "printed", "runs", "sheets", "order", "checks", "known")
+    names = ("files", "layout", "observed", "printed", "runs", "sheets", "order", "naming")
     modules = {name: sys.modules[f"{base}.{name}"] for name in names}
     return SimpleNamespace(reader=reader, read=reader.function, **modules)
 

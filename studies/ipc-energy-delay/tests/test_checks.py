@@ -118,7 +118,7 @@ def test_sheets_are_used_where_they_hold_more_runs_than_there_are_files(study, t
     tree.sheet("intel/measurements/grpc_server_resources.txt", RESOURCES, rows)
     found = check(study.read(tree.root, "right"), 7, "gRPC", "C#", "MRSS server")
     assert (found.value, found.verdict) == (92.0, Verdict.EXACT)
-    assert "2 runs by the sheet measurements/grpc_server_resources.txt" in found.explanation
+    assert "2 runs in the sheet measurements/grpc_server_resources.txt" in found.explanation
 
 
 def test_arms_sheets_write_0_for_names_and_numbers_of_what_was_not_run(study, tree):

@@ -97,9 +97,7 @@ def test_servers_without_a_time_leave_it_missing(study, tree, aside):
     assert "elapsed_s.server.0" not in imported.runs.columns
     whys = aside(imported)
     assert whys[f"intel/client/{FIRST}/performance_server/php/rpc/php.txt"] == "empty file"
-    assert (
-        "no lines of `time`" in whys[f"intel/client/{FIRST}/performance_server/ruby/rpc/ruby.txt"]
-    )
+    assert "no lines of time" in whys[f"intel/client/{FIRST}/performance_server/ruby/rpc/ruby.txt"]
 
 
 def test_resources_of_both_sides_are_one_run_also_from_a_file_with_a_wrong_name(study, tree):

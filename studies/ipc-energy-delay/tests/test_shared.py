@@ -39,8 +39,8 @@ def expected():
 
 @pytest.fixture(scope="module")
 def checks(imported, study):
-    titles = {title: name for name, title in study.checks.LANGUAGE_TITLES.items()}
-    technologies = {title: name for name, title in study.checks.IPC_TITLES.items()}
+    titles = {title: name for name, title in study.naming.LANGUAGE_TITLES.items()}
+    technologies = {title: name for name, title in study.naming.IPC_TITLES.items()}
     return {
         (
             c.group.removeprefix("Table "),
