@@ -38,18 +38,16 @@ def sections(evidence: Evidence) -> list[Section]:
     reader = evidence.reader
     if not isinstance(reader, ImportedCampaign):
         return []
-    return [_reproduced(reader), *_findings(reader), _sources(reader)]
+    checks = reader.checks()
+    first = [_reproduced(checks)] if checks else []
+    return [*first, *_findings(reader), _sources(reader)]
 
 
 # -- printed numbers ------------------------------------------------------------------------------
 
 
-def _reproduced(reader: ImportedCampaign) -> Section:
+def _reproduced(checks: Sequence[Check]) -> Section:
     part = Section("reproduced", "The paper's tables, reproduced")
-    checks = reader.checks()
-    if not checks:
-        part.parts.append(Text("No printed number belongs to these data."))
-        return part
     part.parts.append(Text(counted(checks), "lead"))
     part.parts.append(
         Text(
