@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from wattwire.model.paper_path import Walk
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, column, levels_of, levels_run, same_level
+from wattwire.report.evidence import Evidence, FloatArray, column, levels_of
+from wattwire.report.paper_walks import Walked, asked_for, kept_by, key_of, walked, walks_of
 from wattwire.report.parts import Column, Fold, Section, Table, Text
-from wattwire.report.responses import Response, measured, resolve
+from wattwire.report.responses import measured, resolve
 from wattwire.stats import NotComputable, TooFew, paper
 from wattwire.stats.paper.rates import MODELS, Rate, rates_for
 
@@ -23,22 +21,12 @@ STEPPED_MAX = 40
 """Walks whose steps are printed one by one; all of them stand in the first table."""
 
 
-@dataclass(frozen=True)
-class Walked:
-    """One walk of the paper's way, over runs of this campaign."""
-
-    walk: Walk
-    response: Response
-    path: paper.Path
-    pooled: tuple[str, ...]
-
-
 def section(evidence: Evidence) -> Section | None:
     """The page's part that repeats a paper's tests; None where nothing can be grouped."""
     if evidence.usable.height == 0:
         return None
-    walks, refused = _walks(evidence)
-    found = [_walked(evidence, walk) for walk in walks]
+    walks, refused = walks_of(evidence)
+    found = [walked(evidence, walk) for walk in walks]
     if not found and not refused:
         return None
     part = Section("paper-path", "As papers do it")
@@ -46,6 +34,9 @@ def section(evidence: Evidence) -> Section | None:
     inner += [Text(told, "item") for told in refused]
     if found:
         inner += [_summary(evidence, found), _rates_table(found)]
+    crossed = _aligned(evidence)
+    if crossed is not None:
+        inner.append(crossed)
     for number, one in enumerate(found[:STEPPED_MAX], 1):
         inner.append(_steps(evidence, one, number))
     part.parts.append(
@@ -57,84 +48,6 @@ def section(evidence: Evidence) -> Section | None:
     counted = words.plural(len(found), "walk")
     part.parts.append(Fold(f"Normality, transformation, outliers, tests: {counted}", inner))
     return part
-
-
-def _walks(evidence: Evidence) -> tuple[list[Walk], list[str]]:
-    """What to walk: each answer's response by each of its factors, then what the study adds."""
-    wanted: dict[Any, Walk] = {}
-    for question in evidence.study.get("question", []):
-        for name in question.get("responses", []):
-            for factor in question.get("factors", []):
-                walk = Walk(str(name), (str(factor),))
-                wanted.setdefault(_key(evidence, walk), walk)
-    for item in evidence.study.get("paper_path", []):
-        walk = _asked(item)
-        wanted.setdefault(_key(evidence, walk), walk)
-    walks, refused = [], {}
-    for walk in wanted.values():
-        response = resolve(walk.response, evidence.described)
-        if not measured(evidence.usable, response):
-            reason = (
-                "cannot be answered here: no meter measured energy"
-                if response.energy
-                else "not measured in this campaign"
-            )
-            refused[response.title] = f"{response.title[:1].upper()}{response.title[1:]}: {reason}."
-        elif any(len(levels_run(evidence, name)) > 1 for name in walk.by):
-            walks.append(walk)
-    return walks, list(refused.values())
-
-
-def _key(evidence: Evidence, walk: Walk) -> Any:
-    """Names of one response are one walk."""
-    return resolve(walk.response, evidence.described).column, walk.by, str(walk.where)
-
-
-def _asked(item: Mapping[str, Any]) -> Walk:
-    """A `[[paper_path]]` table of a study that was checked when it was read."""
-    table = dict(item.get("where", {}))
-    nested = table.pop("settings", {})
-    table |= {f"settings.{name}": level for name, level in nested.items()}
-    where = {
-        str(name): tuple(level) if isinstance(level, list) else (level,)
-        for name, level in table.items()
-    }
-    return Walk(str(item["response"]), tuple(item["by"]), where)
-
-
-def _walked(evidence: Evidence, walk: Walk) -> Walked:
-    frame = _kept(evidence.usable, walk)
-    response = resolve(walk.response, evidence.described)
-    values, blocks = column(frame, response.column), frame["block"].to_list()
-    rows = [levels_of(frame, name) for name in walk.by]
-    groups: dict[str, list[float]] = {}
-    of_block: dict[str, list[Any]] = {}
-    for levels in product(*(levels_run(evidence, name) for name in walk.by)):
-        title = ", ".join(
-            evidence.title(name, level) for name, level in zip(walk.by, levels, strict=True)
-        )
-        inside = [
-            at
-            for at in range(frame.height)
-            if all(same_level(row[at], level) for row, level in zip(rows, levels, strict=True))
-        ]
-        if inside:
-            groups[title] = [float(values[at]) for at in inside]
-            of_block[title] = [blocks[at] for at in inside]
-    pooled = tuple(
-        name
-        for name in evidence.varied
-        if name not in walk.by and len({words.plain(v) for v in levels_of(frame, name)}) > 1
-    )
-    return Walked(walk, response, paper.decide(groups, of_block), pooled)
-
-
-def _kept(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
-    mask = np.ones(frame.height, bool)
-    for name, allowed in walk.where.items():
-        levels = levels_of(frame, name)
-        mask &= np.array([any(same_level(one, level) for level in allowed) for one in levels])
-    return frame.filter(pl.Series(mask))
 
 
 def _caution(found: Sequence[Walked]) -> Text:
@@ -171,14 +84,14 @@ def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
         removed = sum(one.path.removed.values())
         row: dict[str, Any] = {
             "response": one.response.title,
-            "by": _grouped(evidence, one),
+            "by": _grouped(evidence, one.walk),
             "groups": len(one.path.counts),
             "runs": sum(one.path.counts.values()),
             **_blocks_told(one.path.blocks),
             **_tested(branch, one.path, ""),
         }
         if other is not None:
-            row |= _tested(other, one.path, "_kept")
+            row |= _tested(other, one.path, "kept_by")
             row["removed"] = f"{words.count(removed)} ({words.percent(one.path.removed_share)})"
         else:
             row["removed"] = "none"
@@ -210,11 +123,11 @@ def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
     )
 
 
-def _grouped(evidence: Evidence, one: Walked) -> str:
-    told = words.listed([words.factor_title(name) for name in one.walk.by])
+def _grouped(evidence: Evidence, walk: Walk) -> str:
+    told = words.listed([words.factor_title(name) for name in walk.by])
     kept = [
         words.listed([evidence.title(name, level) for level in levels])
-        for name, levels in one.walk.where.items()
+        for name, levels in walk.where.items()
     ]
     return told + (f" (only {'; '.join(kept)})" if kept else "")
 
@@ -298,8 +211,70 @@ def _rates_table(found: Sequence[Walked]) -> Table:
     )
 
 
+def _aligned(evidence: Evidence) -> Table | None:
+    """Interactions by aligned ranks, for what is asked over several factors together."""
+    wanted: dict[Any, Walk] = {}
+    for question in evidence.study.get("question", []):
+        for name in question.get("responses", []):
+            walk = Walk(str(name), tuple(question.get("factors", [])))
+            wanted.setdefault(key_of(evidence, walk), walk)
+    for item in evidence.study.get("paper_path", []):
+        wanted.setdefault(key_of(evidence, asked_for(item)), asked_for(item))
+    rows: list[dict[str, Any]] = []
+    for walk in wanted.values():
+        response = resolve(walk.response, evidence.described)
+        frame = kept_by(evidence.usable, walk)
+        levels = {name: levels_of(frame, name) for name in walk.by}
+        factors = {n: of for n, of in levels.items() if len({words.plain(v) for v in of}) > 1}
+        if len(factors) > 1 and measured(frame, response):
+            rows += _aligned_rows(evidence, walk, column(frame, response.column), factors)
+    if not rows:
+        return None
+    return Table(
+        "paper-path-aligned",
+        "Interactions by aligned ranks",
+        [
+            Column("response", "response"),
+            Column("by", "factors"),
+            Column("effect", "effect"),
+            Column("statistic", "statistic"),
+            Column("p", "p", "measured"),
+        ],
+        rows,
+        "Each effect aligned and ranked for itself, type III, runs taken as unpaired. Not a test "
+        "of ratios: two factors that multiply (one ×3, one ×5) are an interaction for it, in every "
+        "simulated trial. Whether ratios differ is for the answers to say.",
+    )
+
+
+def _aligned_rows(
+    evidence: Evidence, walk: Walk, values: FloatArray, factors: Mapping[str, Sequence[Any]]
+) -> list[dict[str, Any]]:
+    known = ~np.isnan(values)
+    response = resolve(walk.response, evidence.described)
+    head = {"response": response.title, "by": _grouped(evidence, walk)}
+    found = paper.aligned_ranks(
+        values[known],
+        {
+            name: [words.plain(level) for level, keep in zip(levels, known, strict=True) if keep]
+            for name, levels in factors.items()
+        },
+    )
+    if isinstance(found, NONE):
+        return [{**head, "effect": "none", "p": found}]
+    return [
+        {
+            **head,
+            "effect": " × ".join(words.factor_title(name) for name in effect),
+            "statistic": _statistic(tested),
+            "p": tested.p,
+        }
+        for effect, tested in found.items()
+    ]
+
+
 def _steps(evidence: Evidence, one: Walked, number: int) -> Fold:
-    told = f"{one.response.title} by {_grouped(evidence, one)}"
+    told = f"{one.response.title} by {_grouped(evidence, one.walk)}"
     parts: list[Any] = [_steps_table(one, number, told)]
     pooled = words.listed([words.factor_title(name) for name in one.pooled])
     if pooled:

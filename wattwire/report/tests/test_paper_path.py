@@ -24,6 +24,7 @@ def ordinary(tmp_path_factory):
         {"response": "cpu", "by": ["language", "interval_s"], "where": {"pattern": "topic"}},
         {"response": "cpu", "by": ["clients"], "where": {"language": SLOW, "pattern": ["topic"]}},
         {"response": "cpu", "by": ["language"]},
+        {"response": "memory", "by": ["clients", "middleware"]},  # the latter is fixed here
     ]
     return told(tmp_path_factory.mktemp("paper"), paper_path=walks)
 
@@ -57,8 +58,9 @@ def test_each_answers_response_is_walked_by_each_of_its_factors_and_what_the_stu
     assert set(asked + added) <= set(rows)
     assert rows[added[0]]["groups"] == 4 and rows[added[0]]["runs"] == 4 * 5 * 2
     assert rows[added[1]]["groups"] == 2 and rows[added[1]]["runs"] == 2 * 5 * 2
+    assert rows[("memory per node", "clients and middleware")]["groups"] == 2
     # The third walk that the study asks for is one of the first: it is walked once.
-    assert len(tables["paper-path"].rows) == len(rows) == 7
+    assert len(tables["paper-path"].rows) == len(rows) == 8
 
 
 def test_a_planted_difference_is_found_and_its_steps_stand_there(ordinary) -> None:
@@ -91,6 +93,17 @@ def test_error_rates_and_what_blocks_would_explain_stand_beside(ordinary) -> Non
 def test_pooled_factors_are_named(ordinary) -> None:
     part, _ = ordinary
     assert "The groups pool pattern, interval and clients" in words_of(part)
+
+
+def test_questions_over_several_factors_get_their_interactions_by_aligned_ranks(ordinary) -> None:
+    _, tables = ordinary
+    table = tables["paper-path-aligned"]
+    of_latency = {r["effect"]: r["p"] for r in table.rows if r["response"] == "median latency"}
+    assert len(of_latency) == 7 and "language × interval × clients" in of_latency
+    assert of_latency["language"] < 1e-10
+    added = {r["effect"] for r in table.rows if r["by"] == "language and interval (only topic)"}
+    assert added == {"language", "interval", "language × interval"}
+    assert "Not a test of ratios" in table.note
 
 
 def test_energy_that_nobody_measured_is_refused(ordinary) -> None:

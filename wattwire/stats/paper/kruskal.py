@@ -5,7 +5,8 @@ two groups it is the two-sided rank-sum test.
 How: up to 10 values a group p is the share of all ways to deal the ranks (ties as they are) to
 the groups that give an H at least as large. The ways are counted value by value, equal rank sums
 merged; where even that takes too many states, p is the share among 99,999 seeded permutations
-(plus one, over 100,000). Above 10 values in any group: the χ² approximation.
+(plus one, over 100,000). Above 10 values in any group: the χ² approximation, which for three
+values a group rejects at 5 % in 10 % of trials with two groups and in 1 % with three.
 What it misses: differences in spread that leave mean ranks alone; blocks. Two groups of three
 cannot reach p < .05 at all: `Significance.powerless` says so.
 Reference: Kruskal & Wallis 1952, JASA 47:583; Pagano & Tritchler 1983, JASA 78:435 (counting);
