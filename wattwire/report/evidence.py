@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,7 +43,7 @@ class Evidence:
     `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
     `set_aside` the counting ones without, `controls` the control runs with it, which are in
     neither of the two. `factors` maps each factor to the levels planned.
-    `levels_seen` and `fits` remember what was worked out once.
+    `levels_seen`, `fits` and `groups` remember what was worked out once.
     """
 
     reader: CampaignReader
@@ -58,6 +59,9 @@ class Evidence:
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels_seen: dict[str, list[Any]] = field(default_factory=dict)
     fits: dict[tuple[str, str], Any] = field(default_factory=dict)
+    groups: dict[int, tuple[pl.DataFrame, dict[tuple[str, ...], pl.DataFrame]]] = field(
+        default_factory=dict
+    )
     stopping: dict[str, Any] | None = None
     """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
 
@@ -210,8 +214,8 @@ def column(frame: pl.DataFrame, name: str) -> FloatArray:
     """A numeric column, shape (rows,); NaN where unknown or where there is no such column."""
     if name not in frame.columns:
         return np.full(frame.height, math.nan)
-    values = frame[name].cast(pl.Float64, strict=False)
-    return np.array([math.nan if v is None else v for v in values.to_list()], dtype=np.float64)
+    values = frame[name].cast(pl.Float64, strict=False).fill_null(math.nan)
+    return np.array(values.to_numpy(), dtype=np.float64)
 
 
 def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
@@ -276,6 +280,13 @@ def factor_columns(evidence: Evidence) -> list[Column]:
 
 def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
     """The rows of `frame` by the levels of the varied factors (as words), in planned order."""
+    known = evidence.groups.get(id(frame))
+    if known is None or known[0] is not frame:
+        known = evidence.groups[id(frame)] = (frame, _grouped(evidence, frame))
+    return known[1]
+
+
+def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
     levels = [[words.plain(v) for v in levels_of(frame, name)] for name in evidence.varied]
     places: dict[tuple[str, ...], list[int]] = {}
     for at in range(frame.height):
@@ -293,6 +304,12 @@ def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...
 
 def same_level(one: Any, other: Any) -> bool:
     """Whether two levels are the same, numbers compared as numbers."""
+    both = isinstance(one, Hashable) and isinstance(other, Hashable)
+    return _same_level(one, other) if both else str(one) == str(other)
+
+
+@lru_cache(maxsize=10_000, typed=True)
+def _same_level(one: Any, other: Any) -> bool:
     try:
         return math.isclose(float(one), float(other), rel_tol=1e-9)
     except (TypeError, ValueError):

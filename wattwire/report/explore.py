@@ -6,6 +6,7 @@ levels and scales; explore.js fills them in. So a chart chosen here is drawn lik
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from wattwire.report import figures, words
 from wattwire.report.evidence import Evidence, all_levels, column, levels_run
 from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
 from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
-from wattwire.report.packing import packed, script_json
+from wattwire.report.packing import packed_columns, script_json
 from wattwire.report.parts import Section, Text
 from wattwire.report.responses import Response, measured, offered
 
@@ -164,7 +165,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         "config": CONFIG,
         "gap_px": GAP_PX,
         "cells_max": CELLS_WITH_NUMBERS_MAX,
-        "runs": packed(_rows(evidence, [str(each["name"]) for each in factors], responses)),
+        "runs": _runs(evidence, [str(each["name"]) for each in factors], responses),
     }
     return Explorer(factors, responses, kinds, evidence.set_aside.height, data)
 
@@ -179,31 +180,34 @@ def _kind_data(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _rows(
+def _runs(
     evidence: Evidence, factors: list[str], responses: tuple[Response, ...]
-) -> list[dict[str, Any]]:
-    """A row a run, control runs left out: f0, f1, … are levels, r0, r1, … responses."""
+) -> dict[str, Any]:
+    """A row a run in order, control runs left out: f0, f1, … are levels, r0, r1, … responses."""
     place = {entry["run"]: at for at, entry in enumerate(evidence.planned, start=1)}
-    rows = []
+    columns: dict[str, list[Any]] = {}
     for frame, used in ((evidence.usable, "usable"), (evidence.set_aside, "set aside")):
-        values = [_rounded(frame, each) for each in responses]
-        for at, run in enumerate(frame["run"].to_list()):
-            levels = all_levels(evidence.runs[run])
-            rows.append(
-                {
-                    "run": run,
-                    "block": frame["block"][at],
-                    "order": place.get(run),
-                    "used": used,
-                    "treatment": evidence.treatment_title(levels),
-                }
-                | {f"f{n}": words.plain(levels.get(name)) for n, name in enumerate(factors)}
-                | {f"r{n}": each[at] for n, each in enumerate(values)}
-            )
-    return sorted(rows, key=lambda row: row["order"] or 0)
+        runs = frame["run"].to_list()
+        levels = [all_levels(evidence.runs[run]) for run in runs]
+        found: dict[str, list[Any]] = {
+            "run": runs,
+            "block": frame["block"].to_list(),
+            "order": [place.get(run, 0) for run in runs],
+            "used": [used] * len(runs),
+            "treatment": [evidence.treatment_title(each) for each in levels],
+        }
+        for n, name in enumerate(factors):
+            found[f"f{n}"] = [words.plain(each.get(name)) for each in levels]
+        for n, response in enumerate(responses):
+            found[f"r{n}"] = _rounded(frame, response)
+        for name, values in found.items():
+            columns.setdefault(name, []).extend(values)
+    order = np.argsort(columns["order"], kind="stable")
+    sorted_columns = {name: [values[at] for at in order] for name, values in columns.items()}
+    return packed_columns(sorted_columns, len(order))
 
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
     """The response of every row to DIGITS digits; None where unknown or among lost messages."""
     values = column(frame, response.column)
-    return [figures.rounded(float(v), DIGITS) if np.isfinite(v) else None for v in values]
+    return [figures.rounded(v, DIGITS) if math.isfinite(v) else None for v in values.tolist()]

@@ -39,32 +39,44 @@ GREEK = {
 }  # fmt: skip
 RAISED = dict(zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True))
 LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
-LATIN_END = "\u017f"
-MARK = "\x00"
-"""Scripts are set between two of these until the rest is escaped."""
+LATIN_END = 0x17F
+
+
+class _Letters(dict[int, str]):
+    """What stands for each letter: itself where pdflatex has it, [U+…] where it has not."""
+
+    def __missing__(self, code: int) -> str:
+        known = 32 <= code <= LATIN_END and code != 127
+        self[code] = chr(code) if known else f"[U+{code:04X}]"
+        return self[code]
+
+
+LETTERS = _Letters(
+    {ord(letter): told for letter, told in SPECIAL.items()}
+    | {ord(letter): rf"$\{name}$" for letter, name in GREEK.items()}
+    | {ord(letter): " " for letter in "\n\t\r"}
+)
+SCRIPTS = (
+    ("^", RAISED, re.compile(f"[{''.join(RAISED)}]+")),
+    ("_", LOWERED, re.compile(f"[{''.join(LOWERED)}]+")),
+)
 
 
 def escaped(text: str) -> str:
     """`text` so that LaTeX prints it. A sign that pdflatex has no letter for becomes [U+…]."""
-    text = text.replace(MARK, "")
-    text = re.sub(f"[{''.join(RAISED)}]+", lambda run: _script("^", RAISED, run[0]), text)
-    text = re.sub(f"[{''.join(LOWERED)}]+", lambda run: _script("_", LOWERED, run[0]), text)
-    parts = enumerate(text.split(MARK))
-    return "".join(part if at % 2 else "".join(map(_letter, part)) for at, part in parts)
+    if text.isalnum() and text.isascii():
+        return text
+    for sign, digits, pattern in SCRIPTS:
+        if pattern.search(text):
+            return _with_script(text, sign, digits, pattern)
+    return text.translate(LETTERS)
 
 
-def _script(sign: str, digits: dict[str, str], run: str) -> str:
-    return f"{MARK}${sign}{{{''.join(digits[letter] for letter in run)}}}${MARK}"
-
-
-def _letter(letter: str) -> str:
-    if letter in SPECIAL:
-        return SPECIAL[letter]
-    if letter in GREEK:
-        return rf"$\{GREEK[letter]}$"
-    if letter in "\n\t\r":
-        return " "
-    return letter if " " <= letter <= LATIN_END and letter != "\x7f" else f"[U+{ord(letter):04X}]"
+def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Pattern[str]) -> str:
+    """Raised or lowered digits, and what stands between them."""
+    runs = [f"${sign}{{{''.join(digits[c] for c in run)}}}$" for run in pattern.findall(text)]
+    between = [escaped(part) for part in pattern.split(text)]
+    return "".join(a + b for a, b in zip(between, [*runs, ""], strict=True))
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,23 @@ def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     neither.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return {
-        "rows": len(rows),
-        "columns": {name: _column([row.get(name) for row in rows]) for name in names},
-    }
+    return packed_columns({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
-def _column(values: list[Any]) -> Any:
-    values = [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
-    words = dict.fromkeys(value for value in values if isinstance(value, str))
-    mixed = any(value is not None and not isinstance(value, str) for value in values)
-    if mixed or len(values) < WORDS_MIN or 2 * len(words) > len(values):
-        return values
+def packed_columns(columns: Mapping[str, Sequence[Any]], rows: int) -> dict[str, Any]:
+    """The same from columns of `rows` values each."""
+    return {"rows": rows, "columns": {name: _column(v) for name, v in columns.items()}}
+
+
+def _column(values: Sequence[Any]) -> Any:
+    kinds = set(map(type, values))
+    if float in kinds:
+        values = [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+    if kinds - {str, type(None)}:
+        return list(values)
+    words = dict.fromkeys(value for value in values if value is not None)
+    if len(values) < WORDS_MIN or 2 * len(words) > len(values):
+        return list(values)
     place = {word: at for at, word in enumerate(words)}
     return {"words": list(words), "at": [None if v is None else place[v] for v in values]}
 

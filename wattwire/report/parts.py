@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from wattwire.report import words
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
-TEXT_MAX = 240
+TEXT_MAX, SHORT_MAX = 240, 28
 KINDS = ("text", "measured", "estimate", "bound", "published")
 
 
@@ -73,6 +73,17 @@ class Table:
             return value.hint
         hidden = isinstance(value, str) and clipped(value) != value
         return str(value) if hidden or self.muted(column, row) else ""
+
+    def cells(self, row: dict[str, Any]) -> list[tuple[str, str, str]]:
+        """Style, hint and text of each cell of a row."""
+        found = []
+        for column in self.columns:
+            text = self.text(column, row)
+            style = "number " if column.numeric else ""
+            style += column.kind + (" muted" if self.muted(column, row) else "")
+            style += " short" if len(text) <= SHORT_MAX else ""
+            found.append((style, self.hint(column, row), text))
+        return found
 
     def levels(self, row: dict[str, Any]) -> str:
         """The levels of factors that a row stands for, as JSON; empty where it stands for none."""

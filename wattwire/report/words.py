@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from typing import Any
 
 NARROW_SPACE = "\u202f"
@@ -95,6 +96,11 @@ def factor_title(factor: str) -> str:
 
 def plain(level: Any) -> str:
     """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05"."""
+    return _plain(level) if isinstance(level, Hashable) else str(level)
+
+
+@lru_cache(maxsize=10_000, typed=True)
+def _plain(level: Any) -> str:
     if isinstance(level, bool):
         return "yes" if level else "no"
     if isinstance(level, float):
