@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from . import material
 
 BATCH_BYTES = 48 << 20
 """So much text is parsed at once: enough to keep two cores busy, little to hold."""
+PORTION, READERS = 500, 4
+"""Files that are read at a time, and how many side by side: most of it is waiting."""
 TIME = "%Y-%m-%d %H:%M:%S"
 ENERGY_HEADER = b"Date,CPU Utilization,CPU Power"
 MEMORY_HEADER = b"run,package,interval,language,exec_time,num_clients,cpu_percentage,memory_usage"
@@ -36,25 +39,51 @@ class File:
 
 def energy(source: Path, files: Sequence[File]) -> tuple[pl.DataFrame, list[SetAside]]:
     """A row per recording (material.RECORDINGS), and what was left out of them."""
-    set_aside, kept, parts = [], [], []
-    batch: list[tuple[int, bytes]] = []
-    for file in files:
-        data = (source / file.path).read_bytes()
-        header, _, body = data.partition(b"\n")
-        if header.strip() != ENERGY_HEADER or not body.strip():
-            set_aside.append(SetAside(file.path, 0, _refused(data, ENERGY_HEADER)))
-            continue
-        batch.append((len(kept), body))
-        kept.append(file)
-        if sum(len(one) for _, one in batch[-400:]) > BATCH_BYTES or len(batch) >= 4000:
-            parts.append(_energy_batch(batch))
-            batch = []
-    parts.append(_energy_batch(batch))
-    frame = pl.concat(parts).join(_named(kept), on="file", how="right")
+
+    def refused(data: bytes, header: bytes, body: bytes) -> str:
+        known = header == ENERGY_HEADER and bool(body.strip())
+        return "" if known else _refused(data, ENERGY_HEADER)
+
+    frame, set_aside = _per_file(source, files, refused, _energy_batch)
     frame = frame.with_columns(rank=pl.lit(None, pl.Int64), picked=pl.lit(None, pl.Boolean))
     set_aside += _energy_left_out(frame)
     frame = material.ranked(frame.filter(pl.col("rows") > 0))
     return frame.select(list(material.RECORDINGS)).cast(material.RECORDINGS), set_aside  # type: ignore[arg-type]
+
+
+def _per_file(
+    source: Path,
+    files: Sequence[File],
+    refused: Callable[[bytes, bytes, bytes], str],
+    parse: Callable[[Sequence[tuple[int, bytes]]], pl.DataFrame],
+) -> tuple[pl.DataFrame, list[SetAside]]:
+    """What `parse` makes of the files' rows, a row per file; and the files that are refused.
+
+    Files are read side by side a portion at a time, and parsed when enough text is together.
+    """
+    set_aside: list[SetAside] = []
+    kept: list[File] = []
+    parts: list[pl.DataFrame] = []
+    batch: list[tuple[int, bytes]] = []
+    size = 0
+    with ThreadPoolExecutor(READERS) as pool:
+        for at in range(0, len(files), PORTION):
+            portion = files[at : at + PORTION]
+            texts = pool.map(lambda file: (source / file.path).read_bytes(), portion)
+            for file, data in zip(portion, texts, strict=True):
+                header, _, body = data.partition(b"\n")
+                why = refused(data, header.strip(), body)
+                if why:
+                    set_aside.append(SetAside(file.path, 0, why))
+                    continue
+                batch.append((len(kept), body))
+                kept.append(file)
+                size += len(body)
+            if size > BATCH_BYTES:
+                parts.append(parse(batch))
+                batch, size = [], 0
+    parts.append(parse(batch))
+    return pl.concat(parts).join(_named(kept), on="file", how="right"), set_aside
 
 
 def _refused(data: bytes, header: bytes) -> str:
@@ -77,8 +106,10 @@ def _named(files: Sequence[File]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _parsed(batch: Sequence[tuple[int, bytes]], schema: dict[str, pl.DataType]) -> pl.DataFrame:
-    """All rows of a batch's files, each with its file's number in front.
+def _parsed(
+    batch: Sequence[tuple[int, bytes]], fields: Mapping[int, tuple[str, pl.DataType]]
+) -> pl.DataFrame:
+    """These fields (place in the line -> name, type) of a batch's files, behind the file's number.
 
     The number goes in front of every line, so that no short, long or blank line can shift rows
     from one file to another. Text where a number belongs becomes null.
@@ -88,17 +119,23 @@ def _parsed(batch: Sequence[tuple[int, bytes]], schema: dict[str, pl.DataType]) 
         mark = b"%d," % number
         text.write(mark + body.rstrip(b"\r\n").replace(b"\n", b"\n" + mark) + b"\n")
     text.seek(0)
-    return pl.read_csv(
-        text, has_header=False, schema={"file": pl.Int32(), **schema}, ignore_errors=True,
-        truncate_ragged_lines=True, encoding="utf8-lossy", quote_char=None,
+    named = {"file": pl.Int32(), **dict(fields.values())}
+    every = {"file": named["file"]}
+    for place in range(max(fields) + 1):
+        name, kind = fields.get(place, (f"unread {place}", pl.String()))
+        every[name] = kind
+    lazy = pl.scan_csv(
+        text, has_header=False, schema=every, ignore_errors=True, truncate_ragged_lines=True,
+        encoding="utf8-lossy", quote_char=None,
     )  # fmt: skip
+    return lazy.select(list(named)).collect()
 
 
 def _energy_batch(batch: Sequence[tuple[int, bytes]]) -> pl.DataFrame:
-    schema = {"date": pl.String(), "cpu": pl.Float64(), "power": pl.Float64()}
+    fields = {0: ("date", pl.String()), 1: ("cpu", pl.Float64()), 2: ("power", pl.Float64())}
     if not batch:
-        return _energy_by_file(pl.DataFrame(schema={"file": pl.Int32(), **schema}))
-    return _energy_by_file(_parsed(batch, schema))
+        return _energy_by_file(pl.DataFrame(schema={"file": pl.Int32(), **dict(fields.values())}))
+    return _energy_by_file(_parsed(batch, fields))
 
 
 def _energy_by_file(rows: pl.DataFrame) -> pl.DataFrame:
@@ -158,24 +195,7 @@ def _energy_left_out(frame: pl.DataFrame) -> list[SetAside]:
 
 def memory(source: Path, files: Sequence[File]) -> tuple[pl.DataFrame, list[SetAside]]:
     """A row per node whose resident memory is known (material.MEMORY), and what was left out."""
-    set_aside, kept, parts = [], [], []
-    batch: list[tuple[int, bytes]] = []
-    size = 0
-    for file in files:
-        data = (source / file.path).read_bytes()
-        header, _, body = data.partition(b"\n")
-        why = _no_memory(data, header.strip(), body)
-        if why:
-            set_aside.append(SetAside(file.path, 0, why))
-            continue
-        batch.append((len(kept), body))
-        kept.append(file)
-        size += len(body)
-        if size > BATCH_BYTES:
-            parts.append(_memory_batch(batch))
-            batch, size = [], 0
-    parts.append(_memory_batch(batch))
-    frame = pl.concat(parts).join(_named(kept), on="file", how="right")
+    frame, set_aside = _per_file(source, files, _no_memory, _memory_batch)
     left_out = frame.filter(pl.col("memory_left_out") > 0)
     for path, count in left_out.select("path", "memory_left_out").iter_rows():
         set_aside.append(SetAside(path, count, "no memory in this row"))
@@ -196,13 +216,11 @@ def _no_memory(data: bytes, header: bytes, body: bytes) -> str:
 
 
 def _memory_batch(batch: Sequence[tuple[int, bytes]]) -> pl.DataFrame:
-    names = ("time", "run", "package", "interval", "language", "exec_time", "clients", "cpu")
-    schema: dict[str, pl.DataType] = {name: pl.String() for name in names}
-    schema["memory"] = pl.Float64()
+    fields = {MEMORY_FIELDS - 1: ("memory", pl.Float64())}
     if batch:
-        rows = _parsed(batch, schema).select("file", "memory")
+        rows = _parsed(batch, fields)
     else:
-        rows = pl.DataFrame(schema={"file": pl.Int32(), "memory": pl.Float64()})
+        rows = pl.DataFrame(schema={"file": pl.Int32(), **dict(fields.values())})
     known = pl.col("memory").is_finite() & (pl.col("memory") > 0)
     return rows.group_by("file").agg(
         memory_kib=pl.col("memory").filter(known).mean() / 1024,
