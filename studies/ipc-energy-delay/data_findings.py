@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from wattwire.imports import Finding
 
 from .known import TIME_ROLE, Known
@@ -17,7 +19,7 @@ LAUNCHER_S, WORK_S = 1.0, 5.0
 
 def missing_runs(known: Known) -> Finding | None:
     """How many passes there are, and runs without energy or time."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for platform, metered in sorted({run.key[:2] for run in known.collected.runs.values()}):
         runs = [r for key, group in known.groups.items() if key[:2] == (platform, metered)
                 for r in group]  # fmt: skip
@@ -60,7 +62,7 @@ def _listed(known: Known, platform: str, node: str) -> int | None:
 
 def few_samples(known: Known) -> Finding | None:
     """Implementations that mostly end before the meter has read anything worth adding up."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (platform, metered, ipc, language), runs in known.groups.items():
         counts = [run.number(f"energy_samples.{metered}") for run in runs]
         told = [count for count in counts if count]
@@ -95,7 +97,8 @@ def failed(known: Known, tables: Printed) -> Finding | None:
     failed = [run for run in known.collected.sorted() if run.failed]
     if not failed:
         return None
-    times, rows, theirs = tables.times(), [], 0
+    times, theirs = tables.times(), 0
+    rows: list[dict[str, Any]] = []
     for run in failed:
         seconds = run.number("elapsed_s.client")
         told_s = times.get((run.platform, run.ipc, run.language))
@@ -128,7 +131,7 @@ def failed(known: Known, tables: Printed) -> Finding | None:
 
 def idle(known: Known) -> Finding | None:
     """The smallest samples of all, beside the idle power that is subtracted."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for platform, idle_w in IDLE_W.items():
         for metered in NODES:
             smallest = [
@@ -160,7 +163,7 @@ def idle(known: Known) -> Finding | None:
 
 def launchers(known: Known) -> Finding | None:
     """Servers whose measured program ended at once: it only started another."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (platform, metered, ipc, language), runs in known.groups.items():
         if metered != UNMETERED:
             continue

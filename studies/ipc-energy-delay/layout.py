@@ -42,7 +42,7 @@ def platforms(source: Path) -> dict[str, Path]:
     """Folders of the platforms in `source` or up to two levels below; empty where there is none."""
     level = [source]
     for _ in range(3):
-        found = {}
+        found: dict[str, Path] = {}
         for folder in level:
             candidates = [folder] if folder.name in PLATFORMS else _folders(folder)
             for one in candidates:

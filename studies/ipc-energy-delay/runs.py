@@ -49,13 +49,13 @@ METERED = {
     }
 }
 """Not a factor: each response names the node that it is of."""
-TYPES = {
+TYPES: dict[str, Any] = {
     "run": pl.String, "attempt": pl.Int64, "block": pl.Int64, "position": pl.Int64,
     "verdict": pl.String, "outcome": pl.String, "used": pl.Boolean, "control": pl.String,
     "factor.platform": pl.String, "factor.middleware": pl.String, "factor.language": pl.String,
     "metered_node": pl.String,
 }  # fmt: skip
-PROVENANCE = {
+PROVENANCE: dict[str, Any] = {
     "run": pl.String, "column": pl.String, "files": pl.List(pl.String), "rows_used": pl.Int64,
     "rows_left_out": pl.Int64, "how": pl.String,
 }  # fmt: skip

@@ -25,13 +25,22 @@ from wattwire.report.evidence import (
 )
 from wattwire.report.parts import Column, Section, Table, Text
 
-LABELS = ("table", "node_role", "source")
+LABELS = ("table", "node_role", "source", "platform")
 QUANTITIES = {
     "cpu_percent": ("CPU", "%"),
     "memory_kib": ("memory", "KiB"),
     "power_w": ("power", "W"),
     "energy_j": ("energy", "J"),
+    "energy_ratio": ("energy over the best's", ""),
+    "time_s": ("time", "s"),
+    "time_ratio": ("time over the best's", ""),
+    "energy_total_j": ("total energy", "J"),
+    "memory_max_thousand_kib": ("largest memory", "thousand KiB"),
+    "faults_minor_thousand": ("minor page faults", "thousands"),
+    "switches_voluntary_thousand": ("voluntary context switches", "thousands"),
 }
+MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
+"""What a run of ours has too; the others are printed numbers only."""
 
 
 def locate(reader_path: Path, study: Mapping[str, Any]) -> Path | None:
@@ -111,9 +120,11 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
     for key in given:
         title, unit = QUANTITIES[key]
         estimated = key in ("power_w", "energy_j") and not measured_energy
-        group = f"{title} ({unit})"
-        here = "estimate" if estimated else "measured"
+        group = f"{title} ({unit})" if unit else title
         columns.append(Column(f"{key}_published", "published", "published", group=group))
+        if key not in MEASURED:
+            continue
+        here = "estimate" if estimated else "measured"
         columns.append(Column(f"{key}_here", f"{here} here", here, group=group))
         if several and not estimated:
             columns.append(Column(f"{key}_each", "each node", "text", group=group))
@@ -161,7 +172,7 @@ def _row(
         high = mean_of(frame, _names(frame, "energy_estimate_high_j", role))
         filled["energy_j_here"] = band(low, high)
         filled["power_w_here"] = band(low / seconds, high / seconds)
-    if not shares and not memories:
+    if not shares and not memories and set(given) & set(MEASURED):
         filled["because"] = f"no {role} in these runs"
     return filled
 

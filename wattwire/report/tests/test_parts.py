@@ -191,6 +191,27 @@ def test_a_published_row_that_cannot_be_run_here_says_why(tmp_path) -> None:
     assert tables["9"][1]["because"] == "the cell has no such capability"
 
 
+def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_matched(
+    tmp_path,
+) -> None:
+    shape = Shape(blocks=2, study={"published": "published.csv", "source": "10.0000/none"})
+    folder = write_campaign(tmp_path / "campaign", shape)
+    (folder / "published.csv").write_text(
+        "table,node_role,platform,pattern,language,clients,interval_s,energy_j,time_s,source\n"
+        f"4,client,theirs,service,{FAST},1,0.05,50.1,,Table 4\n"
+        f"4,both,theirs,service,{FAST},1,0.05,,28,Table 4\n",
+        "utf-8",
+    )
+    tables = build_report(FileCampaign(folder)).parent / "tables"
+    with (tables / "published-4-client.csv").open(newline="") as file:
+        (client,) = csv.DictReader(file)
+    with (tables / "published-4-both.csv").open(newline="") as file:
+        (both,) = csv.DictReader(file)
+    assert client["runs"] == both["runs"] == "2"
+    assert client["energy_j_published"] == "50.1" and both["time_s_published"] == "28"
+    assert "time_s_here" not in both and "because" not in both
+
+
 def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), study={"published": "published.csv"})
     page = build_report(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
