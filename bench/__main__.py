@@ -1,6 +1,7 @@
-"""`python -m bench [PART…] [--pairs N]`: what is promised about speed, measured beside peers.
+"""`python -m bench [PART…] [--pairs N] [--trials N]`: what is promised about speed and truth.
 
-Parts: recording, echo, libraries, sampler, own_time; all of them if none is named. Prints Markdown.
+Speed, measured beside peers: recording, echo, libraries, sampler, own_time; these if none is named.
+Truth, simulated: false_alarms, coverage, sequential. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from bench import own_time, sampler
+from bench import coverage, false_alarms, own_time, sampler, sequential
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
@@ -120,15 +121,23 @@ PARTS = {
     "own_time": own,
 }  # fmt: skip
 
+SIMULATIONS = {
+    "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
+}  # fmt: skip
+TRIALS = 10_000
 IN_TURNS = {"echo", "libraries"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, *SIMULATIONS, []], metavar="PART")
     parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--trials", type=int, default=TRIALS, help="campaigns of a simulated row")
     options = parser.parse_args()
     for part in options.parts or PARTS:
+        if part in SIMULATIONS:
+            SIMULATIONS[part](options.trials)
+            continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as made:
             PARTS[part](made, options.pairs)
 

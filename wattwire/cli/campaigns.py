@@ -219,6 +219,9 @@ def status(options: argparse.Namespace) -> int:
     holder, directory = campaign.holder(), shlex.quote(options.campaign)
     if holder is not None:
         print(f"It is running now (process {holder}).")
+    elif (campaign.stopping or {}).get("reached"):
+        print("It stopped by the width of its primary interval; what is left will not be run.")
+        print(f"Next: wattwire report {directory}")
     elif len(done) < len(planned):
         print(f"Next: wattwire run --resume {directory}")
     else:

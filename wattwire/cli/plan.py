@@ -25,8 +25,11 @@ from wattwire.rig import host
 from wattwire.rig.agent import AgentClient
 from wattwire.run import prepare
 from wattwire.run.forecast import Forecast, MeterWindow, forecast, meter_window
+from wattwire.store import Campaign
+from wattwire.store.imported import open_campaign
 
 WIDTH = 80
+WIDTH_SHARE = 0.05
 LONG_S = 3600.0
 """A plan that takes longer is run only when somebody said yes to it."""
 
@@ -36,6 +39,14 @@ def add_to(verbs: Any) -> None:
     verb = verbs.add_parser("plan", help="what a study would run, for how long, on how much disk")
     studies.add_options(verb)
     verb.add_argument("--table", action="store_true", help="print every run in its order")
+    verb.add_argument(
+        "--pilot", metavar="DIR", help="a finished campaign: how many blocks its scatter asks for"
+    )
+    verb.add_argument(
+        "--width", metavar="SHARE", default=None,
+        help="with --pilot: how far a ratio's interval may reach, as 5%% or 0.05 (default: the "
+        "study's stop_width, else 5%%)",
+    )  # fmt: skip
     verb.set_defaults(call=plan)
 
 
@@ -60,6 +71,10 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"skipped, {count} treatments: {reason}")
     _forecast_lines(study, ahead)
     _meter_lines(study, meters_of(catalog, study), meters_here())
+    if options.pilot:
+        _pilot_lines(study, Path(options.pilot), options.width)
+    elif options.width is not None:
+        raise UsageError("--width says what a pilot is asked for; name one with --pilot DIR")
     for caution in cautions(study, kept):
         _say(f"caution: {caution}")
     if options.table:
@@ -124,6 +139,41 @@ def _meter_lines(
     absent = [name for name in windows if here is not None and name not in here]
     if absent:
         _say(f"absent here (see wattwire doctor): {', '.join(absent)}")
+
+
+def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
+    """How many blocks the scatter of a finished campaign asks for."""
+    from wattwire.report import piloting  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.report.evidence import gather  # noqa: PLC0415
+
+    campaign = open_campaign(pilot)
+    try:
+        evidence = gather(campaign)
+        absent = sorted(set(study.factors) - set(evidence.factors))
+        if absent:
+            raise UsageError(
+                f"--pilot {pilot}: its study ({evidence.study.get('name')}) does not have the "
+                f"factor {', '.join(absent)} of {study.name}; take a campaign of the same study"
+            )
+        share = share_of(width) if width else study.plan.stop_width or WIDTH_SHARE
+        margin = study.document.get("answers", {}).get("margin")
+        _say(f"from the pilot {pilot} ({evidence.usable.height} usable runs):")
+        for line in piloting.lines(evidence, piloting.Aim(share, margin, study.plan.blocks)):
+            _say(f"  {line}")
+    finally:
+        if isinstance(campaign, Campaign):
+            campaign.close()
+
+
+def share_of(word: str) -> float:
+    """A share as it is typed, 5% or 0.05. Raises UsageError where it is none between 0 and 1."""
+    try:
+        share = float(word[:-1]) / 100 if word.endswith("%") else float(word)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise UsageError(f'--width: "{word}" found; allowed: between 0 and 1, as 5% or 0.05')
+    return share
 
 
 def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:

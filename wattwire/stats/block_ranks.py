@@ -30,7 +30,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 ALARM = 0.05
-DRAWS = 9_999
+DRAWS = 39_999
+"""Enough that a p of 5 % is known to ± 0.2 % of its own (two standard errors)."""
 STATES_MAX = 100_000
 ARRANGEMENTS_MAX = 120
 SEED = 1
@@ -79,7 +80,7 @@ def _test(name: str, table: Sequence[Sequence[float]] | FloatArray) -> BlockRank
     scores = friedman_scores(data) if name == "Friedman" else quade_scores(data)
     rows = tuple(sorted(tuple(sorted(int(s) for s in row)) for row in scores))
     spread = int((scores.sum(axis=0) ** 2).sum())
-    values, chances, exact = _null(rows)
+    values, chances, exact = null_distribution(rows)
     p = float(chances[np.searchsorted(values, spread) :].sum())
     return BlockRanks(name, min(1.0, p), blocks, levels, exact)
 
@@ -106,7 +107,7 @@ def quade_scores(data: FloatArray) -> IntArray:
 
 
 @lru_cache(maxsize=512)
-def _null(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray, bool]:
+def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray, bool]:
     """Possible sums of squared column sums, ascending, their chances, and whether exact.
 
     Both statistics grow with that sum, and the rest of them is the same in every arrangement.

@@ -7,9 +7,9 @@ How: the fitted block model's own contrasts, each averaged with equal weight ove
 that hold both levels, tested together by F against the pooled error. Omega squared is the effect's
 share of its own variance and the error's; its limits are those noncentralities at which the F that
 was seen turns improbable. There the error counts as known by TAIL_DEGREES degrees at most, because
-heavy tails leave it that uncertain however many runs there are: plain noncentral F's limits hold
-.78 of a nominal .95 under t errors of 3 degrees. An interaction is checked without normal errors: residuals of the model
-without it are permuted within blocks (seeded) and the share of larger F is its second p.
+heavy tails leave it that uncertain however many runs there are: plain limits hold .78 of a nominal
+.95 under t errors of 3 degrees. An interaction is checked without normal errors: residuals of the
+model without it are permuted within blocks (seeded) and the share of larger F is its second p.
 What it misses: unequal spread between treatments; with one block there is no interaction to see;
 three factors at once. Omega squared's estimate may be below zero: then it is printed as zero.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 and 5; Searle, Linear Models, 5;

@@ -150,3 +150,19 @@ def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
     assert "disk: about" in out and "are free here" in out
     assert "time: a run is window 0.5 s" in out
     assert "proc_cpu" in out and "(longer)" in out
+
+
+@pytest.mark.parametrize("word", ["5%", "0.05"])
+def test_a_width_is_a_share_or_per_cent(word):
+    assert plan.share_of(word) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("word", ["5", "0", "-1%", "wide", "nan"])
+def test_a_width_that_is_no_share_is_refused(word):
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        plan.share_of(word)
+
+
+def test_a_width_without_a_pilot_is_refused(capsys):
+    assert main(["plan", "first-look", "--width", "5%"]) == 2
+    assert "--pilot DIR" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""What a pilot campaign says of the campaign that is planned: blocks, power, resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.answers import CONFIDENCE, Answer, answer_all, usable_fit
+from wattwire.report.evidence import Evidence, by_treatment, column
+from wattwire.stats import planning
+
+ENERGY_SHARE = 0.10
+"""J per message is planned for ± 10 %."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What the planned campaign is to reach: a width (share), a margin or None, its blocks."""
+
+    width: float
+    margin: float | None
+    blocks: int
+
+
+def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
+    """Sentences on every answer of the pilot, then on energy; `aim.blocks` are those planned."""
+    answers = answer_all(evidence)
+    computed = _distinct(answers.computed())
+    if not computed:
+        yield "the pilot answers no question with a number: it says nothing about blocks"
+    else:
+        level = stats.bonferroni(CONFIDENCE, len(computed))
+        yield (
+            f"each interval at {words.confidence(level)}, so that "
+            f"{words.plural(len(computed), 'answer')} hold together at "
+            f"{words.confidence(CONFIDENCE)}"
+        )
+        for answer in computed:
+            yield _answer(evidence, answer, aim, level)
+    yield from _energy(evidence, aim.blocks)
+
+
+def _distinct(computed: list[Answer]) -> list[Answer]:
+    kept: dict[tuple[str, str, str], Answer] = {}
+    for answer in computed:
+        kept.setdefault((answer.response.column, answer.factor, str(answer.level)), answer)
+    return list(kept.values())
+
+
+def _answer(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> str:
+    name = (
+        f"{answer.response.title}, {evidence.title(answer.factor, answer.level)} / "
+        f"{evidence.title(answer.factor, answer.baseline)}"
+    )
+    fit = usable_fit(evidence, answer.response)
+    pilot: Any = fit
+    if isinstance(fit, stats.Fit):
+        pilot = planning.pilot_of(fit, answer.factor, answer.level, answer.baseline)
+    if not isinstance(pilot, planning.Pilot):
+        return f"{name}: cannot be planned ({pilot})"
+    wanted = f"± {words.percent(aim.width)}"
+    found = planning.blocks_for_width(pilot, aim.width, level)
+    cautious = planning.blocks_for_width(pilot.cautious, aim.width, level)
+    told = f"{name}: {_blocks(found)} for {wanted} ({_blocks(cautious)} if the pilot was lucky)"
+    if aim.blocks > 1:
+        reach = planning.half_width(pilot, aim.blocks, level)
+        told += f"; the {aim.blocks} planned give ± {words.percent(reach)}"
+    if aim.margin is not None:
+        power = planning.POWER
+        needed = planning.blocks_for_equivalence(pilot, aim.margin, level)
+        told += f"; {_blocks(needed)} to show equivalence within ± {words.percent(aim.margin)} "
+        told += f"with power {power:g}"
+        if aim.blocks > 1:
+            reached = planning.equivalence_power(pilot, aim.margin, aim.blocks, level)
+            told += f" (with those planned: {words.number(reached, 2)})"
+    return told
+
+
+def _blocks(found: int | stats.NotComputable) -> str:
+    return words.plural(found, "block") if isinstance(found, int) else str(found)
+
+
+def _energy(evidence: Evidence, blocks: int) -> Iterator[str]:
+    """Predicted resolution of J per message of each treatment whose power was measured."""
+    told = False
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        delta = column(frame, "power_window_w") - column(frame, "power_silent_w")
+        rates = column(frame, "rate_hz_achieved")
+        known = np.isfinite(delta) & np.isfinite(rates) & (rates > 0)
+        if known.sum() < 3:
+            continue
+        told = True
+        yield energy_line(", ".join(key) or "all runs", delta[known], rates[known], blocks)
+    if not told:
+        yield (
+            "J per message: no meter measured power in three blocks of the pilot, so its "
+            "resolution cannot be predicted"
+        )
+
+
+def energy_line(name: str, delta_w: np.ndarray, rates_hz: np.ndarray, blocks: int) -> str:
+    """The resolution t·SE(ΔP)/r that `blocks` blocks will have, from one ΔP a block."""
+    spread_w, rate_hz = float(np.std(delta_w, ddof=1)), float(np.mean(rates_hz))
+    if spread_w == 0:
+        return f"J per message, {name}: the pilot's power does not vary"
+    message_j = float(np.mean(delta_w / rates_hz))
+    resolved = planning.message_resolution_j(spread_w, rate_hz, max(2, blocks))
+    told = (
+        f"J per message, {name}: power differs by {words.number(spread_w, 2)} W from block to "
+        f"block at {words.number(rate_hz, 3)} messages/s, so {max(2, blocks)} blocks tell "
+        f"{words.number(1e6 * resolved, 2)} µJ from none"
+    )
+    if message_j <= 0:
+        return told
+    needed = planning.blocks_for_message_energy(spread_w, rate_hz, message_j, ENERGY_SHARE)
+    return (
+        f"{told}; ± {words.percent(ENERGY_SHARE)} of the pilot's "
+        f"{words.number(1e6 * message_j, 2)} µJ takes {_blocks(needed)}"
+    )
