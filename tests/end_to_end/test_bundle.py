@@ -87,6 +87,9 @@ def test_no_name_is_left_and_the_report_can_be_made_from_it(cli, bundled, campai
         readable = {w: t for w, t in texts.items() if not w.startswith("pages")}
         assert [w for w, text in readable.items() if pattern.search(text)] == [], word
     assert "address" in said and "home" in said
+    assert "CITATION.cff is left out" in said and not (folder / "CITATION.cff").exists()
+    assert "were made with wattwire" in (folder / "methods.tex").read_text()
+    assert "## External:" in (folder / "threats.md").read_text()
     log = [text for name, text in texts.items() if name.endswith(".err") and "[mac]" in text]
     assert len(log) == 1 and "[user]@[redacted]" in log[0]
 
@@ -104,7 +107,9 @@ def test_no_name_is_left_and_the_report_can_be_made_from_it(cli, bundled, campai
 
 
 def test_the_guides_lines_name_columns_that_are_there(bundled):
-    _, folder = bundled("--without-messages")
+    said, folder = bundled("--without-messages", "--author", f"Doe, {USER}")
+    assert "CITATION.cff is left out" not in said
+    assert f'given-names: "{USER}"' in (folder / "CITATION.cff").read_text()
     assert not list(folder.rglob("messages.parquet"))
     guide = (folder / "README.md").read_text()
     code = re.search(r"```python\n(.*?)```", guide, re.DOTALL)
@@ -123,5 +128,7 @@ def test_the_same_campaign_gives_the_same_archive(cli, campaign, tmp_path):
     assert len(digests) == 1
     again = cli("bundle", campaign, "-o", tmp_path / "a.zip")
     assert again.code == 2 and "there is a file already" in again.err
+    unnamed = cli("bundle", campaign, "-o", tmp_path / "c.zip", "--author", "Nobody")
+    assert unnamed.code == 2 and 'allowed: "Family, Given"' in unnamed.err
     nothing = cli("bundle", tmp_path)
     assert nothing.code == 2 and "no campaign here" in nothing.err

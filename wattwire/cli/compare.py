@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
-from wattwire.store import Campaign
+from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
     from wattwire.report.comparing import Judged
     from wattwire.report.limits import Checked
 
+AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
 
 
@@ -101,9 +102,9 @@ def share(text: str, option: str) -> float:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Campaign]:
+def opened(path: Path) -> Iterator[AnyCampaign]:
     """A campaign for as long as it is read. Raises UsageError where nothing was planned in it."""
-    campaign = Campaign(path)
+    campaign = open_campaign(path)
     try:
         if not (path / "plan.json").is_file():
             raise UsageError(f"{path}: no plan.json: nothing was measured; run the study anew")
@@ -112,7 +113,7 @@ def opened(path: Path) -> Iterator[Campaign]:
         campaign.close()
 
 
-def _judged(campaigns: Sequence[Campaign], wanted: Any) -> Judged:
+def _judged(campaigns: Sequence[AnyCampaign], wanted: Any) -> Judged:
     from wattwire.report.comparing import Source, compare_two, compare_variants  # noqa: PLC0415
 
     if len(campaigns) == 1:
@@ -123,13 +124,15 @@ def _judged(campaigns: Sequence[Campaign], wanted: Any) -> Judged:
     if campaigns[0].path.resolve() == campaigns[1].path.resolve():
         raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two")
     sources = [
-        Source(name, one, one.journal.get("identity") or {})
+        Source(
+            name, one, (one.journal.get("identity") if isinstance(one, Campaign) else None) or {}
+        )
         for name, one in zip(names, campaigns, strict=True)
     ]
     return compare_two(sources[0], sources[1], wanted)
 
 
-def limits_of(campaign: Campaign) -> list[Checked]:
+def limits_of(campaign: AnyCampaign) -> list[Checked]:
     """The limits of a campaign's study, checked; none where it has none."""
     if not campaign.study.get("limit"):
         return []

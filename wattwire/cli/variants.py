@@ -57,6 +57,11 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if options.margin is not None:
         answers["margin"] = compare.share(options.margin, "--margin")
     if options.confirm:
+        if document.get("plan", {}).get("stop_width"):
+            raise UsageError(
+                "--confirm: the study stops by width (plan.stop_width), which is a way of looking "
+                "of its own; leave out --confirm, or add --set plan.stop_width=0"
+            )
         answers["looks"] = LOOKS
     asked = {
         "id": FACTOR,

@@ -72,6 +72,13 @@ def test_without_variants_a_study_stays_as_it_is():
         applied(confirm=True)
 
 
+def test_two_ways_of_looking_are_not_mixed(monkeypatch):
+    monkeypatch.setitem(DOCUMENT, "plan", {"stop_width": 0.05, "blocks": 20})
+    with pytest.raises(UsageError, match="the study stops by width"):
+        applied("base=", "head=", confirm=True)
+    assert applied("base=", "head=")["plan"]["stop_width"] == 0.05
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -149,19 +148,17 @@ def _any_failed(evidence: Evidence, pairing: Pairing) -> bool:
     return any(outcome != "completed" for outcome in outcomes)
 
 
-def _paired(evidence: Evidence, pairing: Pairing, response: Response) -> tuple[Any, Any]:
+def _paired(
+    evidence: Evidence, pairing: Pairing, response: Response
+) -> tuple[FloatArray, FloatArray]:
     """Base's and head's values of the blocks that hold both, shape (blocks,) each."""
-    values = [values_of(evidence, runs, response) for runs in (pairing.base, pairing.head)]
-    tables = [
-        dict(zip(runs.blocks, row, strict=True))
-        for runs, row in zip((pairing.base, pairing.head), values, strict=True)
-    ]
-    both = [
-        block
-        for block in tables[0]
-        if block in tables[1] and not np.isnan([tables[0][block], tables[1][block]]).any()
-    ]
-    return tuple(np.array([table[block] for block in both]) for table in tables)  # type: ignore[return-value]
+    base, head = (
+        dict(zip(runs.blocks, values_of(evidence, runs, response), strict=True))
+        for runs in (pairing.base, pairing.head)
+    )
+    both = [block for block in base if block in head]
+    both = [block for block in both if not np.isnan([base[block], head[block]]).any()]
+    return np.array([base[block] for block in both]), np.array([head[block] for block in both])
 
 
 def _estimates(
@@ -244,6 +241,9 @@ def _notes(
     unpaired = sum(len(set(one.base.blocks) ^ set(one.head.blocks)) for one in pairings)
     if unpaired:
         told.append(f"Runs without their neighbour in the block, left out of ratios: {unpaired}.")
+    untried = evidence.untried(evidence.designed)
+    if untried:
+        told.append(f"{words.plural(untried, 'planned run')} not made.")
     if evidence.set_aside.height:
         told.append(
             f"{words.plural(evidence.set_aside.height, 'run')} set aside on evidence independent "

@@ -293,6 +293,10 @@ def _left_out(base: Source, head: Source, sides: Pair, tables: Tables) -> Iterat
 
 
 def _set_aside(base: Source, head: Source, sides: Pair) -> Iterator[str]:
+    for one, side in zip((base, head), sides, strict=True):
+        untried = side.untried(side.designed)
+        if untried:
+            yield f"{words.plural(untried, 'planned run')} of {one.name} not made."
     counts = [side.set_aside.height for side in sides]
     if any(counts):
         yield (
