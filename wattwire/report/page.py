@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
 from wattwire.model.errors import UsageError
@@ -54,19 +52,21 @@ def build_report(campaign: Path | CampaignReader) -> Path:
             f"{campaign.path}: this campaign was ended before its plan was written, so there is "
             "nothing to report. Run the study anew."
         )
-    evidence = gather(campaign)
-    answers = answer_all(evidence)
-    series = latency.all_series(evidence)
-    found = findings.look(evidence, series)
-    sections = _sections(evidence, answers, series, found)
     folder = campaign.path / "report"
-    parts = [part for section in sections for part in section.parts]
-    _fresh(folder / "figures", ("*.svg", "*.pdf"))
-    drawn = drawing.draw(figures_of(parts), folder / "figures")
-    _write_tables(tables_of(parts), folder / "tables")
-    page = folder / "index.html"
-    told = (headline(evidence, answers), asked.second_line(evidence), found.in_short)
-    page.write_text(_render(evidence, told, sections, drawn), "utf-8")
+    with drawing.Drawer(folder / "figures") as drawer:
+        evidence = gather(campaign)
+        answers = answer_all(evidence)
+        series = latency.all_series(evidence)
+        found = findings.look(evidence, series)
+        sections = []
+        for section in _sections(evidence, answers, series, found):
+            if section is not None:
+                sections.append(section)
+                drawer.begin(figures_of(section.parts))
+        _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
+        told = (headline(evidence, answers), asked.second_line(evidence), found.in_short)
+        page = folder / "index.html"
+        page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page
 
 
@@ -75,36 +75,35 @@ def _sections(
     answers: Answers,
     series: Mapping[str, latency.Series],
     found: findings.Findings,
-) -> list[Section]:
-    made = [
-        asked.section(evidence),
-        answered.section(evidence, answers),
-        limits.section(evidence),
-        *reproduced.sections(evidence),
-        explore.section(evidence) if evidence.imported else findings.section(found),
-        *([] if evidence.imported else _measured_here(evidence, series)),
-        proportion.section(evidence),
-        paper_path.section(evidence),
-        threats.section(evidence, answers),
-        audit.trail(evidence),
-    ]
-    return [section for section in made if section is not None]
+) -> Iterator[Section | None]:
+    """The parts of the page in order, one at a time: figures are drawn while the next is made."""
+    yield asked.section(evidence)
+    yield answered.section(evidence, answers)
+    yield limits.section(evidence)
+    yield from reproduced.sections(evidence)
+    if evidence.imported:
+        yield explore.section(evidence)
+    else:
+        yield findings.section(found)
+        yield from _measured_here(evidence, series)
+    yield proportion.section(evidence)
+    yield paper_path.section(evidence)
+    yield threats.section(evidence, answers)
+    yield audit.trail(evidence)
 
 
 def _measured_here(
     evidence: Evidence, series: Mapping[str, latency.Series]
-) -> list[Section | None]:
+) -> Iterator[Section | None]:
     """The parts that need messages, meters and nodes of ours."""
-    return [
-        latency.section(evidence, series),
-        costs.section(evidence),
-        explore.section(evidence),
-        published.section(evidence),
-        counts.section(evidence),
-        controls.section(evidence),
-        conditions.harness(evidence),
-        conditions.settings(evidence),
-    ]
+    yield latency.section(evidence, series)
+    yield costs.section(evidence)
+    yield explore.section(evidence)
+    yield published.section(evidence)
+    yield counts.section(evidence)
+    yield controls.section(evidence)
+    yield conditions.harness(evidence)
+    yield conditions.settings(evidence)
 
 
 def _write_tables(tables: Sequence[Table], folder: Path) -> None:
@@ -121,18 +120,11 @@ def _fresh(folder: Path, patterns: Sequence[str]) -> None:
             old.unlink()
 
 
-@lru_cache(maxsize=1)
-def _library() -> str:
-    """The drawing library for the page, safe inside a script element."""
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle.replace("</script", "<\\/script")
-
-
 def _render(
     evidence: Evidence,
     told: tuple[str, ...],
     sections: Sequence[Section],
-    drawn: Mapping[str, str],
+    drawer: drawing.Drawer,
 ) -> str:
     folder = resources.files("wattwire.report") / "templates"
     environment = jinja2.Environment(
@@ -152,9 +144,9 @@ def _render(
         first=told[0],
         others=[one for one in told[1:] if one],
         sections=sections,
-        images={name: _data_address(svg) for name, svg in drawn.items()},
+        images={name: _data_address(svg) for name, svg in drawer.pictures().items()},
         specs=Markup(script_json(specs)),
-        library=Markup(_library()),
+        library=Markup(drawer.library()),
         style=Markup((folder / "page.css").read_text("utf-8")),
         script=Markup((folder / "page.js").read_text("utf-8")),
         explorer=Markup((folder / "explore.js").read_text("utf-8")),

@@ -7,22 +7,14 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wattwire.model.places import cache_folder as folder
+
 MARKER = ".wattwire-complete"
 DAY_S = 86_400.0
-
-
-def folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where an agent with this environment keeps its builds (agent/src/cache.rs says the same)."""
-    if environment.get("WATTWIRE_CACHE"):
-        return Path(environment["WATTWIRE_CACHE"])
-    if environment.get("XDG_CACHE_HOME"):
-        return Path(environment["XDG_CACHE_HOME"], "wattwire")
-    home = environment.get("HOME")
-    return Path(home, ".cache", "wattwire") if home else Path("/tmp/wattwire-cache")
 
 
 def writable(place: Path) -> bool:

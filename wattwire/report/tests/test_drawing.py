@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import vl_convert
 
-from wattwire.report import drawing, figures
+from wattwire.report import drawing, figures, library
 from wattwire.report.parts import Figure
 
 LEVELS = ["C++", "Python"]
@@ -75,8 +75,10 @@ def charts(runs: int = 24) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     folder = tmp_path_factory.mktemp("figures")
-    made = [Figure(name, name, "", spec) for name, spec in charts().items()]
-    return folder, drawing.draw(made, folder)
+    with drawing.Drawer(folder) as drawer:
+        drawer.begin([Figure(name, name, "", spec) for name, spec in charts().items()])
+        pictures = drawer.pictures()
+    return folder, pictures
 
 
 def test_every_chart_fills_a_column_of_print_with_letters_of_seven_points_or_more(drawn) -> None:
@@ -105,6 +107,46 @@ def test_a_pdf_has_the_same_size_and_carries_its_fonts(drawn) -> None:
         assert float(box[1]) == pytest.approx(drawing.width_mm(picture) / 25.4 * 72, abs=0.1)
         assert document.count(b"/FontFile") >= 1, name
         assert not re.search(rb"/BaseFont ?/(?!\w{6}\+)", document), f"{name}: a font is missing"
+
+
+def test_figures_are_drawn_anew_where_their_points_differ_and_only_there(tmp_path) -> None:
+    def draw(specs: dict[str, Any]) -> dict[str, str]:
+        with drawing.Drawer(tmp_path) as drawer:
+            drawer.begin([Figure(name, name, "", spec) for name, spec in specs.items()])
+            return drawer.pictures()
+
+    one, other = figures.ratios_chart(ratios(2), None), figures.ratios_chart(ratios(3), None)
+    first = draw({"a": one, "b": one})
+    (tmp_path / "a.pdf").write_bytes(b"kept")
+    (tmp_path / "b.pdf").write_bytes(b"replaced")
+    again = draw({"a": one, "b": other})
+    assert again["a"] == first["a"] and again["b"] != first["b"]
+    assert (tmp_path / "a.pdf").read_bytes() == b"kept"
+    assert (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
+    (tmp_path / "a.pdf").unlink()
+    assert draw({"a": one}) == {"a": first["a"]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pdf", "a.svg"]
+
+
+def test_a_damaged_library_in_the_cache_is_made_anew(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path))
+    made = library.for_pages()
+    assert "vegaEmbed" in made and "</script" not in made
+    (kept,) = (tmp_path / "blobs").iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-1000])
+    monkeypatch.setattr(library, "_made", lambda: made)
+    assert library.for_pages() == made
+    assert kept.read_bytes() == whole
+    monkeypatch.setattr(library, "_made", lambda: "another")
+    assert library.for_pages() == made
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(library, "_made", lambda: "made")
+    assert library.for_pages() == "made"
 
 
 def test_a_narrow_chart_goes_into_one_column() -> None:
