@@ -46,18 +46,21 @@ class Series:
     loose: int
 
 
-def series_of(messages: pl.DataFrame, run: Mapping[str, Any], lost: float) -> Series:
+def series_of(
+    messages: pl.DataFrame, run: Mapping[str, Any], lost: float, cut: int = FLAG_WARM_UP
+) -> Series:
     """The latency of every expected reception or call of a run, warm-up left out.
 
     Topics: begin → callback entered at each subscriber. Calls: begin → reply in hand. Actions:
-    goal sent → result in hand. `lost` is the summary's count, for losses without a record.
+    goal sent → result in hand. `lost` is the summary's count, for losses without a record. With
+    `cut` 0 the warm-up stays in.
     """
     roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
     named = _with_kind_names(messages).with_columns(
         role=pl.col("node").replace_strict(roles, default=None, return_dtype=pl.String)
     )
     callers = [role for role in roles.values() if role in CALLERS]
-    frame = _calls(named) if callers else _receptions(named, roles)
+    frame = _calls(named, cut) if callers else _receptions(named, roles, cut)
     latency = (frame["end_ns"] - frame["begin_ns"]).cast(pl.Float64) / 1000.0
     values = np.array([math.inf if v is None else v for v in latency.to_list()], dtype=np.float64)
     present = int(np.isinf(values).sum())
@@ -80,7 +83,7 @@ def _clean(frame: pl.DataFrame, ignored_flags: int) -> pl.DataFrame:
     return frame.filter((flags & ignored_flags) == 0)
 
 
-def _calls(frame: pl.DataFrame) -> pl.DataFrame:
+def _calls(frame: pl.DataFrame, cut: int) -> pl.DataFrame:
     mine = pl.concat(
         [
             frame.filter((pl.col("role") == role) & (pl.col("kind") == kind))
@@ -96,18 +99,18 @@ def _calls(frame: pl.DataFrame) -> pl.DataFrame:
             on=["node", "counter"],
             how="left",
         )
-    return _clean(mine, FLAG_WARM_UP | FLAG_CORRUPT).sort(*["begin_ns", *TIES], nulls_last=True)
+    return _clean(mine, cut | FLAG_CORRUPT).sort(*["begin_ns", *TIES], nulls_last=True)
 
 
-def _receptions(frame: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame:
+def _receptions(frame: pl.DataFrame, roles: Mapping[int, str], cut: int) -> pl.DataFrame:
     arrived = frame.filter((pl.col("role") == "subscriber") & (pl.col("kind") == "message"))
     arrived = arrived.sort("end_ns").unique(TIES, keep="first", maintain_order=True)
     sent = _clean(
         frame.filter((pl.col("role") == "publisher") & (pl.col("kind") == "message")),
-        FLAG_WARM_UP | FLAG_FAILED,
+        cut | FLAG_FAILED,
     )
     if sent.height == 0:
-        kept = _clean(arrived, FLAG_WARM_UP | FLAG_CORRUPT)
+        kept = _clean(arrived, cut | FLAG_CORRUPT)
         return kept.filter(pl.col("begin_ns").is_not_null()).sort("begin_ns", *TIES)
     receivers = [node for node, role in roles.items() if role == "subscriber"]
     due = sent.select("sender", "counter", due_ns="begin_ns").join(

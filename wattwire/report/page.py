@@ -19,6 +19,7 @@ from wattwire.report import (
     controls,
     costs,
     counts,
+    courses,
     drawing,
     explore,
     findings,
@@ -96,7 +97,11 @@ def _measured_here(
     evidence: Evidence, series: Mapping[str, latency.Series]
 ) -> Iterator[Section | None]:
     """The parts that need messages, meters and nodes of ours."""
-    yield latency.section(evidence, series)
+    made = latency.section(evidence, series)
+    settled = courses.fold(evidence, series)
+    if settled is not None:
+        made.parts.append(settled)
+    yield made
     yield costs.section(evidence)
     yield explore.section(evidence)
     yield published.section(evidence)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-POINTS_MIN, POINTS_MAX = 60, 600
+POINTS_MIN, POINTS_MAX = 60, 300
 PIECE_MIN = 5
 PENALTY = 6.0
 """Per cut, times the logarithm of the length and the whitened variance."""

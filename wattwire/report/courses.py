@@ -1,0 +1,99 @@
+"""Whether the runs of a treatment settled, and what the warm-up's cut did to their latency.
+
+The cut is the study's, the same for all treatments, and fixed before the first run. What stands
+here only classifies: nothing is cut by it, and a run that never settles is kept like any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns
+from wattwire.report.latency import FloatArray, Series, series_of
+from wattwire.report.parts import Column, Fold, Table
+from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN
+
+KEPT_MIN = 3
+
+
+def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
+    """The table of courses, closed away; None where no run carries a latency."""
+    cut = float(evidence.study.get("plan", {}).get("warmup_s") or 0.0) > 0
+    rows = []
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        runs = [run for run in frame["run"].to_list() if run in series]
+        if not any(series[run].values_us.size for run in runs):
+            continue
+        row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
+        row |= _course(series, runs)
+        if cut:
+            lost = dict(zip(frame["run"].to_list(), column(frame, "lost"), strict=True))
+            whole = [
+                series_of(
+                    evidence.reader.messages(run), evidence.runs[run], float(lost[run]), cut=0
+                )
+                for run in runs
+            ]
+            row["cut"] = _median([series[run].values_us for run in runs])
+            row["whole"] = _median([one.values_us for one in whole])
+        rows.append(row)
+    if not rows:
+        return None
+    return Fold("Whether the runs settled", [_table(evidence, rows, cut)])
+
+
+def _course(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
+    """Classes of the runs of one treatment, in the order of time inside each."""
+    found = []
+    for run in runs:
+        one = series[run]
+        # Losses of which nobody knows when they were sent stand at the end: no part of a course.
+        found.append(stats.classify(one.values_us[: one.values_us.size - one.loose]))
+    counted = Counter(course.name for course in found)
+    settled = [c.settled_after for c in found if c.settled_after]
+    return {
+        "runs": len(found),
+        "classes": ", ".join(f"{name} {count}" for name, count in counted.most_common()),
+        "consensus": stats.consensus([course.name for course in found]),
+        "settled": float(np.median(settled)) * 100 if settled else None,
+    }
+
+
+def _median(values: list[FloatArray]) -> Any:
+    """Geometric mean over runs of their median latency, µs."""
+    medians = [stats.nearest_rank(np.sort(one), 0.5) for one in values if one.size]
+    if len(medians) < KEPT_MIN:
+        return stats.TooFew(len(medians), KEPT_MIN, "runs")
+    return stats.geometric_mean(medians)
+
+
+def _table(evidence: Evidence, rows: list[dict[str, Any]], cut: bool) -> Table:
+    columns = [
+        *factor_columns(evidence),
+        Column("runs", "runs", "measured"),
+        Column("classes", "courses"),
+        Column("consensus", "together"),
+        Column("settled", "settled after", "measured", "% of the window", digits=2),
+    ]
+    if cut:
+        columns += [
+            Column("cut", "median latency, warm-up cut", "measured", "µs"),
+            Column("whole", "with the warm-up", "measured", "µs"),
+        ]
+    return Table(
+        "courses",
+        "Whether the runs settled",
+        columns,
+        rows,
+        f"Each run's latency after the study's warm-up, from {POINTS_MIN} messages on: flat, "
+        "warm-up (settles lower), slowdown (settles higher), no steady state. Changepoints with a "
+        "penalty "
+        "for correlated neighbours; a treatment has a course where three quarters of its runs "
+        f"agree, {RUNS_MIN} or more. They only classify: no run and no message was left out for "
+        "them.",
+    )

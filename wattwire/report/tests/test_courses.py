@@ -1,0 +1,54 @@
+"""Courses of runs on the page: classes, consensus, and latency with and without the cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wattwire import stats
+from wattwire.report import courses
+from wattwire.report.evidence import gather
+from wattwire.report.latency import Series, all_series
+from wattwire.report.parts import tables_of
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory):
+    shape = Shape(blocks=4, duration_s=6.0, patterns=("topic",), clients=(1,), intervals_s=(0.05,))
+    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("runs") / "c", shape)))
+
+
+def rows_of(evidence, series):
+    fold = courses.fold(evidence, series)
+    assert fold is not None
+    return list(tables_of([fold])[0].rows)
+
+
+def test_steady_runs_are_flat_and_warming_ones_are_said_to_warm_up(evidence) -> None:
+    series = all_series(evidence)
+    assert {row["consensus"] for row in rows_of(evidence, series)} == {"flat"}
+    rng = np.random.default_rng(1)
+    for run in evidence.usable["run"].to_list():
+        values = rng.normal(100.0, 1.0, 120)
+        values[:30] += 20.0
+        series[run] = Series(np.concatenate([values, [np.inf, np.inf]]), 2)
+    for row in rows_of(evidence, series):
+        assert row["consensus"] == "warm-up"
+        assert row["settled"] == pytest.approx(25.0, abs=2.0)
+
+
+def test_latency_stands_with_and_without_the_cut_where_there_is_one(evidence) -> None:
+    series = all_series(evidence)
+    assert "whole" not in rows_of(evidence, series)[0]
+    evidence.study["plan"]["warmup_s"] = 1.0
+    try:
+        row = rows_of(evidence, series)[0]
+    finally:
+        del evidence.study["plan"]["warmup_s"]
+    assert isinstance(row["cut"], stats.Interval)
+    assert row["whole"].estimate == pytest.approx(row["cut"].estimate, rel=0.2)
+
+
+def test_no_latency_no_courses(evidence) -> None:
+    assert courses.fold(evidence, {}) is None
