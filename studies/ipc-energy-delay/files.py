@@ -136,7 +136,7 @@ def resources(tail: str) -> dict[str, float]:
 def error(head: str, tail: str) -> str:
     """The first line of captured output that says a program failed; empty where none does."""
     match = _ERRORS.search(head) or _ERRORS.search(tail)
-    return " ".join(match[0].split())[:80] if match else ""
+    return " ".join(match[0].partition(" --->")[0].split())[:80] if match else ""
 
 
 def clock(head: str) -> datetime.datetime | None:

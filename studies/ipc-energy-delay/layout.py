@@ -156,8 +156,10 @@ class _Pass:
             "energy_sample_min_w": (min(watts), "smallest sample"),
             "energy_sample_max_w": (max(watts), "largest sample"),
         }
+        where = _name(self.source, path)
         for name, (number, how) in values.items():
-            self._put(run, f"{name}.{role}", Value(round(number, 6), "", len(watts), 0, how), path)
+            value = Value(round(number, 6), where, len(watts), 0, how)
+            self._put(run, f"{name}.{role}", value, path)
 
     def _times(self, path: Path, run: Observation, role: str) -> None:
         head, tail = files.ends(path)
@@ -171,8 +173,10 @@ class _Pass:
             self._leave(path, "no lines of time at the file's end" if head else "empty file")
             return
         how = "last lines of the file: real", "last lines of the file: user + sys"
+        where = _name(self.source, path)
         for name, number, told_how in zip(("elapsed_s", "cpu_s"), found, how, strict=True):
-            self._put(run, f"{name}.{role}", Value(round(number, 6), "", 1, 0, told_how), path)
+            value = Value(round(number, 6), where, 1, 0, told_how)
+            self._put(run, f"{name}.{role}", value, path)
 
     def _resources(self, path: Path, run: Observation, role: str) -> None:
         head, tail = files.ends(path)
@@ -184,17 +188,15 @@ class _Pass:
             self._leave(path, "no lines of /usr/bin/time -v at the file's end" if head else
                         "empty file")  # fmt: skip
             return
+        where = _name(self.source, path)
         for name, number in found.items():
             how = "lines of /usr/bin/time -v at the file's end"
-            self._put(run, f"{name}.{role}", Value(number, "", 1, 0, how), path)
+            self._put(run, f"{name}.{role}", Value(number, where, 1, 0, how), path)
 
     def _put(self, run: Observation, name: str, value: Value, path: Path) -> None:
-        where = _name(self.source, path)
-        known = run.values.get(name)
-        if known is not None and known.file != where:
+        known = run.values.setdefault(name, value)
+        if known.file != value.file:
             self._leave(path, "second file with a value that another file gave already")
-            return
-        run.values[name] = Value(value.number, where, value.used, value.left_out, value.how)
 
     def _leave(self, path: Path, why: str) -> None:
         self.collected.leave(_name(self.source, path), why)

@@ -25,7 +25,7 @@ def placed(platform: str, metered: str) -> dict[str, str]:
 
 def digits(value: float, places: int) -> str:
     """A number with all its digits, as it is compared with printed ones."""
-    text = f"{round(value, places):.{places}f}"
+    text = f"{round(value, places):.{places}f}".replace("-", "−")
     return text.rstrip("0").rstrip(".") if places else text
 
 
