@@ -113,7 +113,7 @@ def _listed(tree: Tree, set_aside: list[SetAside]) -> tuple[pl.DataFrame, list[s
                 here=pl.col("run_id").is_in(list(here)),
             )
         )
-    frame = pl.concat(planned).select(list(material.PLANNED)).cast(material.PLANNED)  # type: ignore[arg-type]
+    frame = pl.concat(planned).select(list(material.PLANNED)).cast(material.PLANNED)
     return frame, files
 
 

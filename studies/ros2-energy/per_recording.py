@@ -94,7 +94,7 @@ def _planned(table: pl.DataFrame) -> pl.DataFrame:
     planned = planned.with_columns(
         run_id=pl.format("run_{}_repetition_{}", "number", "repetition"), here=pl.lit(True)
     )
-    return planned.select(list(material.PLANNED)).cast(material.PLANNED)  # type: ignore[arg-type]
+    return planned.select(list(material.PLANNED)).cast(material.PLANNED)
 
 
 def _recordings(table: pl.DataFrame) -> pl.DataFrame:
@@ -117,7 +117,7 @@ def _recordings(table: pl.DataFrame) -> pl.DataFrame:
         picked=picked,
     )
     frame = material.ranked(frame)
-    return frame.select(list(material.RECORDINGS)).cast(material.RECORDINGS)  # type: ignore[arg-type]
+    return frame.select(list(material.RECORDINGS)).cast(material.RECORDINGS)
 
 
 def _memory(table: pl.DataFrame) -> pl.DataFrame:
@@ -133,7 +133,7 @@ def _memory(table: pl.DataFrame) -> pl.DataFrame:
         memory_rows="mem_samples",
         memory_left_out=pl.lit(0),
     )  # fmt: skip
-    return frame.select(list(material.MEMORY)).cast(material.MEMORY)  # type: ignore[arg-type]
+    return frame.select(list(material.MEMORY)).cast(material.MEMORY)
 
 
 def _left_out(recordings: pl.DataFrame) -> list[SetAside]:

@@ -48,7 +48,7 @@ def energy(source: Path, files: Sequence[File]) -> tuple[pl.DataFrame, list[SetA
     frame = frame.with_columns(rank=pl.lit(None, pl.Int64), picked=pl.lit(None, pl.Boolean))
     set_aside += _energy_left_out(frame)
     frame = material.ranked(frame.filter(pl.col("rows") > 0))
-    return frame.select(list(material.RECORDINGS)).cast(material.RECORDINGS), set_aside  # type: ignore[arg-type]
+    return frame.select(list(material.RECORDINGS)).cast(material.RECORDINGS), set_aside
 
 
 def _per_file(
@@ -200,7 +200,7 @@ def memory(source: Path, files: Sequence[File]) -> tuple[pl.DataFrame, list[SetA
     for path, count in left_out.select("path", "memory_left_out").iter_rows():
         set_aside.append(SetAside(path, count, "no memory in this row"))
     frame = frame.rename({"path": "memory_path"}).filter(pl.col("memory_rows") > 0)
-    return frame.select(list(material.MEMORY)).cast(material.MEMORY), set_aside  # type: ignore[arg-type]
+    return frame.select(list(material.MEMORY)).cast(material.MEMORY), set_aside
 
 
 def _no_memory(data: bytes, header: bytes, body: bytes) -> str:

@@ -186,7 +186,7 @@ def provenance(found: Nodes, runs_: pl.DataFrame) -> pl.DataFrame:
             column=pl.lit("window_s"), how=pl.lit("time that the samples stand for, mean of nodes"),
         ).select(list(PROVENANCE))
     )  # fmt: skip
-    return pl.concat([part.cast(PROVENANCE) for part in parts])  # type: ignore[arg-type]
+    return pl.concat([part.cast(PROVENANCE) for part in parts])
 
 
 def _sources(recipe: str, samples: bool) -> tuple[tuple[str, str, str], ...]:
