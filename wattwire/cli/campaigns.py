@@ -191,10 +191,13 @@ def write_report(path: Path) -> Path:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the page of a campaign, finished or not."""
-    open_campaign(Path(options.campaign)).close()
-    print(write_report(Path(options.campaign)).resolve())
-    return EXIT_OK
+    """Write the page of a campaign, finished or not; say which limits of its study are broken."""
+    campaign = open_campaign(Path(options.campaign))
+    try:
+        print(write_report(Path(options.campaign)).resolve())
+        return outcome.of_limits(campaign)
+    finally:
+        campaign.close()
 
 
 def status(options: argparse.Namespace) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from wattwire.cli import compare
-from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.cli.wrap import columns, wrapped
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.variants import FACTOR
-from wattwire.store import Campaign
+from wattwire.store import Campaign, ImportedCampaign
 
 if TYPE_CHECKING:
     from wattwire.report.comparing import Judged
@@ -56,6 +58,17 @@ def hand_out(found: Found, options: argparse.Namespace) -> int:
                 )
         return EXIT_OK
     return compare.hand_out(judged, limits, options)
+
+
+def of_limits(campaign: Campaign | ImportedCampaign) -> int:
+    """Print what became of the limits of the campaign's study; returns the exit code."""
+    limits = compare.limits_of(campaign)
+    if not limits:
+        return EXIT_OK
+    from wattwire.report.limits import any_broken, in_short  # noqa: PLC0415
+
+    print(wrapped(in_short(limits), columns(sys.stdout)))
+    return EXIT_BAD_RESULT if any_broken(limits) else EXIT_OK
 
 
 def _has_variants(campaign: Campaign) -> bool:

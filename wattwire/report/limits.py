@@ -105,7 +105,7 @@ def in_short(checked: Sequence[Checked]) -> str:
 
 def _cases(evidence: Evidence, limit: Limit) -> Iterator[tuple[Limit, str, FloatArray | None]]:
     """The limit with each treatment's title and values, shape (runs,); None: not measured."""
-    response = resolve(limit.response)
+    response = resolve(limit.response, evidence.described)
     planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     values = column(evidence.usable, response.column)
     groups: dict[str, list[float]] = {
@@ -125,7 +125,7 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[tuple[Limit, str, Float
 def _checked(
     evidence: Evidence, limit: Limit, title: str, values: FloatArray | None, level: float
 ) -> Checked:
-    response = resolve(limit.response)
+    response = resolve(limit.response, evidence.described)
     if values is None:
         why = stats.NotComputable("not measured in this campaign")
         return Checked(limit, response, title, why, 0)

@@ -45,10 +45,9 @@ def _of_import(evidence: Evidence, answers: Answers) -> Iterator[str]:
         "The data were not measured here: they were imported from files that others recorded"
         + (f" ({source})." if source else ".")
     )
-    yield (
-        f"Of {words.plural(evidence.attempts.height, 'run')} that the files hold, "
-        f"{evidence.usable.height} are used; the others were set aside with a reason each."
-    )
+    held, used = evidence.attempts.height, evidence.usable.height
+    aside = "; the others were set aside with a reason each" if used < held else ""
+    yield f"Of {words.plural(held, 'run')} that the files hold, {used} are used{aside}."
     yield from statistics(evidence, answers)
 
 
@@ -245,7 +244,7 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     for limit in evidence.study.get("limit", []):
         bounds = ", ".join(f"{key} {limit[key]:g}" for key in ("max", "min") if key in limit)
         at = ", ".join(f"{k} = {words.plain(v)}" for k, v in limit.get("where", {}).items())
-        response = resolve(limit["response"])
+        response = resolve(limit["response"], evidence.described)
         title, unit = response.title, f" {response.unit}" if response.unit else ""
         yield f"Limit stated before the runs: {title} {bounds}{unit}{f' where {at}' if at else ''}."
 

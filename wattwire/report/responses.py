@@ -35,6 +35,10 @@ LATENCY_P50 = Response("latency_p50_us", "median latency", "µs")
 _KNOWN: tuple[tuple[str, Response], ...] = (
     (r"cpu(_[nu]s)?(_per_message)?", CPU),
     (r"memory(_bytes|_kib|_kib_per_node)?", MEMORY),
+    (
+        r"wire_bytes(_per_message)?",
+        Response("wire_bytes_per_message", "bytes on the wire per message", "B", "sent"),
+    ),
     (r"latency(_p50)?(_[nu]s)?", LATENCY_P50),
     (r"latency_p90(_[nu]s)?", Response("latency_p90_us", "90th percentile of latency", "µs")),
     (r"latency_p99(_[nu]s)?", Response("latency_p99_us", "99th percentile of latency", "µs")),

@@ -18,8 +18,9 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import UsageError
-from wattwire.store.campaign import Campaign
 from wattwire.store.execution import DOCUMENT
+from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
+from wattwire.store.imported import open_campaign
 from wattwire.store.redact import Redactor
 
 LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
@@ -60,6 +61,19 @@ CAMPAIGN_FILES = """\
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
 | `runs/<id>/logs/`, `out/` | what processes printed, and their specs |
 | `methods.tex`, `threats.md` | how it was measured, for a paper, and what threatens its validity |
+| `CITATION.cff` | whom to cite, where the authors were given |
+"""
+IMPORTED_FILES = """\
+| file | what it holds |
+|---|---|
+| `summary.parquet`, `summary.csv` | a row per run; `used` marks those that count |
+| `columns.json` | unit, kind and meaning of each column |
+| `import.json` | where the data came from, by which recipe, and how much of it was read |
+| `provenance.parquet` | for each value the files and rows that it rests on |
+| `set_aside.csv` | files and rows that no value rests on, with why |
+| `checks.json`, `findings.json` | printed numbers beside those of the data; what the data show |
+| `study.json`, `plan.json`, `machine.json` | the study, every run, what is known of the machine |
+| `methods.tex`, `threats.md` | how it was analysed, for a paper, and what threatens its validity |
 | `CITATION.cff` | whom to cite, where the authors were given |
 """
 EXEC_FILES = """\
@@ -122,7 +136,7 @@ def bundle(
         raise UsageError(f"{target}: there is a file already; choose another name with -o FILE")
     is_exec = (folder / DOCUMENT).exists()
     if not is_exec:
-        Campaign(folder).close()  # says in words what is missing
+        open_campaign(folder).close()  # says in words what is missing
     done = Bundled(target)
     partial = target.with_name(f".{target.name}.partial")
     try:
@@ -214,14 +228,17 @@ def _json(value: Any, redactor: Redactor) -> Any:
 def _parquet(frame: pl.DataFrame, redactor: Redactor, path: Path | None = None) -> bytes:
     changed = False
     for name, kind in frame.schema.items():
-        if kind != pl.String:
+        lists = kind == pl.List(pl.String)
+        if kind != pl.String and not lists:
             continue
-        values = frame[name].drop_nulls().unique().to_list()
+        column = frame[name].explode() if lists else frame[name]
+        values = column.drop_nulls().unique().to_list()
         clean = {value: redactor.text(value) for value in values}
         differing = {old: new for old, new in clean.items() if old != new}
         if differing:
             changed = True
-            frame = frame.with_columns(pl.col(name).replace(differing))
+            inside = pl.col(name).list.eval(pl.element().replace(differing))
+            frame = frame.with_columns(inside if lists else pl.col(name).replace(differing))
     if path is not None and not changed:
         return path.read_bytes()
     buffer = io.BytesIO()
@@ -250,7 +267,7 @@ def _database(path: Path, redactor: Redactor) -> bytes:
 
 
 def _summary(folder: Path) -> pl.DataFrame:
-    campaign = Campaign(folder)
+    campaign = open_campaign(folder)
     try:
         return campaign.summary()
     finally:
@@ -262,9 +279,12 @@ def _guide(folder: Path, version: str, with_messages: bool) -> str:
     groups = [name for name in columns if name.startswith("factor.")] or ["cell"]
     response = next((name for name in RESPONSES if name in columns), "block")
     code = CAMPAIGN_CODE.format(groups=json.dumps(groups), response=response)
+    imported = (folder / IMPORT_DOCUMENT).exists()
+    kind = "campaign that was imported" if imported else "campaign"
     files = CAMPAIGN_FILES.format(messages="" if with_messages else " (left out here)")
+    files = IMPORTED_FILES if imported else files
     again = "The report is made again by `wattwire report` on the unpacked folder.\n"
-    return GUIDE.format(version=version, kind="campaign", files=files, code=code, again=again)
+    return GUIDE.format(version=version, kind=kind, files=files, code=code, again=again)
 
 
 def _exec_guide(version: str) -> str:

@@ -81,7 +81,7 @@ def chosen_responses(
     """
     known = sorted(set().union(*(_numeric(side) for side in sides)))
     if wanted.responses:
-        found = [resolve(name) for name in wanted.responses]
+        found = [resolve(name, sides[0].described) for name in wanted.responses]
         for response, name in zip(found, wanted.responses, strict=True):
             if known and response.column not in known:
                 raise unknown("--response", "response", name, known)
