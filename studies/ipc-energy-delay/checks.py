@@ -12,7 +12,7 @@ from wattwire.imports import Check, Verdict
 
 from . import printed
 from .known import TIME_ROLE, Known, Series
-from .naming import named
+from .naming import digits, named
 from .observed import IDLE_W, NODES
 from .printed import PLATFORM, Printed, Row
 
@@ -26,6 +26,8 @@ RESOURCES = {
     "switches_voluntary_thousand": ("switches_voluntary", "VCS"),
 }
 TOTAL, RATIO, LESS = "total (J)", "ratio", "less than one of its parts"
+CLOSE, NEAR = 0.002, 0.1
+"""Shares of a printed number within which another way is named as close, or as the nearest."""
 RECIPE_RESOURCE = "median over the runs, divided by 1,000"
 RECIPE_TIME = "whole seconds of elapsed time in the first pass ({role}'s time)"
 RECIPE_TOTAL = "printed client + printed server"
@@ -120,7 +122,7 @@ def _energy(known: Known, tables: Printed, row: Row) -> Iterator[Check]:
     hits = [one for one in variants if printed.prints_as(one[1], text, ENERGY_PLACES)]
     if hits:
         how, value = hits[0]
-        told += f" gives {net_j:.10g}; {how} gives the printed number"
+        told += f" gives {digits(net_j, 2)}; {how} gives the printed number"
         yield cell.check(value, Verdict.BY_SEARCH, told, recipe=how, searched=len(variants) + 1,
                          weak=printed.weak(text, ENERGY_PLACES))  # fmt: skip
         return
@@ -152,21 +154,22 @@ def _variants(known: Known, tables: Printed, row: Row, sums: Series) -> list[tup
     other = "client" if node == "server" else "server"
     beside = net_energy(known, tables, (table, other, ipc, language))
     if beside is not None:
-        found.append((f"median − {beside[1]:.10g} J, the {other}'s net energy",
+        found.append((f"median − {digits(beside[1], 2)} J, the {other}'s net energy",
                       sums.median - beside[1]))  # fmt: skip
     return found
 
 
 def _near(text: str, sums: Series, seconds: float, variants: list[tuple[str, float]]) -> str:
-    """What else the printed number tells: the idle power it implies, or a variant close to it."""
+    """What else the printed number tells: another way that comes near it, or the idle power that
+    it implies."""
     number = float(text)
-    close = [(abs(value - number), how, value) for how, value in variants
-             if abs(value - number) <= 0.002 * abs(number)]  # fmt: skip
-    if close:
-        _, how, value = min(close)
-        return f"; the number is close to {value:.10g}: {how}"
-    implied_w = (sums.median - number) / seconds
-    return f"; the printed number takes an idle power of {implied_w:.2f} W"
+    off, how, value = min((abs(value - number), how, value) for how, value in variants)
+    if off <= CLOSE * abs(number):
+        return f"; the number is close to {digits(value, 2)}: {how}"
+    told = f"; the printed number takes an idle power of {(sums.median - number) / seconds:.2f} W"
+    if off <= NEAR * abs(number):
+        told += f"; the nearest of {len(variants)} other ways gives {digits(value, 2)}: {how}"
+    return told.replace("of -", "of −")
 
 
 def _time(known: Known, tables: Printed, row: Row) -> Iterator[Check]:

@@ -60,7 +60,7 @@ def damaged() -> st.SearchStrategy[bytes]:
 
 
 @settings(
-    max_examples=40, deadline=None, derandomize=True,
+    max_examples=25, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 @given(contents=st.lists(damaged(), min_size=len(PLACES), max_size=len(PLACES)))

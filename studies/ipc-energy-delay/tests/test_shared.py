@@ -57,6 +57,7 @@ def test_energies_of_table_4_have_the_verdicts_known_and_their_medians(checks, e
         for node, data in row["data"].items():
             found = checks["4", row["ipc"], row["language"], f"energy {node} (J)"]
             assert found.verdict is VERDICTS[data["match"]], found
+            assert float(found.published) == row[f"energy_{node}_j"]
             assert f"median {data['median_raw_j']:.10g} J" in found.explanation
             if data["match"] == "exact":
                 assert found.searched == 0 and not found.weak
@@ -69,6 +70,7 @@ def test_times_of_table_4_are_exact_where_the_first_run_has_them(checks, expecte
         exact = row["time"]["match_first_run"]
         assert (found.verdict is Verdict.EXACT) == exact, found
         assert found.value == row["time"]["first_run_s"]
+        assert float(found.published) == row["time_s"]
         total = checks["4", row["ipc"], row["language"], "total (J)"]
         assert (total.verdict is Verdict.EXACT) == row["total_consistent"], total
 
@@ -78,6 +80,7 @@ def test_resources_of_table_7_have_the_verdicts_known_and_their_medians(checks, 
         column = f"{SHORT[row['metric']]} {row['role']}"
         found = checks["7", row["ipc"], row["language"], column]
         assert found.verdict is VERDICTS[row["raw_match"]], found
+        assert float(found.published) == row["value_thousands"]
         if row["raw_median"] is None:
             assert found.value is None
         else:
@@ -115,6 +118,14 @@ def test_the_raw_sample_gives_each_run_with_its_oddities(study):
     digits = next(f for f in imported.findings if f.title.startswith("The ARM sheets"))
     assert digits.rows[0]["same last 2 digits"] > 10 * digits.rows[0]["expected by chance"]
     assert next(f for f in imported.findings if f.title.startswith("Sheets with more")).rows
+
+
+def test_the_padded_sheet_is_named_where_a_printed_number_comes_near_it(study):
+    imported = study.read(SOURCES["tree"], "right")
+    place = {"technology": "RPC", "language": "Java", "column": "energy client (J)"}
+    (found,) = (c for c in imported.checks if c.group == "Table 5" and c.place == place)
+    assert found.verdict is Verdict.DIFFERS and found.published == "73.3"
+    assert "gives 67.7: median 454.7 J of the padded sheet" in found.explanation
 
 
 def test_the_sample_and_the_table_give_the_same_values_of_the_same_runs(study):
