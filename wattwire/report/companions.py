@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import stats as distributions
 
 from wattwire import stats
 from wattwire.report import words
@@ -22,6 +23,7 @@ from wattwire.report.answers import (
     fit_of,
     usable_fit,
 )
+from wattwire.report.controls import pairs
 from wattwire.report.evidence import Evidence, FloatArray, column, levels_of
 from wattwire.report.parts import Column, Fold, Table, Text
 from wattwire.report.responses import Response
@@ -30,6 +32,8 @@ PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
 ALARM = 0.05
 SERIAL_ALARM = 0.01
+PERMUTED = 0.2
+"""An interaction whose p is above this on both scales needs no second one."""
 SPREAD_MIN = 1.5
 SCALES = {"log": "ratios differ", "plain": "differences differ"}
 
@@ -56,20 +60,22 @@ def parts(evidence: Evidence, answers: Answers) -> list[Any]:
         found.append(Text(" ".join(warned), "warning"))
     inner: list[Any] = [_by_ranks(evidence, computed)]
     effects, told = _effects(evidence, responses)
-    inner += [effects, *(Text(one, "item") for one in told), Text(ASSUMED, "note")]
+    inner += [effects, *(Text(one, "item") for one in told)]
+    inner += [Text(one) for one in _identical(evidence, responses)]
+    inner.append(Text(ASSUMED, "note"))
     return [*found, Fold("How sure, told another way", inner)]
 
 
 def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
     rows = []
     for answer in _distinct(computed):
-        pairs = block_table(
+        both = block_table(
             evidence, answer.response, answer.factor, [answer.level, answer.baseline]
         )
         every = block_table(
             evidence, answer.response, answer.factor, evidence.factors[answer.factor]
         )
-        ranked, delta = companions(pairs)
+        ranked, delta = companions(both)
         rows.append(
             {
                 "response": answer.response.title,
@@ -111,13 +117,13 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
     )
 
 
-def companions(pairs: FloatArray) -> tuple[Any, Any]:
+def companions(sides: FloatArray) -> tuple[Any, Any]:
     """Hodges–Lehmann's ratio and Cliff's delta of log values, shape (blocks, 2)."""
-    delta = stats.cliffs_delta(pairs[:, 0], pairs[:, 1])
-    if not np.isfinite(pairs).all():
+    delta = stats.cliffs_delta(sides[:, 0], sides[:, 1])
+    if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)"), delta
-    upper, lower = np.exp(pairs[:, 0]), np.exp(pairs[:, 1])
-    if pairs.shape[0] >= PAIRS_BY_RANKS_MIN:
+    upper, lower = np.exp(sides[:, 0]), np.exp(sides[:, 1])
+    if sides.shape[0] >= PAIRS_BY_RANKS_MIN:
         return stats.paired_ratio_by_ranks(upper, lower), delta
     return stats.ratio_by_ranks(upper, lower), delta
 
@@ -147,12 +153,10 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
         for factor in evidence.varied:
             found = stats.main_effect(fit, factor) if isinstance(fit, stats.Fit) else fit
             rows.append(_effect_row(response, [factor], found))
-        pairs = list(itertools.combinations(evidence.varied, 2))[:PAIRS_OF_FACTORS_MAX]
-        for one, other in pairs:
-            both = {
-                scale: stats.interaction(made, one, other) if isinstance(made, stats.Fit) else made
-                for scale, made in fits.items()
-            }
+        for one, other in itertools.islice(
+            itertools.combinations(evidence.varied, 2), PAIRS_OF_FACTORS_MAX
+        ):
+            both = _on_both_scales(fits, frozen, one, other)
             rows.append(_effect_row(response, [one, other], both[frozen]))
             sentence = interaction_words(response, (one, other), both, frozen)
             if sentence:
@@ -173,9 +177,24 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
         f"Block analysis of variance on the {frozen} scale ({SCALES[frozen]}), the error pooled "
         f"over treatments; ω² with limits by noncentral F at {words.confidence(CONFIDENCE)}, the "
         "error taken for known by 10 degrees at most, for heavy tails. "
-        "Interactions have a second p, from permuting the residuals inside blocks. Exploratory.",
+        "Interactions have a second p, from permuting the residuals inside blocks, where the first "
+        f"is below {PERMUTED:g} on either scale. Exploratory.",
     )
     return table, told
+
+
+def _on_both_scales(fits: dict[str, Any], frozen: str, one: str, other: str) -> dict[str, Any]:
+    """The interaction on either scale; on the frozen one permuted too where it may matter."""
+    found = {
+        scale: stats.interaction(fit, one, other, permutations=0)
+        if isinstance(fit, stats.Fit)
+        else fit
+        for scale, fit in fits.items()
+    }
+    notable = [e for e in found.values() if isinstance(e, stats.Effect) and e.p < PERMUTED]
+    if notable and isinstance(fits[frozen], stats.Fit):
+        found[frozen] = stats.interaction(fits[frozen], one, other)
+    return found
 
 
 def _plain(evidence: Evidence, response: Response) -> Any:
@@ -222,6 +241,28 @@ def interaction_words(
     if here != (checked is not None and checked < ALARM):
         told += ". The two p on that scale disagree: take it for undecided"
     return told + "."
+
+
+def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
+    """How often two runs of one treatment under two labels differed by more than errors do."""
+    alarms = trials = 0
+    for response in responses:
+        fit = usable_fit(evidence, response)
+        if isinstance(fit, stats.Fit) and fit.degrees > 0:
+            logs = np.log(pairs(evidence, response, "b", "a"))
+            quantile = float(distributions.t.ppf(0.5 + CONFIDENCE / 2, fit.degrees))
+            alarms += int(np.sum(np.abs(logs) > quantile * np.sqrt(2.0 * fit.variance)))
+            trials += logs.size
+    if not trials:
+        return []
+    found = stats.alarm_rate(alarms, trials)
+    rate = str(found)
+    if isinstance(found, stats.Interval):
+        rate = f"{words.percent(found.low)} to {words.percent(found.high)}"
+    return [
+        f"Two identical labels differed by more than {words.confidence(CONFIDENCE)} of errors do "
+        f"in {alarms} of {words.plural(trials, 'pair')}, all responses together; as a rate: {rate}."
+    ]
 
 
 # -- what the errors look like -------------------------------------------------------------------

@@ -99,3 +99,17 @@ def test_a_run_far_out_is_named_in_a_warning(tmp_path) -> None:
     warning = next(p for p in parts(evidence, answer_all(evidence)) if isinstance(p, Text))
     assert frame["run"][5] in warning.words
     assert warning.tone == "warning"
+
+
+def test_identical_labels_are_counted_and_a_rate_waits_for_three_hundred(tmp_path) -> None:
+    shape = Shape(
+        blocks=4, duration_s=1.0, patterns=("topic",), clients=(1,), intervals_s=(0.05,),
+        b_over_a=3.0,
+    )  # fmt: skip
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    fold = next(p for p in parts(evidence, answer_all(evidence)) if isinstance(p, Fold))
+    told = next(p.words for p in fold.parts if isinstance(p, Text) and "identical" in p.words)
+    # B costs three times as much CPU time in all four blocks, and nothing else differs by design.
+    alarms = int(told.split("errors do in ")[1].split(" of ")[0])
+    assert alarms >= 4
+    assert "at least 300 needed" in told
