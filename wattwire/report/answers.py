@@ -192,9 +192,13 @@ def block_table(
     others = [name for name in evidence.varied if name != factor]
     keys = list(zip(*[levels_of(frame, name) for name in others], strict=True))
     values, sides = column(frame, response.column), levels_of(frame, factor)
+    place_of = {
+        side: next((i for i, one in enumerate(levels) if same_level(side, one)), None)
+        for side in set(sides)
+    }
     cells: dict[Any, dict[Any, dict[int, float]]] = {}
     for at, block in enumerate(frame["block"].to_list()):
-        place = next((i for i, one in enumerate(levels) if same_level(sides[at], one)), None)
+        place = place_of[sides[at]]
         if place is not None and values[at] > 0:
             key = keys[at] if keys else ()
             cells.setdefault(block, {}).setdefault(key, {})[place] = math.log(values[at])
@@ -232,10 +236,11 @@ def fit_of(
     """The blocked model of a response over all varied factors, on the log or the plain scale."""
     values = column(frame, response.column)
     known = values == values  # NaN marks runs that could not give this response
-    factors = {
-        name: [_planned(evidence, name, level) for level in levels_of(frame, name)]
-        for name in evidence.varied
-    }
+    factors = {}
+    for name in evidence.varied:
+        had = levels_of(frame, name)
+        planned = {level: _planned(evidence, name, level) for level in set(had)}
+        factors[name] = [planned[level] for level in had]
     kept = [i for i, keep in enumerate(known) if keep]
     places = frame["block"].to_list()
     blocks = [places[i] for i in kept]

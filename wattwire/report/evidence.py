@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -214,8 +214,10 @@ def column(frame: pl.DataFrame, name: str) -> FloatArray:
     """A numeric column, shape (rows,); NaN where unknown or where there is no such column."""
     if name not in frame.columns:
         return np.full(frame.height, math.nan)
-    values = frame[name].cast(pl.Float64, strict=False).fill_null(math.nan)
-    return np.array(values.to_numpy(), dtype=np.float64)
+    values = frame[name]
+    if values.dtype != pl.Float64:
+        values = values.cast(pl.Float64, strict=False)
+    return np.array(values.to_numpy(), dtype=np.float64)  # what is missing becomes NaN
 
 
 def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
@@ -304,8 +306,10 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
 
 def same_level(one: Any, other: Any) -> bool:
     """Whether two levels are the same, numbers compared as numbers."""
-    both = isinstance(one, Hashable) and isinstance(other, Hashable)
-    return _same_level(one, other) if both else str(one) == str(other)
+    try:
+        return _same_level(one, other)
+    except TypeError:  # a level that is a list cannot be remembered
+        return str(one) == str(other)
 
 
 @lru_cache(maxsize=10_000, typed=True)

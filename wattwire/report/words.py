@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -96,7 +96,10 @@ def factor_title(factor: str) -> str:
 
 def plain(level: Any) -> str:
     """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05"."""
-    return _plain(level) if isinstance(level, Hashable) else str(level)
+    try:
+        return _plain(level)
+    except TypeError:  # a list cannot be remembered
+        return str(level)
 
 
 @lru_cache(maxsize=10_000, typed=True)

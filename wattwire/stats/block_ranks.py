@@ -146,7 +146,22 @@ def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Flo
             return None
         grown = np.sort((states[:, None, :] + ways).reshape(-1, len(row)), axis=1)
         weight = np.repeat(chances / ways.shape[0], ways.shape[0])
-        states, where = np.unique(grown, axis=0, return_inverse=True)
+        states, where = _unique_rows(grown)
         chances = np.bincount(where.ravel(), weight).astype(np.float64)
     values, where = np.unique((states**2).sum(axis=1), return_inverse=True)
     return values.astype(np.int64), np.bincount(where.ravel(), chances).astype(np.float64)
+
+
+def _unique_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct rows in ascending order, and which of them each row is.
+
+    Rows are compared as one whole number each, their entries its digits: many times as fast.
+    """
+    low = int(rows.min())
+    base = int(rows.max()) - low + 1
+    if base ** rows.shape[1] >= np.iinfo(np.int64).max:
+        found, where = np.unique(rows, axis=0, return_inverse=True)
+        return found, where.ravel()
+    powers = base ** np.arange(rows.shape[1] - 1, -1, -1, dtype=np.int64)
+    _, first, where = np.unique((rows - low) @ powers, return_index=True, return_inverse=True)
+    return rows[first], where.ravel()
