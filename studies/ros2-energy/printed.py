@@ -22,8 +22,6 @@ INTERVALS = {0.2: 0.25}
 """What the paper calls 0.2 s is 0.25 s in every file."""
 CHOICES_MAX = 4096
 """More ways to choose among a treatment's files would find a fit for any number."""
-MEMORY_LEAST = 0.8
-"""Below this share of runs with memory, the rest was overwritten rather than never recorded."""
 SIDE = {role: (pattern, side) for (pattern, side), role in ROLES.items()}
 
 
@@ -165,7 +163,7 @@ def _absent(found: Mapping[str, Any] | None, quantity: Quantity) -> str:
         return "" if found["runs"] else "no recording of this node"
     if not found["memory_runs"]:
         return "no file holds this node's memory: overwritten, or one line of the launcher's map"
-    if found["memory_runs"] < MEMORY_LEAST * found["planned"]:
+    if found["memory_runs"] < values.MEMORY_LEAST * found["planned"]:
         return f"memory of only {found['memory_runs']} of {found['planned']} runs is left"
     return ""
 

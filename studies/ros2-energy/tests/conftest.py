@@ -44,7 +44,7 @@ class Package:
         """A run table from (number, repetition, language, interval, clients)."""
         lines = ["__run_id,__done,ros_package,msg_interval,language,exec_time,num_clients"]
         lines += [
-            f"run_{k}_repetition_{r},TODO,some_package,{interval},{language},180,{clients}"
+            f"run_{k}_repetition_{r},NO,some_package,{interval},{language},180,{clients}"
             for k, r, language, interval, clients in rows
         ]
         self.put(f"{experiment}/run_table.csv", "\n".join(lines) + "\n")

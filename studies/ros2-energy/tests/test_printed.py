@@ -186,3 +186,18 @@ def test_provenance_covers_every_number_of_the_runs(package, study) -> None:
         index="run", on=[c for c in imported.runs.columns if c.split(".")[0] in study.values.STEMS]
     ).filter(pl.col("value").is_not_null())
     assert set(known.select("run", "variable").rows()) <= told
+
+
+def test_the_authors_count_missing_memory_as_zero_and_the_default_does_not(package, study) -> None:
+    runs = service(package, repetitions=5)
+    for run in runs:
+        package.energy(run)
+    for run in runs[1:]:
+        package.memory(run, kib=(100.0,))
+    column = "memory_kib.server.0"
+    right, authors = (study.read(package.root, recipe) for recipe in ("default", "authors"))
+    assert right.runs[column].sort(nulls_last=True).to_list() == [100.0] * 4 + [None]
+    assert authors.runs[column].sort().to_list() == [0.0] + [100.0] * 4
+    told = authors.provenance.filter(pl.col("column") == column).sort("rows_used")
+    assert told["how"][0] == "no readable file: counts as 0" and told["files"].to_list()[0] == []
+    assert told["files"].to_list()[1] != []
