@@ -112,6 +112,8 @@ def effect_of(
     middle, degrees = _inverse(rows @ fit.covariance_base @ rows.T)
     found = rows @ fit.coefficients
     statistic = float(found @ middle @ found) / (degrees * fit.variance)
+    if not np.isfinite(statistic):
+        return NotComputable("the values are too large to be squared")
     return Effect(
         source,
         statistic,
