@@ -65,6 +65,10 @@ def plan(options: argparse.Namespace) -> int:
     ahead = forecast(study, runs)
     for line in _first(study, len(kept), runs, ahead):
         print(line)
+    if study.plan.stop_width:
+        _say(f"stops by width: after any block from number {study.plan.blocks_min} on, once the "
+             f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
+             f"{study.plan.blocks} blocks are the most")  # fmt: skip
     for factor, levels in study.factors.items():
         _say(f"{factor}: {', '.join(map(str, levels))}")
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():

@@ -83,7 +83,7 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
                 f"{evidence.title(answer.factor, answer.baseline)}",
                 "ratio": answer.interval.estimate,
                 "ranked": ranked,
-                "how": ranked.method if isinstance(ranked, stats.Interval) else None,
+                "how": "paired" if len(both) >= PAIRS_BY_RANKS_MIN else "two samples",
                 "level": words.confidence(ranked.level)
                 if isinstance(ranked, stats.Interval)
                 else None,
