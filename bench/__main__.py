@@ -1,6 +1,7 @@
 """`python -m bench [PART…] [--pairs N] [--trials N]`: what is promised about speed and truth.
 
-Speed, measured beside peers: recording, echo, libraries, sampler, own_time; these if none is named.
+Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page; these if none
+is named.
 Truth, simulated: false_alarms, coverage, sequential. Prints Markdown.
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from bench import coverage, false_alarms, own_time, sampler, sequential
+from bench import coverage, false_alarms, own_time, page, sampler, sequential
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
@@ -28,6 +29,7 @@ MESSAGES = 100_000
 RECORDING_NS = {"python": 1000.0}
 """What recording a message may cost a kit of this language; natively compiled ones 100 ns."""
 OWN_MS = 50.0
+IMPORT_S, REPORT_S, MEMORY_MB, PAGE_MB = 10.0, 3.0, 1000.0, 8.0
 
 
 def recording(made: Bench, pairs: int) -> None:
@@ -101,6 +103,28 @@ def own(_: Bench, pairs: int) -> None:
     print(f"| loopback/cpp, topic | {_absolute(values, OWN_MS)} |", flush=True)
 
 
+def pages(_: Bench, pairs: int) -> None:
+    """From a large package's raw files to its page, and from our store to the page again."""
+    found = page.measure(pairs)
+    written = found.written
+    print(
+        f"\n## The page of {written.runs:,} runs ({written.files:,} files, {written.rows:,} rows) "
+        f"on {page.CORES} cores\n"
+    )
+    print("| what | s, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
+    print(f"| raw files to the page | {_absolute(found.import_s, IMPORT_S)} |")
+    print(f"| our store to the page, every figure anew | {_absolute(found.report_s, REPORT_S)} |")
+    print(f"| our store to the page, figures as before | {_absolute(found.again_s, REPORT_S)} |")
+    print("\n| what | MB, at most | promised | verdict |\n|---|---|---|---|")
+    for name, largest, promise in (
+        ("memory from raw files", max(found.import_mb), MEMORY_MB),
+        ("memory from our store", max(found.report_mb), MEMORY_MB),
+        ("the page", found.page_mb, PAGE_MB),
+    ):
+        verdict = "passed" if largest < promise else "failed"
+        print(f"| {name} | {largest:.1f} | < {promise:g} | {verdict} |", flush=True)
+
+
 @contextlib.contextmanager
 def one_core() -> Iterator[None]:
     """Keeps this thread and the processes it starts on one core.
@@ -118,7 +142,7 @@ def one_core() -> Iterator[None]:
 
 PARTS = {
     "recording": recording, "echo": echo, "libraries": libraries, "sampler": sampling,
-    "own_time": own,
+    "own_time": own, "page": pages,
 }  # fmt: skip
 
 SIMULATIONS = {

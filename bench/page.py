@@ -1,0 +1,79 @@
+"""From the raw files of a large package to its page, and from our store to the page again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench import package
+
+STUDY = "ros2-energy"
+CORES = 2
+MEGABYTE = 1e6
+
+
+@dataclass
+class Measured:
+    """Seconds and megabytes of each repetition, and how much there was to read."""
+
+    written: package.Written
+    import_s: list[float] = field(default_factory=list)
+    import_mb: list[float] = field(default_factory=list)
+    report_s: list[float] = field(default_factory=list)
+    report_mb: list[float] = field(default_factory=list)
+    again_s: list[float] = field(default_factory=list)
+    page_mb: float = 0.0
+
+
+def measure(repetitions: int) -> Measured:
+    """Import, report anew and report again, each as a process of its own on CORES cores.
+
+    "Anew" finds no figure of an earlier report; "again" finds figures whose data are the same.
+    """
+    with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name, few_cores():
+        source, campaign = Path(name, "package"), Path(name, "campaign")
+        found = Measured(package.write(source))
+        for _ in range(repetitions):
+            shutil.rmtree(campaign, ignore_errors=True)
+            told = ["import", STUDY, str(source), "--campaign", str(campaign)]
+            seconds, megabytes = _run(told)
+            found.import_s.append(seconds)
+            found.import_mb.append(megabytes)
+            shutil.rmtree(campaign / "report")
+            seconds, megabytes = _run(["report", str(campaign)])
+            found.report_s.append(seconds)
+            found.report_mb.append(megabytes)
+            found.again_s.append(_run(["report", str(campaign)])[0])
+        found.page_mb = (campaign / "report" / "index.html").stat().st_size / MEGABYTE
+        return found
+
+
+def _run(arguments: list[str]) -> tuple[float, float]:
+    """Seconds by the wall and the most memory held (MB) of `wattwire ARGUMENTS`."""
+    begun_s = time.monotonic()
+    command = [sys.executable, "-m", "wattwire", *arguments]
+    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    process = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
+    _, status, usage = os.wait4(process, 0)
+    if status != 0:
+        code = os.waitstatus_to_exitcode(status)
+        raise RuntimeError(f"wattwire {' '.join(arguments)}: exit {code}")
+    return time.monotonic() - begun_s, usage.ru_maxrss * 1024 / MEGABYTE
+
+
+@contextmanager
+def few_cores() -> Iterator[None]:
+    """Keeps this process and those it starts on CORES cores."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(sorted(allowed)[:CORES]))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
