@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire.imports import Check, Verdict
@@ -25,6 +25,7 @@ RESOURCES = {
     "faults_minor_thousand": ("faults_minor", "MPF"),
     "switches_voluntary_thousand": ("switches_voluntary", "VCS"),
 }
+UNIT_OFF = "agrees to one unit of the last digit"
 TOTAL, RATIO, LESS = "total (J)", "ratio", "less than one of its parts"
 CLOSE, NEAR = 0.002, 0.1
 """Shares of a printed number within which another way is named as close, or as the nearest."""
@@ -56,7 +57,10 @@ def all_checks(known: Known, tables: Printed) -> tuple[Check, ...]:
 
 def recipe_energy(platform: str) -> str:
     """The authors' recipe for a net energy."""
-    return f"median over the runs − {IDLE_W[platform]:g} W × T, T as printed"
+    return (
+        f"median over the runs − {IDLE_W[platform]:g} W × T, T as printed; to one unit of the last "
+        "digit"
+    )
 
 
 def net_energy(known: Known, tables: Printed, row: Row) -> tuple[Series, float] | None:
@@ -113,9 +117,12 @@ def _energy(known: Known, tables: Printed, row: Row) -> Iterator[Check]:
         return
     sums, net_j = found
     seconds = tables.number((table, "both", ipc, language), "time_s") or math.nan
-    told = f"median {sums.median:.10g} J of {sums.origin} − {IDLE_W[platform]:g} W × {seconds:g} s"
+    subtracted = f"{IDLE_W[platform]:g} W × {seconds:g} s"
+    told = f"median {sums.median:.10g} J − {subtracted} ({sums.origin})"
     stated = cell.judged(net_j, ENERGY_PLACES, told, ENERGY_SLACK)
     if stated.verdict is Verdict.EXACT:
+        if not printed.prints_as(net_j, text, ENERGY_PLACES):
+            stated = replace(stated, explanation=f"{told}; {UNIT_OFF}")
         yield stated
         return
     variants = _variants(known, tables, row, sums)

@@ -8,7 +8,7 @@ from typing import Any
 from wattwire.imports import Check, Finding, Verdict
 
 from . import data_findings, order, sheet_findings
-from .checks import LESS, RATIO, RESOURCES, TOTAL, net_energy
+from .checks import LESS, RATIO, RESOURCES, TOTAL, UNIT_OFF, net_energy
 from .known import TIME_ROLE, Known
 from .naming import PLATFORM_TITLES, digits, median, named
 from .observed import IDLE_W, NODES
@@ -18,8 +18,8 @@ from .printed import PLATFORM, Printed
 def all_findings(known: Known, tables: Printed, compared: Sequence[Check]) -> tuple[Finding, ...]:
     """Every finding that the data here allow, those about the printed numbers first."""
     of_tables: tuple[Callable[[Known, Printed], Finding | None], ...] = (
-        lambda known, tables: _energy_medians(known, tables, "4"),
-        lambda known, tables: _energy_medians(known, tables, "5"),
+        lambda known, tables: _energy_medians(known, tables, "4", compared),
+        lambda known, tables: _energy_medians(known, tables, "5", compared),
         lambda known, tables: _resource_medians(known, tables, "7"),
         lambda known, tables: _resource_medians(known, tables, "8"),
         _done_right,
@@ -44,7 +44,9 @@ def all_findings(known: Known, tables: Printed, compared: Sequence[Check]) -> tu
     return tuple(finding for finding in found if finding is not None)
 
 
-def _energy_medians(known: Known, tables: Printed, table: str) -> Finding | None:
+def _energy_medians(
+    known: Known, tables: Printed, table: str, compared: Sequence[Check]
+) -> Finding | None:
     """The medians behind the energies of a table, with all that the recipe takes."""
     platform = PLATFORM[table]
     rows = []
@@ -67,11 +69,19 @@ def _energy_medians(known: Known, tables: Printed, table: str) -> Finding | None
         )
     if not rows:
         return None
+    agree = [
+        check
+        for check in compared
+        if check.group == f"Table {table}"
+        and check.place["column"].startswith("energy")
+        and check.verdict is Verdict.EXACT
+    ]
+    off = sum(UNIT_OFF in check.explanation for check in agree)
     return Finding(
         f"The medians behind the energies of Table {table}",
         f"The authors' recipe: median of the sums of samples (idle power included) − "
-        f"{IDLE_W[platform]:g} W × the time that the table prints. The verdicts stand with the "
-        "printed numbers.",
+        f"{IDLE_W[platform]:g} W × the time that the table prints. {len(agree)} of the printed "
+        f"energies agree, {off} of them to one unit of the last digit only.",
         tuple(rows),
     )
 

@@ -71,7 +71,16 @@ def test_an_energy_is_exact_by_the_recipe_and_weak_only_where_digits_are_few(stu
     found = check(study.read(tree.root, "right"), 4, "gRPC", "Java", "energy client (J)")
     assert (found.verdict, found.weak, found.searched) == (Verdict.EXACT, False, 0)
     assert found.value == pytest.approx(1256.5 - 805)
-    assert "median 1256.5 J of 2 of 2 runs" in found.explanation
+    assert found.explanation == "median 1256.5 J − 23 W × 35 s (2 of 2 runs)"
+
+
+def test_an_energy_one_unit_of_its_last_digit_off_agrees_and_says_so(study, tree):
+    tree.energy([319.65 / 73 + 23] * 73, run="python/rpc")  # printed: 319.5 J and 73 s
+    imported = study.read(tree.root, "right")
+    found = check(imported, 4, "RPC", "Python", "energy client (J)")
+    assert found.verdict is Verdict.EXACT and "one unit of the last digit" in found.explanation
+    told = finding(imported, "The medians behind the energies of Table 4").text
+    assert "1 of the printed energies agree, 1 of them to one unit" in told
 
 
 def test_a_number_found_by_another_way_is_by_search_and_says_how_many_were_tried(study, tree):
@@ -141,7 +150,7 @@ def test_padded_rows_are_counted_and_never_used(study, tree):
     assert (told["rows of the sheet"], told["runs"], told["rows without a run"]) == (5, 3, 2)
     assert told["energies that no run has"] == 14
     found = check(imported, 4, "RPC", "C#", "energy server (J)")
-    assert "median 901 J of 3 runs" in found.explanation
+    assert "median 901 J − 23 W × 27 s (3 runs in the sheet" in found.explanation
 
 
 def test_sheets_of_two_machines_that_end_alike_are_told(study, tree):
