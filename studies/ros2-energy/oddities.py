@@ -42,6 +42,7 @@ def all_findings(
         _run_on(means),
         _without_file(means),
         _days(means),
+        _redone(means, tables),
         _interval(means),
     ]
     return tuple(finding for finding in made if finding is not None)
@@ -359,6 +360,47 @@ def _days(means: Means) -> Finding | None:
         "a difference between patterns, or of that interval, is one between days as well.",
         _rows(rows),
     )
+
+
+def _redone(means: Means, tables: Sequence[Check]) -> Finding | None:
+    """Tables in which what does not come out was recorded after all that does."""
+    rows = []
+    for table in dict.fromkeys(check.group for check in tables):
+        mine = [c for c in tables if c.group == table and c.place["column"] == "energy (J)"]
+        found = {
+            verdict: _recorded(means, [c for c in mine if c.verdict is verdict])
+            for verdict in (Verdict.EXACT, Verdict.DIFFERS)
+        }
+        exact, other = found[Verdict.EXACT], found[Verdict.DIFFERS]
+        if exact is None or other is None or other[0] <= exact[1]:
+            continue
+        for words, (first, last, count) in (("exact", exact), ("differs", other)):
+            rows.append(
+                {"table": table.removeprefix("Table "), "energy": words, "rows": count,
+                 "first recording": f"{first:%Y-%m-%d %H:%M}", "last": f"{last:%Y-%m-%d %H:%M}"}
+            )  # fmt: skip
+    if not rows:
+        return None
+    return Finding(
+        "Rows recorded again after the rest",
+        "Every row of the table whose energy differs rests on recordings later than all of those "
+        "whose energy is exact: the printed numbers may be older than the files.",
+        tuple(rows),
+    )
+
+
+def _recorded(means: Means, checks: Sequence[Check]) -> tuple[Any, Any, int] | None:
+    """First and last start of the earliest recordings behind some checks, and their number."""
+    starts = []
+    for check in checks:
+        place = check.place
+        interval = float(place["interval (s)"])
+        language = {title: name for name, title in LANGUAGES.items()}[place["language"]]
+        key = (place["node"].replace(" ", "_"), language, INTERVALS.get(interval, interval),
+               int(place["clients"]))  # fmt: skip
+        first = means.material.recordings.filter(pl.col("rank") == 1)
+        starts += _of(means, key, first)["start"].to_list()
+    return (min(starts), max(starts), len(checks)) if starts else None
 
 
 def _interval(means: Means) -> Finding | None:
