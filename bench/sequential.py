@@ -100,7 +100,7 @@ def _same_as_product(data: FloatArray, target: float) -> None:
     blocks, _, _ = stopped(data, target)
     for row, count in zip(data, blocks, strict=True):
         looks = [
-            sequential.look([row[:seen]], target)
+            sequential.look(row[:seen], target)
             for seen in range(sequential.BLOCKS_MIN, row.size + 1)
         ]
         first = next((look.block_count for look in looks if look.reached), row.size)

@@ -81,10 +81,13 @@ class Evidence:
         return [e for e in self.plan if not e.get("skipped") and not self._spared(e)]
 
     def _spared(self, entry: Mapping[str, Any]) -> bool:
-        if not self.stopping or not self.stopping["reached"]:
+        plan, block = self.study.get("plan", {}), entry.get("block") or 0
+        if not self.stopping or block > int(plan.get("blocks", 0)):
             return False
-        most = int(self.study.get("plan", {}).get("blocks", 0))
-        return self.stopping["after"] < (entry.get("block") or 0) <= most
+        if self.stopping["reached"] and block > self.stopping["after"]:
+            return True
+        level = str(all_levels(entry).get(plan.get("primary")))
+        return not entry.get("control") and block > self.stopping["finished"].get(level, block)
 
     @property
     def designed(self) -> list[dict[str, Any]]:

@@ -12,34 +12,58 @@ import numpy as np
 
 from wattwire.report import words
 from wattwire.report.answers import baseline_of, block_table
-from wattwire.report.evidence import CampaignReader, Evidence, gather, levels_run, same_level
+from wattwire.report.evidence import (
+    CampaignReader,
+    Evidence,
+    FloatArray,
+    gather,
+    levels_run,
+    same_level,
+)
 from wattwire.report.responses import Response, resolve
 from wattwire.stats import sequential
 
 
 def judge(reader: CampaignReader) -> dict[str, Any] | None:
-    """One look at a campaign whose summary is up to date; None where its study never stops."""
+    """One look at a campaign whose summary is up to date; None where its study never stops.
+
+    `finished` names the levels of the primary factor whose contrast is known well enough, this
+    time or before; `reached` says that all are.
+    """
     evidence = gather(reader)
     response = primary_response(evidence)
     plan = evidence.study.get("plan", {})
     target = float(plan.get("stop_width", 0.0))
     if not target or response is None:
         return None
-    found = look(evidence, response, target, int(plan.get("blocks_min", sequential.BLOCKS_MIN)))
+    least = int(plan.get("blocks_min", sequential.BLOCKS_MIN))
+    finished = sorted((evidence.stopping or {}).get("finished", {}))
+    found = {
+        level: sequential.look(logs, target, least)
+        for level, logs in contrasts(evidence, response).items()
+        if level not in finished
+    }
+    width = max((one.width for one in found.values()), default=0.0)
+    finished += sorted(level for level, one in found.items() if one.reached)
     return {
         "response": response.column,
-        "blocks": found.block_count,
         # JSON has no infinity: a width that cannot be told yet is null.
-        "width": found.width if np.isfinite(found.width) else None,
+        "width": width if np.isfinite(width) else None,
         "target": target,
-        "reached": found.reached,
+        "finished": finished,
+        "reached": bool(found) and all(one.reached for one in found.values()),
     }
+
+
+def primary_of(evidence: Evidence) -> str:
+    """The factor whose contrasts say when to stop: the study's, whatever was run of it."""
+    return str(evidence.study.get("plan", {}).get("primary", ""))
 
 
 def primary_response(evidence: Evidence) -> Response | None:
     """The first response, of which a ratio can be taken, of the first question on the primary."""
     for question in evidence.study.get("question", []):
-        if evidence.primary in question.get("factors", []):
+        if primary_of(evidence) in question.get("factors", []):
             for name in question.get("responses", []):
                 response = resolve(name)
                 if not response.share:
@@ -47,16 +71,17 @@ def primary_response(evidence: Evidence) -> Response | None:
     return None
 
 
-def look(evidence: Evidence, response: Response, target: float, least: int) -> sequential.Look:
-    """The width of the primary factor's contrasts with its baseline, over whole blocks."""
-    baseline = baseline_of(evidence, evidence.primary)
-    contrasts = []
-    for level in levels_run(evidence, evidence.primary):
+def contrasts(evidence: Evidence, response: Response) -> dict[str, FloatArray]:
+    """Log ratios of each level of the primary factor to its baseline, one a whole block."""
+    primary = primary_of(evidence)
+    baseline = baseline_of(evidence, primary)
+    found = {}
+    for level in levels_run(evidence, primary):
         if not same_level(level, baseline):
-            sides = block_table(evidence, response, evidence.primary, [level, baseline])
+            sides = block_table(evidence, response, primary, [level, baseline])
             finite = sides[np.isfinite(sides).all(axis=1)]
-            contrasts.append(finite[:, 0] - finite[:, 1])
-    return sequential.look(contrasts, target, least)
+            found[str(level)] = finite[:, 0] - finite[:, 1]
+    return found
 
 
 def sentence(evidence: Evidence) -> str | None:
@@ -87,4 +112,8 @@ def sentence(evidence: Evidence) -> str | None:
         told = f"Width not reached in {words.plural(most, 'block')}, the most allowed: {reached}"
     else:
         told = f"After {found['after']} of {words.plural(most, 'block')} {reached}"
+    early = {level: after for level, after in found["finished"].items() if after < found["after"]}
+    if early:
+        listed = words.listed([f"{level} after {after}" for level, after in early.items()])
+        told += f"; left out of later blocks, for their ratios were known by then: {listed}"
     return f"{told}. {because}"

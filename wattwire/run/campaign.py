@@ -219,9 +219,7 @@ class CampaignRunner:
         last = {planned.block: planned.run for planned in self._plan}
         try:
             for planned in self._plan:
-                if stopping.spares(planned.block):
-                    continue
-                if not self._is_done(planned):
+                if not stopping.spares(planned) and not self._is_done(planned):
                     self._run_with_retries(planned)
                 if planned.run == last[planned.block] and stopping.wants(planned.block):
                     self._write_summary()

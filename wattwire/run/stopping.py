@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wattwire.design import PlannedRun
 from wattwire.model.study import Plan
 from wattwire.store import Campaign
 
 Judge = Callable[[Campaign], "dict[str, Any] | None"]
-"""Looks at a campaign: `reached`, `width`, `target` and more, or None where it cannot."""
+"""Looks at a campaign: `reached`, `finished` levels, `width`, `target` and more, or None where it
+cannot."""
 KEY = "stopping"
 
 
@@ -23,14 +25,23 @@ class Stopping:
         self._judge = judge if plan.stop_width else None
         self._found: dict[str, Any] = campaign.journal.get(KEY) or {}
 
-    def spares(self, block: int) -> bool:
-        """Whether the campaign stopped before `block`; blocks beyond the plan's are not its own."""
-        if not self._found.get("reached"):
+    def spares(self, planned: PlannedRun) -> bool:
+        """Whether nothing asks for this run any more: all contrasts are known, or its level's is.
+
+        Blocks beyond the plan's were added for another reason and are run all the same.
+        """
+        if planned.block > self._plan.blocks or not self._found:
             return False
-        return int(self._found["after"]) < block <= self._plan.blocks
+        if self._found["reached"] and planned.block > int(self._found["after"]):
+            return True
+        finished: dict[str, int] = self._found["finished"]
+        level = str(planned.treatment.get(self._plan.primary))
+        return not planned.control and planned.block > finished.get(level, planned.block)
 
     def wants(self, block: int) -> bool:
         """Whether a look is due now that `block` is done."""
+        if self._found.get("reached"):
+            return False
         first = max(int(self._found.get("after", 0)) + 1, self._plan.blocks_min)
         return self._judge is not None and first <= block <= self._plan.blocks
 
@@ -39,7 +50,9 @@ class Stopping:
         found = self._judge(self._campaign) if self._judge else None
         if found is None:
             return None
-        self._found = {**found, "after": block}
+        before = self._found.get("finished", {})
+        finished = {level: before.get(level, block) for level in found["finished"]}
+        self._found = {**found, "after": block, "finished": finished}
         self._campaign.journal.set(KEY, self._found)
         if not found["reached"] or block >= self._plan.blocks:
             return None

@@ -1,6 +1,7 @@
 """May a campaign stop? By the width of its primary contrast's interval, never by its p.
 
-What: after a whole block, whether every primary contrast is known well enough.
+What: after a whole block, whether a primary contrast is known well enough. One that is leaves the
+blocks to come to the others, whose two sides go on side by side; the last one ends the campaign.
 How: the t interval of the paired log ratios, one a block, at INNER_CONFIDENCE: looking again and
 again costs coverage, and the inner level pays for it, so that the printed interval may be called
 one of 95 %. From BLOCKS_MIN blocks on; target, least and most blocks are frozen before the first.
@@ -28,10 +29,10 @@ BLOCKS_MIN = 10
 
 @dataclass(frozen=True)
 class Look:
-    """One look: `width` is how far the widest contrast's interval reaches, as a share of it.
+    """One look at one contrast: `width` is how far its interval reaches, as a share of the ratio.
 
-    A width of 0.05 says that the true ratio may be 1.05 times the estimate. It is infinite where a
-    contrast has fewer than two blocks.
+    A width of 0.05 says that the true ratio may be 1.05 times the estimate. It is infinite where
+    the contrast has fewer than two blocks.
     """
 
     block_count: int
@@ -41,9 +42,9 @@ class Look:
 
 
 def look(
-    log_ratios: Sequence[Sequence[float] | FloatArray], target: float, blocks_min: int = BLOCKS_MIN
+    log_ratios: Sequence[float] | FloatArray, target: float, blocks_min: int = BLOCKS_MIN
 ) -> Look:
-    """Look at all primary contrasts, each with one log ratio a whole block, in any order.
+    """Look at one contrast with one log ratio a whole block, in any order.
 
     Raises ValueError for a target that is not positive or a `blocks_min` below BLOCKS_MIN.
     """
@@ -51,11 +52,9 @@ def look(
         raise ValueError(f"target: {target} found, above 0 is allowed")
     if blocks_min < BLOCKS_MIN:
         raise ValueError(f"blocks_min: {blocks_min} found, at least {BLOCKS_MIN} is allowed")
-    contrasts = [np.asarray(one, dtype=np.float64) for one in log_ratios]
-    count = min((one.size for one in contrasts), default=0)
-    widths = [float(half_width(one[None, :])[0]) for one in contrasts]
-    width = float(np.expm1(max(widths, default=np.inf)))
-    return Look(count, width, target, count >= blocks_min and width <= target)
+    values = np.asarray(log_ratios, dtype=np.float64)
+    width = float(np.expm1(half_width(values[None, :])[0]))
+    return Look(values.size, width, target, values.size >= blocks_min and width <= target)
 
 
 def half_width(log_ratios: FloatArray) -> FloatArray:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import numpy as np
 import pytest
 
 from wattwire import stats
@@ -36,7 +33,7 @@ def test_the_look_is_the_width_of_the_primary_ratio_on_the_page(folder) -> None:
     found = stopping.judge(reader)
     assert found is not None
     assert found["reached"]
-    assert found["blocks"] == BLOCKS
+    assert found["finished"] == ["swift"]
     assert found["response"] == "cpu_us_per_message"
     answers = answer_all(gather(reader))
     # Two levels, one treatment each: the page's interval is the look's but for the family.
@@ -59,16 +56,32 @@ def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(fo
     reader.plan = [*reader.plan, *extra]
     assert gather(reader).untried(gather(reader).designed) > 0
     look = {"response": "cpu_us_per_message", "width": 0.031, "target": 0.05, "after": BLOCKS}
-    reader.stopping = {**look, "reached": True}
+    reader.stopping = {**look, "finished": {"swift": BLOCKS}, "reached": True}
     evidence = gather(reader)
     assert evidence.untried(evidence.designed) == 0
     told = stopping.sentence(evidence)
     assert told is not None
     assert told.startswith("Stopped by width after 11 of 40 blocks")
     assert "± 3.1 %" in told
-    reader.stopping = {**look, "after": 40, "width": None, "reached": False}
+    reader.stopping = {**look, "after": 40, "width": None, "finished": {}, "reached": False}
     told = stopping.sentence(gather(reader))
     assert told is not None
     assert told.startswith("Width not reached in 40 blocks")
-    assert json.dumps(reader.stopping)
-    assert not np.isfinite(sequential.look([], 0.05).width)
+
+
+def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missing(folder) -> None:
+    reader = reader_of(folder, stop_width=0.05, blocks=40)
+    look = {"response": "cpu_us_per_message", "width": 0.2, "target": 0.05, "after": BLOCKS}
+    reader.stopping = {**look, "finished": {"swift": BLOCKS - 1}, "reached": False}
+    evidence = gather(reader)
+    planned = [entry for entry in reader.plan if not entry.get("skipped")]
+    assert len(planned) - len(evidence.planned) == 1
+    reader.stopping["reached"] = True
+    assert len(planned) - len(gather(reader).planned) == 1
+    reader.stopping["reached"] = False
+    told = stopping.sentence(evidence)
+    assert told is not None
+    assert "swift after 10" in told
+    found = stopping.judge(reader)
+    assert found is not None
+    assert found["finished"] == ["swift"]

@@ -8,6 +8,7 @@ import pytest
 
 from wattwire.design import PlannedRun
 from wattwire.model.study import Plan
+from wattwire.model.treatment import Treatment
 from wattwire.run.campaign import CampaignRunner
 from wattwire.store.journal import Journal
 
@@ -17,13 +18,14 @@ PLAN = Plan(blocks=14, stop_width=0.05, blocks_min=10, primary="language")
 class Runner(CampaignRunner):
     """The real loop over a plan; a run takes no time and is noted as done."""
 
-    def __init__(self, journal: Journal, plan: Plan, blocks: int) -> None:
+    def __init__(self, journal: Journal, plan: Plan, blocks: int, levels: str = "ab") -> None:
+        treatments = [Treatment.of({"language": level}, {}) for level in levels]
         self.campaign = SimpleNamespace(journal=journal, path="here")
         self._study = SimpleNamespace(plan=plan)
         self._plan = [
-            PlannedRun(f"b{block:02d}-p{place}", block, place, None, "")
+            PlannedRun(f"b{block:02d}-p{place}", block, place, treatment, "")
             for block in range(1, blocks + 1)
-            for place in (1, 2)
+            for place, treatment in enumerate(treatments, 1)
         ]
         self.done: list[str] = []
         self.told: list[str] = []
@@ -56,7 +58,8 @@ def judge_at(block: int, looked: list[int], runner: Runner):
     def judge(_):
         blocks = len(runner.done) // 2
         looked.append(blocks)
-        return {"reached": blocks >= block, "width": 0.04, "target": 0.05, "blocks": blocks}
+        reached = blocks >= block
+        return {"reached": reached, "finished": ["b"] * reached, "width": 0.04, "target": 0.05}
 
     return judge
 
@@ -96,6 +99,25 @@ def test_a_width_that_is_not_reached_runs_all_blocks_and_is_remembered(journal) 
     assert looked == [10, 11, 12, 13, 14]
     assert journal.get("stopping")["reached"] is False
     assert not runner.told
+
+
+def test_a_level_that_is_known_leaves_later_blocks_to_the_others(journal) -> None:
+    runner, looked = Runner(journal, PLAN, 14, "abc"), []
+
+    def judge(_):
+        looked.append(runner.done[-1][:3])
+        blocks = int(runner.done[-1][1:3])
+        finished = ["b"] * (blocks >= 10) + ["c"] * (blocks >= 12)
+        return {"reached": len(finished) == 2, "finished": finished, "width": 0.1, "target": 0.05}
+
+    runner.execute(judge)
+    assert looked == ["b10", "b11", "b12"]
+    assert runner.done[-4:] == ["b11-p1", "b11-p3", "b12-p1", "b12-p3"]
+    assert journal.get("stopping")["finished"] == {"b": 10, "c": 12}
+    again = Runner(journal, PLAN, 14, "abc")
+    again.done = list(runner.done)
+    again.execute(judge)
+    assert again.done == runner.done
 
 
 def test_without_a_width_nobody_looks(journal) -> None:

@@ -71,22 +71,23 @@ def test_a_pilots_variance_is_that_of_its_contrast() -> None:
 
 def test_a_campaign_stops_by_width_and_never_before_ten_blocks() -> None:
     narrow = np.tile([0.1, 0.1001], 10)
-    assert not sequential.look([narrow[:9]], 0.05).reached
-    found = sequential.look([narrow[:10]], 0.05)
+    assert not sequential.look(narrow[:9], 0.05).reached
+    found = sequential.look(narrow[:10], 0.05)
     assert found.reached
     assert found.block_count == 10
     wide = narrow + np.tile([0.5, -0.5], 10)
-    assert not sequential.look([narrow, wide], 0.05).reached
+    assert not sequential.look(wide, 0.05).reached
     assert math.isinf(sequential.look([], 0.05).width)
+    assert math.isinf(sequential.look([0.1], 0.05).width)
     with pytest.raises(ValueError, match="at least 10"):
-        sequential.look([narrow], 0.05, blocks_min=5)
+        sequential.look(narrow, 0.05, blocks_min=5)
 
 
 def test_width_is_the_reach_of_the_interval_at_the_inner_level() -> None:
     values = np.random.default_rng(4).normal(0, 0.2, 16)
     found = stats.geometric_mean(np.exp(values), sequential.INNER_CONFIDENCE)
     assert isinstance(found, stats.Interval)
-    assert sequential.look([values], 0.05).width == pytest.approx(found.high / found.estimate - 1)
+    assert sequential.look(values, 0.05).width == pytest.approx(found.high / found.estimate - 1)
 
 
 def correlated(rng: np.random.Generator, count: int, rho: float) -> np.ndarray:
