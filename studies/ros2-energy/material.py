@@ -12,6 +12,8 @@ RUN_S = 180.0
 """How long a run lasts: exec_time of every run table."""
 FULL_SHARE = 0.9
 """A recording is of full length from this share of a run's time on."""
+OVER_S = 200.0
+"""A recording longer than this holds more than its run."""
 CORES = 8
 """The measured processor's hardware threads: CPU use is told as a share of all of them."""
 PATTERNS = {

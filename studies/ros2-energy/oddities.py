@@ -297,7 +297,7 @@ def _neighbours(means: Means) -> Finding | None:
 
 
 def _run_on(means: Means) -> Finding | None:
-    long = means.material.recordings.filter(pl.col("duration_s") > 200).sort(
+    long = means.material.recordings.filter(pl.col("duration_s") > material.OVER_S).sort(
         "duration_s", descending=True
     )
     if not long.height:
@@ -312,7 +312,7 @@ def _run_on(means: Means) -> Finding | None:
     ).rename({"mean_of_all_w": "mean of all (W)", "mean_of_the_run_w": "mean of the run (W)"})
     return Finding(
         "Recordings that run on past their run",
-        f"{long.height} recordings last longer than 200 s, up to "
+        f"{long.height} recordings last longer than {material.OVER_S:.0f} s, up to "
         f"{float(rows['hours'][0]):.1f} h, {first} of them the earliest of their run; a mean over "
         "the file then holds an idle node, or other runs.",
         _rows(rows),

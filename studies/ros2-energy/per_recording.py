@@ -16,8 +16,6 @@ from wattwire.model.errors import UsageError
 from . import material
 
 FILE = "albonico_runs.csv"
-OVER_S = 200.0
-"""A recording longer than this holds more than its run, which lasts 180 s and starts in it."""
 REPETITIONS = 20
 NUMBERS: dict[str, pl.DataType] = {
     "interval_s": pl.Float64(),
@@ -99,7 +97,7 @@ def _planned(table: pl.DataFrame) -> pl.DataFrame:
 
 def _recordings(table: pl.DataFrame) -> pl.DataFrame:
     seconds = pl.col("duration_s") + 1.0  # the first sample stands for the second before it
-    whole = pl.col("duration_s") <= OVER_S
+    whole = pl.col("duration_s") <= material.OVER_S
     rows = pl.col("samples") - pl.col("samples_nan")
     picked = pl.col("authors_pick").replace_strict({"yes": True, "no": False}, default=None)
     frame = table.with_columns(

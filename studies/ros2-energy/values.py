@@ -11,13 +11,15 @@ from wattwire.imports import SetAside
 from wattwire.imports.imported import PROVENANCE
 
 from . import material
-from .material import NODE, RUN, TREATMENT, Material
+from .material import NODE, OVER_S, RUN, TREATMENT, Material
 
 RIGHT = "default"
 AUTHORS = "authors"
 EARLIEST = "earliest"
 MEMORY_LEAST = 0.8
 """Below this share of runs with memory, the rest was overwritten rather than never recorded."""
+TOGETHER_S = 10
+"""Both nodes of a run are started within so many seconds."""
 NO_FILE = "no readable file: counts as 0"
 STEMS = ("cpu_share", "memory_kib", "memory_kib_total", "energy_j", "power_w")
 
@@ -58,9 +60,34 @@ def nodes(material_: Material, recipe: str) -> Nodes:
     return Nodes(frame, recipe, material_.samples)
 
 
+def judged(recordings: pl.DataFrame) -> pl.DataFrame:
+    """Recordings of full length with `why` they cannot count, null where they can.
+
+    A client that was started before its server waits, and may be recorded for hours; it takes
+    part in the run only when the other node began with it. That is told by the clock alone.
+    """
+    full = recordings.filter(material.full_length())
+    other = full.select(
+        *RUN,
+        side=pl.when(pl.col("side") == "server").then(pl.lit("client")).otherwise(pl.lit("server")),
+        other_start="start",
+    ).group_by(NODE).agg(pl.col("other_start"))  # fmt: skip
+    joined = full.join(other, on=NODE, how="left").with_row_index("at")
+    apart = joined.select("at", "start", "other_start").explode("other_start").group_by("at").agg(
+        apart_s=(pl.col("start") - pl.col("other_start")).dt.total_seconds().abs().min()
+    )  # fmt: skip
+    alone = pl.col("other_start").is_null()
+    return joined.join(apart, on="at", how="left").with_columns(
+        why=pl.when(~alone & (pl.col("apart_s") > TOGETHER_S))
+        .then(pl.lit("began without the other node, whose recording is from another time"))
+        .when(alone & (pl.col("duration_s") > OVER_S))
+        .then(pl.lit("runs on past its run, and no recording of the other node tells which part"))
+    ).drop("at", "other_start", "apart_s")  # fmt: skip
+
+
 def _right(material_: Material) -> pl.DataFrame:
-    """The earliest recording of the full length; energy is power times the time it stands for."""
-    full = material_.recordings.filter(material.full_length()).sort("rank")
+    """The earliest full recording that began with the other node's; energy is power times time."""
+    full = judged(material_.recordings).filter(pl.col("why").is_null()).sort("rank")
     return full.unique(NODE, keep="first", maintain_order=True).select(
         *NODE, "path", "start",
         rows_used="window_rows",
@@ -164,7 +191,7 @@ def _placed(per_run: pl.DataFrame) -> pl.DataFrame:
 
 def _reasons(per_run: pl.DataFrame) -> dict[str, str]:
     without = per_run.filter(pl.col("known") == 0)
-    here = {True: "no recording of full length and no memory of either node",
+    here = {True: "no recording that can count and no memory of either node",
             False: "its folder is not in this copy of the data"}  # fmt: skip
     return {run: here[known] for run, known in without.select("run", "here").iter_rows()}
 
@@ -238,13 +265,16 @@ def _sources(recipe: str, samples: bool) -> tuple[tuple[str, str, str], ...]:
 def unused(material_: Material, found: Nodes) -> list[SetAside]:
     """Recordings that are whole but not the one that counts."""
     taken = set(found.frame["path"].drop_nulls())
-    rest = material_.recordings.filter(~pl.col("path").is_in(list(taken)))
     if found.recipe == RIGHT:
-        rest = rest.filter(material.full_length())
-        why = "another recording of the run is used: the earliest of the full length"
+        rest = judged(material_.recordings)
+        why = "another recording of the run is used: an earlier one of the full length"
     else:
+        rest = material_.recordings.with_columns(why=pl.lit(None, pl.String))
         why = "another recording of the run is used: the authors' choice, or the earliest"
-    return [SetAside(path, rows, why) for path, rows in rest.select("path", "rows").iter_rows()]
+    rest = rest.filter(~pl.col("path").is_in(list(taken))).with_columns(
+        pl.col("why").fill_null(why)
+    )
+    return [SetAside(*row) for row in rest.select("path", "rows", "why").iter_rows()]
 
 
 def columns(recipe: str) -> Mapping[str, Mapping[str, str]]:

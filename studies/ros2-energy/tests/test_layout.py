@@ -99,6 +99,7 @@ def test_of_two_full_recordings_the_earliest_counts(package, study) -> None:
 def test_rows_after_the_run_are_left_out(package, study) -> None:
     one_run(package)
     package.energy(RUN, watts=[0.5] * 180 + [9.0] * 3000)
+    package.energy(RUN, "client", at=1)
     right = study.read(package.root, "default")
     authors = study.read(package.root, "authors")
     assert value(right, "energy_j.server.0") == pytest.approx(90.0)
@@ -106,6 +107,26 @@ def test_rows_after_the_run_are_left_out(package, study) -> None:
     assert value(authors, "energy_j.server.0") == pytest.approx(90.0 + 27_000.0)
     assert value(authors, "power_w.server.0") == pytest.approx(0.5), "9 W is not below 3 W"
     assert any(f.title.startswith("Recordings that run on") for f in right.findings)
+
+
+def test_a_client_that_waited_for_its_server_is_not_the_run(package, study) -> None:
+    """It was recorded for an hour before the server began, and once more with it."""
+    one_run(package)
+    package.energy(RUN, "client", pid=1, watts=0.01, rows=3600, at=0)
+    package.energy(RUN, "client", pid=2, watts=0.5, at=4_000)
+    package.energy(RUN, "server", pid=3, watts=0.25, at=4_003)
+    right, authors = (study.read(package.root, recipe) for recipe in ("default", "authors"))
+    assert value(right, "power_w.client.0") == pytest.approx(0.5)
+    assert value(authors, "power_w.client.0") == pytest.approx(0.01)
+    assert why(right)["energy-client-1.csv"][-1][1].startswith("began without the other node")
+
+
+def test_a_recording_that_runs_on_alone_is_nobodys_run(package, study) -> None:
+    one_run(package)
+    package.energy(RUN, "client", watts=0.01, rows=2700)
+    imported = study.read(package.root, "default")
+    assert value(imported, "power_w.client.0") is None
+    assert why(imported)["energy-client-100.csv"][-1][1].startswith("runs on past its run")
 
 
 def test_a_header_inside_a_file_is_no_sample(package, study) -> None:

@@ -186,7 +186,7 @@ def test_the_raw_sample_imports_and_computes_no_table_from_a_part(study) -> None
     imported = study.read(RAW, "default")
     assert imported.runs.height == 1800
     usable = imported.runs.filter(imported.runs["verdict"] == "ok")
-    assert usable.height == 16
+    assert usable.height == 15
     assert {c.verdict for c in imported.checks} == {Verdict.NOT_COMPUTABLE}
     why = {one.why for one in imported.set_aside}
     assert {"recording shorter than the run", "after the run's 180 s", "copy of a node's recording",
