@@ -184,6 +184,8 @@ def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
 
 def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
     """Length of each run's window in seconds, shape (rows,); NaN where unknown."""
+    if evidence.imported:
+        return column(frame, "window_s")
     found = []
     for run in frame["run"].to_list():
         window = evidence.runs[run].get("window") or {}

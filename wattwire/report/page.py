@@ -65,7 +65,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
                 sections.append(section)
                 drawer.begin(figures_of(section.parts))
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
-        told = (headline(evidence, answers), asked.second_line(evidence), found.in_short)
+        third = reproduced.in_short(evidence) or found.in_short
+        told = (headline(evidence, answers), asked.second_line(evidence), third)
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page

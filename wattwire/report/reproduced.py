@@ -43,6 +43,13 @@ def sections(evidence: Evidence) -> list[Section]:
     return [*first, *_findings(reader), _sources(reader)]
 
 
+def in_short(evidence: Evidence) -> str:
+    """How many printed numbers have which verdict; empty where none belongs to the campaign."""
+    reader = evidence.reader
+    checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
+    return counted(checks) if checks else ""
+
+
 # -- printed numbers ------------------------------------------------------------------------------
 
 
