@@ -117,19 +117,21 @@ def _judged(campaigns: Sequence[AnyCampaign], wanted: Any) -> Judged:
     from wattwire.report.comparing import Source, compare_two, compare_variants  # noqa: PLC0415
 
     if len(campaigns) == 1:
-        return compare_variants(campaigns[0], wanted)
+        return compare_variants(campaigns[0], wanted, identity_of(campaigns[0]))
     names = [one.path.resolve().name for one in campaigns]
     if names[0] == names[1]:
         names = [str(one.path) for one in campaigns]
     if campaigns[0].path.resolve() == campaigns[1].path.resolve():
         raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two")
     sources = [
-        Source(
-            name, one, (one.journal.get("identity") if isinstance(one, Campaign) else None) or {}
-        )
-        for name, one in zip(names, campaigns, strict=True)
+        Source(name, one, identity_of(one)) for name, one in zip(names, campaigns, strict=True)
     ]
     return compare_two(sources[0], sources[1], wanted)
+
+
+def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
+    """What the campaign's cells and its agent were built from; empty for what was imported."""
+    return (campaign.journal.get("identity") or {}) if isinstance(campaign, Campaign) else {}
 
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:

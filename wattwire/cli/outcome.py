@@ -26,7 +26,8 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
         return None, limits
     from wattwire.report.comparing import compare_variants  # noqa: PLC0415
 
-    return compare_variants(campaign, compare.wanted_of(options)), limits
+    wanted = compare.wanted_of(options)
+    return compare_variants(campaign, wanted, compare.identity_of(campaign)), limits
 
 
 def suspects(campaign: Campaign) -> list[str]:

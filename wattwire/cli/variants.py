@@ -1,7 +1,7 @@
 """run --variant NAME=WHAT: the same study twice or more, side by side in every block.
 
-What stands for a folder of cells that is searched before all others (a second checkout), for
-levels held at something else, or, empty, for things as they are.
+What stands for a folder of cells that is searched before all others (a second checkout, a git
+revision), for levels held at something else, or, empty, for things as they are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from wattwire.cli import compare, studies
 from wattwire.model.errors import UsageError
 from wattwire.model.study import merge
 from wattwire.model.variants import FACTOR
+from wattwire.rig.trees import tree_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 ALLOWED = (
-    "NAME=FOLDER (a root with middleware/ or languages/ in it), NAME=KEY=LEVEL,… (as "
-    "settings.NAME=LEVEL), both with a comma between, or NAME= for things as they are"
+    "NAME=FOLDER (a root with middleware/ or languages/ in it), NAME=git:REVISION, "
+    "NAME=KEY=LEVEL,… (as settings.NAME=LEVEL), a comma between two, or NAME= for things as "
+    "they are"
 )
 ASKED = ("cpu_us_per_message", "wire_bytes_per_message")
 LOOKS = 2
+GIT = "git:"
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -30,7 +33,8 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
         help="measure the study in variants, side by side in every block, and compare each with "
-        "the first: WHAT is a folder of cells (another checkout), KEY=LEVEL, or nothing",
+        "the first: WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, or "
+        "nothing",
     )  # fmt: skip
     verb.add_argument(
         "--confirm", action="store_true",
@@ -87,6 +91,9 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
             table.setdefault("levels", {})[key] = studies.value_of(level)
         elif "root" in table:
             raise UsageError(f"--variant {text}: two folders; allowed: {ALLOWED}")
+        elif part.startswith(GIT):
+            root, table["commit"] = tree_of(part.removeprefix(GIT))
+            table["root"] = str(root)
         else:
             table["root"] = _folder(part, text)
     return name, table

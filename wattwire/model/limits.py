@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,7 +68,7 @@ def _bound(item: Mapping[str, Any], key: str, place: str) -> float | None:
     if value is None:
         return None
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not numeric or not math.isfinite(value):
+    if not numeric or not abs(value) <= sys.float_info.max:
         raise UsageError(f"{place}: {key}: found {value!r}; allowed: a number")
     return float(value)
 

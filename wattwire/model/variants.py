@@ -13,7 +13,7 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.treatment import Level
 
 FACTOR = "variant"
-VARIANT_KEYS = ("root", "levels")
+VARIANT_KEYS = ("root", "levels", "commit")
 SAME_THING = ({"interval_s", "rate_hz"},)
 """Levels of which one says the other, so that one given takes the other out."""
 
@@ -22,10 +22,14 @@ CheckLevel = Callable[[str, Any, str], Level]
 
 @dataclass(frozen=True)
 class Variant:
-    """What is different about one variant: a root of cells searched first, and levels held."""
+    """What is different about one variant: a root of cells searched first, and levels held.
+
+    `commit` is what the root was made from, where that is known; for the record only.
+    """
 
     root: str = ""
     levels: dict[str, Level] = field(default_factory=dict)
+    commit: str = ""
 
     def over(self, fixed: Mapping[str, Level]) -> dict[str, Level]:
         """The fixed levels with this variant's own over them."""
@@ -67,9 +71,11 @@ def _parse_variant(
     for key in table:
         if key not in VARIANT_KEYS:
             raise unknown(place, "key", key, VARIANT_KEYS)
-    root = table.get("root", "")
+    root, commit = table.get("root", ""), table.get("commit", "")
     if not isinstance(root, str):
         raise UsageError(f"{place}: root: found {root!r}; allowed: a folder's path")
+    if not isinstance(commit, str):
+        raise UsageError(f"{place}: commit: found {commit!r}; allowed: a commit's name")
     given = table.get("levels", {})
     if not isinstance(given, Mapping):
         raise UsageError(f"{place}: levels: found {given!r}; allowed: {{key = level}}")
@@ -83,4 +89,4 @@ def _parse_variant(
                 "[fixed] (--set fixed.KEY=LEVEL) and change it here"
             )
         levels[key] = check_level(key, level, f"{place}: levels.{key}")
-    return Variant(root, levels)
+    return Variant(root, levels, commit)

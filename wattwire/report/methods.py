@@ -122,7 +122,9 @@ def _variants(evidence: Evidence) -> Iterator[str]:
     for name, table in evidence.study.get("variants", {}).items():
         levels = ", ".join(f"{k} = {words.plain(v)}" for k, v in table.get("levels", {}).items())
         told = [f"with {levels}"] if levels else []
-        told += ["with cells from a folder of its own"] if table.get("root") else []
+        commit = table.get("commit")
+        cells = f"with the cells of commit {commit}" if commit else "with cells of its own"
+        told += [cells] if table.get("root") else []
         yield f"Variant {name} was run {words.listed(told) or 'as things were'}."
 
 

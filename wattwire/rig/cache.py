@@ -14,6 +14,8 @@ from pathlib import Path
 from wattwire.model.places import cache_folder as folder
 
 MARKER = ".wattwire-complete"
+TREES = "trees"
+"""Sources of commits that were measured as variants; agents know nothing of them."""
 DAY_S = 86_400.0
 
 
@@ -34,13 +36,13 @@ class Entry:
 
 
 def entries(place: Path, now_s: float | None = None) -> list[Entry]:
-    """All builds and blobs; one that vanishes meanwhile is left out."""
+    """All builds, blobs and trees; one that vanishes meanwhile is left out."""
     now = time.time() if now_s is None else now_s
     found = []
-    for part in ("builds", "blobs"):
+    for part in ("builds", "blobs", TREES):
         with contextlib.suppress(OSError):
             for path in sorted((place / part).iterdir()):
-                if part == "builds" and not path.is_dir():
+                if part != "blobs" and not path.is_dir():
                     continue  # locks and logs go with their build
                 with contextlib.suppress(OSError):
                     marker = path / MARKER

@@ -44,6 +44,7 @@ def test_limits_that_say_nothing_or_too_much_are_refused():
     assert "min 2 is above max 1" in limit(response="lost", max=1, min=2)
     assert "max: found '5'" in limit(response="lost", max="5")
     assert "max: found True" in limit(response="lost", max=True)
+    assert "max: found 1000" in limit(response="lost", max=10**400)
     assert "max: found nan" in limit(response="lost", max=float("nan"))
     assert 'unknown key "maxx"; known: max, min, response, where. Did you mean "max"?' in limit(
         response="lost", maxx=1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,8 +55,12 @@ class Pairing:
     head: Runs
 
 
-def compare_variants(reader: CampaignReader, wanted: Wanted) -> Judged:
+def compare_variants(
+    reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
+) -> Judged:
     """Every other variant against the first, treatment by treatment, paired by block.
+
+    `identity` is the journal's word on what each variant's cells were built from.
 
     Raises UsageError where the campaign has no variants, or no treatment with two of them.
     """
@@ -90,6 +95,7 @@ def compare_variants(reader: CampaignReader, wanted: Wanted) -> Judged:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
         items.append(completion(pairing.title, base, pairing.head_name, sides, level))
     notes = [margin_note, *_notes(evidence, pairings, responses, looks)]
+    notes += _the_same(evidence, base, heads, identity or {})
     return Judged(
         base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(notes)
     )  # fmt: skip
@@ -250,6 +256,30 @@ def _notes(
             "of their numbers."
         )
     return told
+
+
+def _the_same(
+    evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
+) -> Iterator[str]:
+    """Heads that are the base again: the same bytes built, the same levels held."""
+    levels = {
+        name: table.get("levels", {}) for name, table in evidence.study.get("variants", {}).items()
+    }
+    for head in heads:
+        builds = [_builds(identity, name) for name in (base, head)]
+        if identity and levels.get(base) == levels.get(head) and builds[0] == builds[1]:
+            yield (
+                f"{head} is {base} again: cells, kits and levels are the same, so that nothing "
+                "was changed that is measured."
+            )
+
+
+def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
+    """What a variant's own cells were built from, by cell; those that it shares are left out."""
+    mark = f"cell {variant}: "
+    own = {key.removeprefix(mark): of for key, of in identity.items() if key.startswith(mark)}
+    shared = {key.removeprefix("cell "): of for key, of in identity.items() if ": " not in key}
+    return {key: own.get(key, shared.get(key)) for key in {*own, *shared}}
 
 
 def _noise(evidence: Evidence, response: Response) -> str:

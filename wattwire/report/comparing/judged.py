@@ -94,6 +94,7 @@ class Judged:
     def first_line(self) -> str:
         """The answer in plain words."""
         head = words.listed(list(self.heads))
+        verb = "is" if len(self.heads) == 1 else "are"
         count = words.plural(len(self.items), "comparison")
         margin = f"margin {margin_words(self.margin)}"
         if self.verdict == WORSE:
@@ -101,16 +102,17 @@ class Judged:
             told = "; ".join(_named(item) for item in worse[:NAMED_MAX])
             more = len(worse) - NAMED_MAX
             told += f"; and {more} more" if more > 0 else ""
-            said = f"{head} is worse than {self.base} in {len(worse)} of {count} ({margin}): {told}"
+            where = f"in {len(worse)} of {count} ({margin})"
+            said = f"{head} {verb} worse than {self.base} {where}: {told}"
         elif self.verdict == UNCLEAR:
             unclear = len(self.of(UNCLEAR))
             rest = ", none is worse" if unclear < len(self.items) else ""
             said = (
-                f"It cannot be told whether {head} is worse than {self.base}: "
+                f"It cannot be told whether {head} {verb} worse than {self.base}: "
                 f"{unclear} of {count} unclear{rest} ({margin})"
             )
         else:
-            said = f"{head} is not worse than {self.base} in any of {count} ({margin})"
+            said = f"{head} {verb} not worse than {self.base} in any of {count} ({margin})"
         return f"{self.before}{said}."
 
     def to_json(self) -> dict[str, Any]:

@@ -237,6 +237,20 @@ def test_too_few_blocks_and_no_variants_are_said(tmp_path):
         comparing.compare_variants(made(tmp_path / "d", 1), Wanted())
 
 
+def test_a_head_that_is_the_base_again_is_told(tmp_path):
+    campaign = of_variants(tmp_path / "c")
+
+    def said(**cells: str) -> bool:
+        identity = {key.replace("_", ": ").replace("C", "cell "): of for key, of in cells.items()}
+        notes = comparing.compare_variants(campaign, Wanted(), identity).notes
+        return f"{SLOW} is {FAST} again" in " ".join(notes)
+
+    assert said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "1"})
+    assert not said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "2"})
+    assert not said(Cx="1", **{f"C{SLOW}_x": "2"}), "the base's own root is the usual one"
+    assert not said(), "nothing is known"
+
+
 # -- verdicts ------------------------------------------------------------------------------------
 
 
