@@ -52,5 +52,6 @@ def welch_ratio(
     if found.interval is None:
         return NotComputable("no interval: the values are too large or too small to be told apart")
     logs = found.interval
-    ratio, low, high = (float(np.exp(v)) for v in (logs.estimate, logs.low, logs.high))
+    with np.errstate(over="ignore"):  # few, scattered runs: a limit may lie beyond all numbers
+        ratio, low, high = np.exp([logs.estimate, logs.low, logs.high]).tolist()
     return replace(logs, estimate=ratio, low=low, high=high, method="Welch's t, log scale")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -197,10 +197,9 @@ def _refused(base: FloatArray, head: FloatArray, response: Response) -> Estimate
 
 
 def _exponential(found: stats.Interval) -> stats.Interval:
-    return stats.Interval(
-        float(np.exp(found.estimate)), float(np.exp(found.low)), float(np.exp(found.high)),
-        found.level, found.count, found.method, found.degrees,
-    )  # fmt: skip
+    with np.errstate(over="ignore"):  # few, scattered runs: a limit may lie beyond all numbers
+        centre, low, high = np.exp([found.estimate, found.low, found.high]).tolist()
+    return replace(found, estimate=centre, low=low, high=high)
 
 
 def _item(

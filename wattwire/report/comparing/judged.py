@@ -49,10 +49,10 @@ class Item:
     def ratio_words(self) -> str:
         """The ratio with its limits, or why there is none."""
         if isinstance(self.ratio, stats.Interval):
-            low, high = words.number(self.ratio.low), words.number(self.ratio.high)
-            return f"{words.number(self.ratio.estimate)} times ({low} to {high})"
+            low, high = factor(self.ratio.low), factor(self.ratio.high)
+            return f"{factor(self.ratio.estimate)} times ({low} to {high})"
         if self.exact is not None:
-            return f"{words.number(self.exact)} times"
+            return f"{factor(self.exact)} times"
         return self.why or str(self.ratio)
 
 
@@ -138,6 +138,11 @@ def _named(item: Item) -> str:
     return f"{item.response.title}, {item.treatment}: {told}"
 
 
+def _finite(value: float) -> float | None:
+    """JSON has no word for a limit beyond all numbers."""
+    return value if math.isfinite(value) else None
+
+
 def _item_json(item: Item) -> dict[str, Any]:
     found = item.ratio if isinstance(item.ratio, stats.Interval) else None
     ranks = item.by_ranks if isinstance(item.by_ranks, stats.Interval) else None
@@ -146,15 +151,22 @@ def _item_json(item: Item) -> dict[str, Any]:
         "response": item.response.column,
         "head": item.head,
         "verdict": item.verdict,
-        "ratio": found.estimate if found else item.exact,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
-        "by_ranks": [ranks.estimate, ranks.low, ranks.high, ranks.level] if ranks else None,
+        "ratio": _finite(found.estimate) if found else item.exact,
+        "low": _finite(found.low) if found else None,
+        "high": _finite(found.high) if found else None,
+        "by_ranks": [_finite(v) for v in (ranks.estimate, ranks.low, ranks.high, ranks.level)]
+        if ranks
+        else None,
         "base_runs": item.base_runs,
         "head_runs": item.head_runs,
         "noise_factor": math.exp(item.noise) if item.noise is not None else None,
         "why": item.why or (None if found else str(item.ratio)),
     }
+
+
+def factor(value: float) -> str:
+    """A ratio in words; one beyond all numbers is just that, and no loss."""
+    return "∞" if math.isinf(value) else words.number(value)
 
 
 def margin_words(margin: float) -> str:
@@ -181,8 +193,8 @@ def judged(item: Item, margin: float) -> Item:
     if low <= 1.0 + margin:
         return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
     if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
-        factor = words.number(math.exp(item.noise))
-        why = f"two identical labels differed by as much ({factor} times): no difference is claimed"
+        by = factor(math.exp(item.noise))
+        why = f"two identical labels differed by as much ({by} times): no difference is claimed"
         return replace(item, verdict=UNCLEAR, why=why)
     return replace(item, verdict=WORSE)
 

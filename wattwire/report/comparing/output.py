@@ -7,7 +7,15 @@ from xml.etree import ElementTree
 
 from wattwire import stats
 from wattwire.report import words
-from wattwire.report.comparing.judged import COMPLETED, CONFIDENCE, UNCLEAR, WORSE, Item, Judged
+from wattwire.report.comparing.judged import (
+    COMPLETED,
+    CONFIDENCE,
+    UNCLEAR,
+    WORSE,
+    Item,
+    Judged,
+    factor,
+)
 from wattwire.report.limits import BROKEN, Checked, in_short
 
 MARKS = {WORSE: "❌ worse", UNCLEAR: "❔ cannot tell"}
@@ -161,7 +169,7 @@ def _ranks(item: Item) -> str:
         return words.MISSING
     found = item.by_ranks
     return (
-        f"{words.number(found.estimate)} ({words.number(found.low)} to {words.number(found.high)}, "
+        f"{factor(found.estimate)} ({factor(found.low)} to {factor(found.high)}, "
         f"{words.confidence(found.level)})"
     )
 

@@ -311,6 +311,13 @@ def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
     assert strict is not None and strict.attrib["failures"] == "4"
 
 
+def test_a_limit_beyond_all_numbers_is_no_loss_and_stays_json():
+    wide = judged(item(1e-320, float("inf")), 0.05)
+    assert wide.verdict == UNCLEAR and "∞)" in wide.ratio_words() and "lost" not in wide.why
+    told = Judged("a", ("b",), (wide,), 0.05, 0.95)
+    assert json.loads(json.dumps(told.to_json(), allow_nan=False))["items"][0]["high"] is None
+
+
 def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     found = two(
         made(tmp_path / "base", 1), changed(made(tmp_path / "he|ad", 2), cpu_us_per_message=2.0)
