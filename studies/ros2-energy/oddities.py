@@ -15,7 +15,7 @@ from wattwire.imports.agreement import agrees, number
 from wattwire.stats.dependence import effective_size
 
 from . import material, values
-from .material import NODE, RUN, RUN_S, TREATMENT
+from .material import RUN, RUN_S, TREATMENT
 from .printed import INTERVALS, Means
 
 ROWS_MAX = 40
@@ -104,8 +104,7 @@ def _power_times_180(means: Means, printed: Sequence[Mapping[str, str]]) -> Find
         if found is None or not found["runs"] or found["here"] < found["planned"]:
             continue
         watts = number(row["energy_j"]) / RUN_S
-        several = means.material.recordings.filter(pl.col("rank") > 1)
-        doubled = _of(means, key, several).height
+        doubled = means.recordings(key).filter(pl.col("rank") > 1).height
         if not doubled or agrees(row["energy_j"], found["energy_j"], 2):
             continue
         if agrees(row["power_w"], watts, 2):
@@ -398,8 +397,7 @@ def _recorded(means: Means, checks: Sequence[Check]) -> tuple[Any, Any, int] | N
         language = {title: name for name, title in LANGUAGES.items()}[place["language"]]
         key = (place["node"].replace(" ", "_"), language, INTERVALS.get(interval, interval),
                int(place["clients"]))  # fmt: skip
-        first = means.material.recordings.filter(pl.col("rank") == 1)
-        starts += _of(means, key, first)["start"].to_list()
+        starts += means.recordings(key).filter(pl.col("rank") == 1)["start"].to_list()
     return (min(starts), max(starts), len(checks)) if starts else None
 
 
@@ -441,13 +439,3 @@ def _printed(
     printed: Sequence[Mapping[str, str]], key: tuple[str, str, float, int], column: str
 ) -> str:
     return next((row[column] for row in printed if _key(row) == key), "")
-
-
-def _of(means: Means, key: tuple[str, str, float, int], frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `frame` (with NODE) that belong to a treatment's node."""
-    role, language, interval, clients = key
-    nodes = means.nodes[values.EARLIEST].frame.filter(
-        (pl.col("role") == role) & (pl.col("language") == language)
-        & (pl.col("interval_s") == interval) & (pl.col("clients") == clients)
-    )  # fmt: skip
-    return frame.join(nodes, on=NODE, how="semi")

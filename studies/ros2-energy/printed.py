@@ -16,7 +16,7 @@ from wattwire.imports import Check, Verdict
 from wattwire.imports.agreement import agrees, close, cut, number
 
 from . import values
-from .material import NODE, ROLES, Material
+from .material import NODE, ROLES, RUN, Material
 
 INTERVALS = {0.2: 0.25}
 """What the paper calls 0.2 s is 0.25 s in every file."""
@@ -71,11 +71,20 @@ class Means:
                 for row in values.means(found, role).iter_rows(named=True):
                     key = (role, row["language"], row["interval_s"], row["clients"])
                     table[key] = row
+        joined = material.recordings.join(material.planned, on=RUN).sort("folder", "run_id", "rank")
+        by = ["pattern", "side", "language", "interval_s", "clients"]
+        self._recordings = joined.partition_by(by, as_dict=True, maintain_order=True)
+        self._no_recording = joined.clear()
         self.picks_known = bool(material.recordings["picked"].drop_nulls().len())
 
     def row(self, recipe: str, key: tuple[Any, ...]) -> dict[str, Any] | None:
         """The means of a treatment (role, language, interval_s, clients); None where absent."""
         return self._rows[recipe].get(key)
+
+    def recordings(self, key: tuple[Any, ...]) -> pl.DataFrame:
+        """All recordings of a treatment's node (role, language, interval_s, clients)."""
+        role, *levels = key
+        return self._recordings.get((*SIDE[role], *levels), self._no_recording)
 
 
 def published(folder: Path) -> list[dict[str, str]]:
@@ -188,7 +197,7 @@ def _missed(
 ) -> str:  # fmt: skip
     """What the data show about a number that does not come out."""
     told = []
-    of_node = _recordings(means.material, key)
+    of_node = means.recordings(key)
     several = of_node.filter(pl.col("rank").max().over(NODE) > 1)
     doubled = several.select(NODE).n_unique() if several.height else 0
     if doubled:
@@ -207,19 +216,6 @@ def _missed(
     return "; ".join(told) or "no choice of files among those tried gives it"
 
 
-def _recordings(material: Material, key: tuple[Any, ...]) -> pl.DataFrame:
-    """All recordings of a treatment's node."""
-    role, language, interval_s, clients = key
-    pattern, side = SIDE[role]
-    of = material.planned.filter(
-        (pl.col("pattern") == pattern) & (pl.col("language") == language)
-        & (pl.col("interval_s") == interval_s) & (pl.col("clients") == clients)
-    )  # fmt: skip
-    return material.recordings.filter(pl.col("side") == side).join(
-        of, on=["folder", "run_id"], how="semi"
-    )
-
-
 def _searched(
     means: Means, key: tuple[Any, ...], printed: str
 ) -> tuple[int, Mapping[str, float]] | None:
@@ -234,7 +230,7 @@ def _searched(
     if agrees(printed, plain["energy_j"], 2):
         return None
     per_run: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for one in _recordings(means.material, key).sort("rank").iter_rows(named=True):
+    for one in means.recordings(key).sort("rank").iter_rows(named=True):
         per_run.setdefault((one["folder"], one["run_id"]), []).append(one)
     ways = math.prod(len(files) for files in per_run.values())
     if not 1 < ways <= CHOICES_MAX:

@@ -32,6 +32,8 @@ from .printed import INTERVALS, Means
 
 FloatArray = NDArray[np.float64]
 Answer = Mapping[str, float]
+Runs = Mapping[str, NDArray[Any]]
+COLUMNS = ("language", "interval_s", "clients", "power_w")
 SIBLING = {
     "publisher": "subscriber", "subscriber": "publisher", "server": "client", "client": "server",
     "action_server": "action_client", "action_client": "action_server",
@@ -68,21 +70,23 @@ class Powers:
 
     def __init__(self, means: Means) -> None:
         self.means = means
-        self.frames = {
-            recipe: found.frame.filter(pl.col("power_w").is_not_null())
-            for recipe, found in means.nodes.items()
-        }
+        self._runs: dict[tuple[str, str], Runs] = {}
+        for recipe, found in means.nodes.items():
+            known = found.frame.filter(pl.col("power_w").is_not_null())
+            for (role,), part in known.group_by("role", maintain_order=True):
+                self._runs[recipe, str(role)] = {n: part[n].to_numpy() for n in COLUMNS}
         counts = means.nodes[values.EARLIEST].frame.group_by("role").agg(pl.col("here").all())
         self.complete = dict(counts.iter_rows())
         self._groups: dict[str, list[tuple[str, int, Answer]]] = {}
 
-    def of(self, recipe: str, role: str, **held: Any) -> pl.DataFrame:
-        """The runs of a role with these levels."""
-        frame = self.frames[recipe].filter(pl.col("role") == role)
+    def of(self, recipe: str, role: str, **held: Any) -> Runs:
+        """The runs of a role with these levels, by column."""
+        runs = self._runs.get((recipe, role), {name: np.empty(0) for name in COLUMNS})
+        kept = np.ones(runs["power_w"].size, bool)
         for name, level in held.items():
             if level not in ("", None):
-                frame = frame.filter(pl.col(name) == level)
-        return frame
+                kept &= runs[name] == level
+        return {name: data[kept] for name, data in runs.items()}
 
     def groups(self, role: str) -> list[tuple[str, int, Answer]]:
         """Every group of a role and its sibling in words, its size, its W and p."""
@@ -204,8 +208,8 @@ def _answer(
 ) -> Answer:
     """Statistic and p of a row's test under a variant; empty where it cannot be made."""
     held = {**_held(row), **more}
-    frame = powers.of(variant.recipe, role or row["node_role"], **held)
-    groups = _groups(frame, row["grouped_by"], variant.trimmed)
+    runs = powers.of(variant.recipe, role or row["node_role"], **held)
+    groups = _groups(runs, row["grouped_by"], variant.trimmed)
     if row["test"] == "Dunn":
         return _dunn(groups, row)
     if row["test"] == "Shapiro-Wilk":
@@ -218,10 +222,11 @@ def _answer(
     return _tested(test, list(groups.values()), symbol)
 
 
-def _groups(frame: pl.DataFrame, by: str, trimmed: bool) -> dict[str, FloatArray]:
+def _groups(runs: Runs, by: str, trimmed: bool) -> dict[str, FloatArray]:
+    """The runs' powers by the levels of one factor, in the order of the levels."""
     found = {}
-    for (level,), part in sorted(frame.group_by(by), key=lambda item: str(item[0])):
-        data = part["power_w"].to_numpy()
+    for level in sorted(set(runs[by].tolist())):
+        data = runs["power_w"][runs[by] == level]
         if trimmed:
             fences = iqr_outliers(data)
             data = data[fences.kept] if isinstance(fences, Outliers) else data
@@ -289,15 +294,15 @@ def _every_group(powers: Powers, role: str) -> Iterator[tuple[str, FloatArray]]:
         recipes, (role, SIBLING[role]), ("", "cpp", "python"), clients, intervals
     ):
         single = interval if isinstance(interval, float) else ""
-        frame = powers.of(
+        runs = powers.of(
             variant.recipe, node, language=language, clients=number_of, interval_s=single
         )
+        data = runs["power_w"]
         if interval == "without 0.1":
-            frame = frame.filter(pl.col("interval_s") != 0.1)
+            data = data[runs["interval_s"] != 0.1]
         words = [node, LEVELS[language], f"{number_of} clients" if number_of else ""]
         words += [f"{single} s" if single else str(interval)]
         told = ", ".join(word for word in words if word)
-        data = frame["power_w"].to_numpy()
         yield f"{variant.words}: {told}", data
 
 

@@ -281,15 +281,15 @@ def columns(recipe: str) -> Mapping[str, Mapping[str, str]]:
     """What the responses are, by stem and for both nodes together."""
     energy = "the processor's energy shared out to the process by its CPU use (PowerJoular)"
     told = {
-        "cpu_share": ("cores", "CPU use", "CPU use of the node's process"),
-        "memory_kib": ("KiB", "memory", "resident memory of the node's process"),
-        "energy_j": ("J", "energy", energy),
-        "power_w": ("W", "power", f"mean power: {energy}"),
+        "cpu_share": ("cores", "CPU use", "used", "CPU use of the node's process"),
+        "memory_kib": ("KiB", "memory", "held", "resident memory of the node's process"),
+        "energy_j": ("J", "energy", "used", energy),
+        "power_w": ("W", "power", "drew", f"mean power: {energy}"),
     }
     found = {}
-    for stem, (unit, title, summary) in told.items():
+    for stem, (unit, title, had, summary) in told.items():
         both = "memory_kib_total" if stem == "memory_kib" else stem
-        made = {"unit": unit, "kind": "measured"}
+        made = {"unit": unit, "kind": "measured", "had": had}
         found[both] = {
             **made,
             "title": f"{title} of both metered nodes",

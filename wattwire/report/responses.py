@@ -62,11 +62,13 @@ _KNOWN: tuple[tuple[str, Response], ...] = (
 def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
     """The response that a study calls `name`; a column of the summary stands for itself.
 
-    `described` holds columns that came with the data (unit, title): they are what they are called.
+    `described` holds columns that came with the data (unit, title, had): they are what they are
+    called.
     """
     if described and name in described:
         told = described[name]
-        return Response(name, told.get("title") or name.replace("_", " "), told.get("unit", ""))
+        title = told.get("title") or name.replace("_", " ")
+        return Response(name, title, told.get("unit", ""), told.get("had", "had"))
     for pattern, response in _KNOWN:
         if re.fullmatch(pattern, name):
             return response
