@@ -27,6 +27,8 @@ LEGEND = (
 )
 OPEN_ROWS = 12
 """A table of more rows stays folded."""
+WAYS_MAX = 3
+"""So many ways to make a response's values are told in full."""
 COLUMN = "column"
 NUMBER = re.compile(r"[−-]?[0-9][0-9., ]*(e[+-]?[0-9]+)?( %)?")
 
@@ -318,20 +320,25 @@ def _sources(reader: ImportedCampaign) -> Section:
 
 
 def _provenance(reader: ImportedCampaign) -> Table:
-    """Provenance by response: values, files, rows; nodes of one kind of response apart."""
+    """Provenance by response: values, files, rows, and how they were made."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
     rows = []
-    for (name, how), part in used.group_by("column", "how", maintain_order=True):
+    for (name,), part in used.group_by("column", maintain_order=True):
+        files: set[str] = set()
+        for paths in part["files"].unique():
+            files.update(paths)
+        ways = part["how"].unique(maintain_order=True).to_list()
+        many = (
+            f"{words.count(len(ways))} ways, which provenance.parquet tells; the first: {ways[0]}"
+        )
         rows.append(
             {
                 "column": name,
                 "values": part.height,
-                "files": part["files"]
-                .list.explode(keep_nulls=False, empty_as_null=False)
-                .n_unique(),
+                "files": len(files),
                 "used": int(part["rows_used"].sum()),
                 "left": int(part["rows_left_out"].sum()),
-                "how": how,
+                "how": "; ".join(ways) if len(ways) <= WAYS_MAX else many,
             }
         )
     columns = [

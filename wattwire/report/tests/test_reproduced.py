@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from wattwire import imports
@@ -132,6 +134,19 @@ def test_provenance_and_what_was_set_aside_are_summed(tmp_path) -> None:
         {"why": "empty", "places": 2, "rows": None},
         {"why": "late", "places": 1, "rows": 7},
     ]
+
+
+def test_values_made_in_many_ways_are_one_row(tmp_path) -> None:
+    imported = tiny()
+    more = pl.concat([imported.provenance] * 5).with_columns(
+        how=pl.format("line {}", pl.int_range(pl.len()))
+    )
+    reader = imports.write(
+        dataclasses.replace(imported, provenance=more), tmp_path / "c", ABOUT, {}
+    )
+    (part,) = reproduced.sections(SimpleNamespace(reader=reader))
+    (row,) = table(part, "provenance").rows
+    assert row["how"].startswith("10 ways, told in provenance.parquet; the first: line 0")
 
 
 def test_without_printed_numbers_there_is_nothing_to_reproduce(tmp_path) -> None:
