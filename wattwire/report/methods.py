@@ -8,8 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wattwire import stats
+from wattwire.model.errors import UsageError
 from wattwire.report import words
 from wattwire.report.answers import CONFIDENCE, Answers
+from wattwire.report.comparing.inside import compare_inside
+from wattwire.report.comparing.judged import margin_words
+from wattwire.report.comparing.sides import Wanted
 from wattwire.report.evidence import Evidence, all_levels, column
 from wattwire.report.responses import resolve
 
@@ -36,6 +40,7 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
         *_libraries(evidence),
         *_verdicts(evidence),
         *statistics(evidence, answers),
+        *_comparison(evidence),
     ]
 
 
@@ -249,6 +254,21 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
         response = resolve(limit["response"], evidence.described)
         title, unit = response.title, f" {response.unit}" if response.unit else ""
         yield f"Limit stated before the runs: {title} {bounds}{unit}{f' where {at}' if at else ''}."
+
+
+def _comparison(evidence: Evidence) -> Iterator[str]:
+    """How the variants were judged, where there are any that can be."""
+    try:
+        judged = compare_inside(evidence, Wanted())
+    except UsageError:
+        return
+    looks = f" and {judged.looks} looks" if judged.looks > 1 else ""
+    yield (
+        f"Variants were compared treatment by treatment ({judged.method}); a variant is called "
+        f"worse where the whole interval lies beyond a margin of {margin_words(judged.margin)}, "
+        f"all {judged.family} of them{looks} together at {words.confidence(CONFIDENCE)} "
+        f"(Bonferroni; each at {words.confidence(judged.level)})."
+    )
 
 
 def _kind(computed: Sequence[Any]) -> str:

@@ -32,6 +32,7 @@ from wattwire.report import (
     threats,
 )
 from wattwire.report.answers import Answers, answer_all, headline
+from wattwire.report.comparing import section as variants
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import write_tex
 from wattwire.report.packing import packed_spec, script_json
@@ -81,6 +82,7 @@ def _sections(
     """The parts of the page in order, one at a time: figures are drawn while the next is made."""
     yield asked.section(evidence)
     yield answered.section(evidence, answers)
+    yield variants.section(evidence)
     yield limits.section(evidence)
     yield from reproduced.sections(evidence)
     if evidence.imported:

@@ -58,26 +58,32 @@ class Pairing:
 def compare_variants(
     reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
+    """Every other variant of a campaign against the first; see `compare_inside`."""
+    return compare_inside(gather(reader), wanted, identity)
+
+
+def compare_inside(
+    evidence: Evidence, wanted: Wanted, identity: Mapping[str, Any] | None = None
+) -> Judged:
     """Every other variant against the first, treatment by treatment, paired by block.
 
     `identity` is the journal's word on what each variant's cells were built from.
 
     Raises UsageError where the campaign has no variants, or no treatment with two of them.
     """
-    evidence = gather(reader)
     names = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(names) < 2:
         raise UsageError(
-            f"{reader.path}: this campaign has no variants to compare with each other. Give a "
-            "second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
+            f"{evidence.reader.path}: this campaign has no variants to compare with each other. "
+            "Give a second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
         )
     base = str(baseline_of(evidence, FACTOR))
     heads = tuple(name for name in names if name != base)
     pairings = _pairings(evidence, base, heads)
     if not pairings:
         raise UsageError(
-            f"{reader.path}: no treatment was planned as {base} and as another variant too; see "
-            "plan.json for what was skipped and why"
+            f"{evidence.reader.path}: no treatment was planned as {base} and as another variant "
+            "too; see plan.json for what was skipped and why"
         )
     responses = chosen_responses([evidence], wanted, _asked(evidence) or DEFAULTS)
     looks = int(evidence.study.get("answers", {}).get("looks", 1))

@@ -14,8 +14,11 @@ import pytest
 from wattwire import stats
 from wattwire.model.errors import UsageError
 from wattwire.report import comparing
-from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted
+from wattwire.report.answers import answer_all
+from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted, section
 from wattwire.report.comparing.judged import Item, completion, judged
+from wattwire.report.evidence import gather
+from wattwire.report.methods import methods
 from wattwire.report.responses import CPU, Response
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
@@ -249,6 +252,21 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
     assert not said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "2"})
     assert not said(Cx="1", **{f"C{SLOW}_x": "2"}), "the base's own root is the usual one"
     assert not said(), "nothing is known"
+
+
+def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp_path):
+    part = section.section(gather(of_variants(tmp_path / "c")))
+    assert part is not None and part.parts[0].tone == "warning"
+    assert part.parts[0].words.startswith(f"{SLOW} is worse than {FAST} in 1 of 2 comparisons")
+    rows = [row for row in part.parts[1].rows if row["response"] == CPU.title]
+    assert [row["verdict"] for row in rows] == [WORSE]
+    evidence = gather(of_variants(tmp_path / "f"))
+    words = " ".join(methods(evidence, answer_all(evidence)))
+    assert "beyond a margin of 5 %, all 1 of them together at 95 %" in words
+    assert section.section(gather(made(tmp_path / "d", 1))) is None
+    none = of_variants(tmp_path / "e", skip={"language": FAST})
+    told = section.section(gather(none))
+    assert told is not None and "cannot be compared" in told.parts[0].words
 
 
 # -- verdicts ------------------------------------------------------------------------------------
