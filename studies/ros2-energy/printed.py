@@ -22,6 +22,8 @@ INTERVALS = {0.2: 0.25}
 """What the paper calls 0.2 s is 0.25 s in every file."""
 CHOICES_MAX = 4096
 """More ways to choose among a treatment's files would find a fit for any number."""
+LANGUAGE_TITLES = {"cpp": "C++", "python": "Python"}
+LANGUAGE_NAMES = {title: name for name, title in LANGUAGE_TITLES.items()}
 SIDE = {role: (pattern, side) for (pattern, side), role in ROLES.items()}
 
 
@@ -155,7 +157,7 @@ def _place(row: Mapping[str, str], quantity: Quantity) -> dict[str, str]:
     return {
         "table": row["table"],
         "node": row["node_role"].replace("_", " "),
-        "language": {"cpp": "C++", "python": "Python"}[row["language"]],
+        "language": LANGUAGE_TITLES[row["language"]],
         "clients": row["clients"],
         "interval (s)": row["interval_s"],
         "column": quantity.title,

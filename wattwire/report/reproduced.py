@@ -328,9 +328,7 @@ def _provenance(reader: ImportedCampaign) -> Table:
         for paths in part["files"].unique():
             files.update(paths)
         ways = part["how"].unique(maintain_order=True).to_list()
-        many = (
-            f"{words.count(len(ways))} ways, which provenance.parquet tells; the first: {ways[0]}"
-        )
+        many = f"{words.count(len(ways))} ways, told in provenance.parquet; the first: {ways[0]}"
         rows.append(
             {
                 "column": name,

@@ -201,3 +201,17 @@ def test_the_authors_count_missing_memory_as_zero_and_the_default_does_not(packa
     told = authors.provenance.filter(pl.col("column") == column).sort("rows_used")
     assert told["how"][0] == "no readable file: counts as 0" and told["files"].to_list()[0] == []
     assert told["files"].to_list()[1] != []
+
+
+def test_rows_recorded_after_those_that_come_out_are_told(package, study) -> None:
+    with (study.reader.folder / "published.csv").open(encoding="utf-8") as file:
+        of_table = [row for row in csv.DictReader(file) if row["table"] == "8"]
+    printed = {row["clients"]: float(row["energy_j"]) for row in of_table
+               if (row["language"], row["interval_s"]) == ("cpp", "0.05")}  # fmt: skip
+    package.table(SERVICE, [(k, 0, "cpp", 0.05, k + 1) for k in range(3)])
+    for k, at, share in ((0, 0, 1.0), (1, 1_000, 1.0), (2, 900_000, 0.5)):
+        watts = share * printed[str(k + 1)] / 180
+        package.energy(f"{SERVICE}/run_{k}_repetition_0", watts=watts, at=at)
+    imported = study.read(package.root, "default")
+    (found,) = [f for f in imported.findings if f.title == "Rows recorded again after the rest"]
+    assert [(row["energy"], row["rows"]) for row in found.rows] == [("exact", 2), ("differs", 1)]
