@@ -181,8 +181,8 @@ def paired(
     cells: dict[Treatment, dict[str, dict[str, float]]] = defaultdict(dict)
     for row in rows:
         if row[response] and float(row[response]) > 0:
-            levels = cells[tuple(row[key] for key in keys)].setdefault(row[factor], {})
-            levels[row["repetition"]] = math.log(float(row[response]))
+            cell = cells[tuple(row[key] for key in keys)].setdefault(row[factor], {})
+            cell[row["repetition"]] = math.log(float(row[response]))
     found: Singles = {}
     for treatment, levels in cells.items():
         for one, other in itertools.combinations(sorted(levels), 2):

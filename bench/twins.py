@@ -200,7 +200,8 @@ def same_as_product(data: FloatArray) -> None:
         assert np.isclose(effect.statistic, found.statistic[trial])
         for name, test in (("Friedman", stats.friedman), ("Quade", stats.quade)):
             known = test(runs)
-            assert isinstance(known, stats.TooFew) or np.isclose(known.p, ranked[name][trial])
+            if isinstance(known, stats.BlockRanks):
+                assert np.isclose(known.p, ranked[name][trial])
         one, other = runs[:, 1], runs[:, 0]
         pairs = stats.paired_ratio_by_ranks(np.exp(one), np.exp(other))
         _alike(pairs, *(np.exp(end[trial]) for end in signed_rank_limits(data)))

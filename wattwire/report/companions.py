@@ -27,6 +27,7 @@ from wattwire.report.controls import pairs
 from wattwire.report.evidence import Evidence, FloatArray, column, levels_of
 from wattwire.report.parts import Column, Fold, Table, Text
 from wattwire.report.responses import Response
+from wattwire.stats.spread import DRAWS
 
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
@@ -271,12 +272,14 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     """A sentence for each way in which the errors differ from what the intervals assume."""
     told: list[str] = []
+    # A page asks many times: together they may warn of nothing in one page of twenty.
+    asked = max(1, len(responses) * len(evidence.varied))
     for response in responses:
         fit = usable_fit(evidence, response)
         if not isinstance(fit, stats.Fit):
             continue
         known = ~np.isnan(column(evidence.usable, response.column))
-        told += _spread_words(evidence, response, fit, known)
+        told += _spread_words(evidence, response, fit, known, asked)
         outlier = stats.far_out(fit)
         if isinstance(outlier, stats.FarOut):
             run = evidence.usable["run"].to_list()[int(np.flatnonzero(known)[outlier.run])]
@@ -296,12 +299,16 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     return told
 
 
-def _spread_words(evidence: Evidence, response: Response, fit: stats.Fit, known: Any) -> list[str]:
+def _spread_words(
+    evidence: Evidence, response: Response, fit: stats.Fit, known: Any, asked: int
+) -> list[str]:
+    # Drawn samples give no p below 1/(DRAWS + 1).
+    alarm = max(ALARM / asked, 1.0 / (DRAWS + 1))
     told = []
     for factor in evidence.varied:
         levels = list(itertools.compress(levels_of(evidence.usable, factor), known))
         found = stats.spread_between(fit, levels)
-        if isinstance(found, stats.Spread) and found.p < ALARM and found.ratio >= SPREAD_MIN:
+        if isinstance(found, stats.Spread) and found.p <= alarm and found.ratio >= SPREAD_MIN:
             told.append(
                 f"{evidence.title(factor, found.noisiest)} scatters "
                 f"{words.number(found.ratio, 2)} times as much as the other levels in "
