@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from wattwire.report import figures, words
+from wattwire.report import figures, overview, words
 from wattwire.report.evidence import Evidence, all_levels, column, levels_run
 from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
 from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
 from wattwire.report.packing import packed_columns, script_json
-from wattwire.report.parts import Section, Text
+from wattwire.report.parts import Fold, Section, Text
 from wattwire.report.responses import Response, measured, offered
 
 DIGITS = 5
@@ -135,6 +135,10 @@ def section(evidence: Evidence) -> Section | None:
         )
     )
     part.parts.append(_explorer(evidence, responses))
+    says = {kind.name: kind.says for kind in KINDS}
+    printed = overview.drawn(evidence, responses, says)
+    if printed:
+        part.parts.append(Fold("The first response in figures to print", printed))
     return part
 
 

@@ -20,6 +20,7 @@ from wattwire.report.figures.style import (
     panel_width,
     plain_number,
     shape,
+    short_number,
 )
 
 CELLS_WITH_NUMBERS_MAX = 60
@@ -55,7 +56,7 @@ def scatter_chart(
         "layer": [
             {
                 "params": [chosen],
-                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 1},
+                "mark": {"type": "point", "filled": True, "size": 22, "crowded": 10, "opacity": 1},
                 "encoding": {
                     "x": number("x", titles[0], scales[0]),
                     "y": number("y", titles[1], scales[1]),
@@ -129,6 +130,7 @@ def heat_chart(
             "(datum.middle - datum.least) / (datum.most - datum.least) : 0",
             "as": "height",
         },
+        {"calculate": short_number("datum.mean"), "as": "told"},
     ]
     shade = {
         "field": "mean",
@@ -168,7 +170,7 @@ def _numbers() -> Spec:
     return {
         "mark": {"type": "text", "fontSize": 12},
         "encoding": {
-            "text": {"field": "mean", "type": "quantitative", "format": ".3~s"},
+            "text": {"field": "told", "type": "nominal"},
             "color": {
                 "condition": {"test": "datum.height > 0.55", "value": "#000000"},
                 "value": "#ffffff",

@@ -229,7 +229,7 @@ def order_chart(
     }
     dots = {
         "params": [chosen],
-        "mark": {"type": "point", "size": 42, "strokeWidth": 1.3, "opacity": 1},
+        "mark": {"type": "point", "size": 42, "crowded": 14, "strokeWidth": 1, "opacity": 1},
         "encoding": {
             "x": place,
             "y": number("value", value_title, scale),
@@ -272,7 +272,13 @@ def _dots(
     ]
     return {
         "transform": spread,
-        "mark": {"type": "circle", "size": size, "opacity": 1, "fillOpacity": 0.5},
+        "mark": {
+            "type": "circle",
+            "size": size,
+            "crowded": min(size, 9),
+            "opacity": 1,
+            "fillOpacity": 0.5,
+        },
         "encoding": {
             "x": number("value", value_title, scale, padding=12),
             "y": nominal("colour", None, domain) | {"axis": {"labelLimit": NAMES_PX}},

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wattwire.report.figures.fitting import fit
+
 Spec = dict[str, Any]
 Points = Sequence[Mapping[str, Any]]
 
@@ -77,6 +79,7 @@ CONFIG: Spec = {
 
 def finish(chart: Spec, points: Points | None) -> Spec:
     """The chart in the page's style with its points; without points it stays a pattern."""
+    fit(chart, points)
     held = {} if points is None else {"datasets": {POINTS: list(points)}}
     return {"config": CONFIG, **chart, **held}
 
@@ -128,6 +131,11 @@ def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: 
 def plain_number(of: str) -> str:
     """An expression that writes a number with thousands as k and small ones plainly."""
     return f"abs({of}) < 1000 ? format({of}, '~g') : format({of}, '~s')"
+
+
+def short_number(of: str) -> str:
+    """An expression that writes a number in three digits."""
+    return f"abs({of}) < 1000 ? format({of}, '.3~r') : format({of}, '.3~s')"
 
 
 def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Spec:

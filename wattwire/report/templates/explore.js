@@ -152,16 +152,66 @@ function chart(data, kind, picked) {
   const spec = filled(kind.pattern, picked.words);
   spec.config = data.config;
   spec.datasets = { points: picked.points };
-  if (!spec.spec) return spec;
+  if (!spec.spec) return fitted(spec, picked);
   const columns = Math.max(1, Math.min(3, picked.panels.length));
   const beside = Math.floor((kind.width_px - data.gap_px * (columns - 1)) / columns);
   const heat = picked.words && kind.pattern.spec.encoding !== undefined;
   spec.spec.width = Math.max(120, heat ? Math.min(beside, 90 * picked.acrosses.length) : beside);
   const cells = picked.acrosses.length * picked.levels.length * Math.max(1, picked.panels.length);
   if (heat && cells > data.cells_max) spec.spec.layer = spec.spec.layer.slice(0, 1);
+  fitted(spec.spec, picked);
   if (picked.panels.length > 1) return { ...spec, columns };
   const { facet, spec: alone, columns: none, spacing, ...rest } = spec;
   return { ...rest, ...alone };
+}
+
+// Titles in lines, round ticks with room, smaller dots in a crowd: as fitting.py does for print.
+function fitted(unit, { points }) {
+  for (const part of [unit, ...(unit.layer || [])]) {
+    const { encoding = {}, mark = {} } = part;
+    for (const [name, side, label] of [["x", "width", 45], ["y", "height", 20]]) {
+      const room = unit[side];
+      if (!encoding[name] || typeof room !== "number") continue;
+      const { title } = encoding[name];
+      if (typeof title === "string") encoding[name].title = wrapped(title, room);
+      ticks(encoding[name], room / label, points);
+    }
+    if (mark.crowded && points.length > 400) mark.size = mark.crowded;
+    delete mark.crowded;
+  }
+  return unit;
+}
+
+function wrapped(title, room) {
+  const letters = Math.max(8, Math.floor(room / 6.1));
+  if (title.length <= letters) return title;
+  const at = title.indexOf(" (");
+  const words = (at < 0 ? title : title.slice(0, at)).split(" ");
+  if (at >= 0) words.push(title.slice(at + 1));
+  const lines = [""];
+  for (const word of words) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length <= letters || !lines.at(-1)) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+function ticks(channel, room, points) {
+  if (!channel.axis || !channel.scale || channel.scale.type !== "log") return;
+  const values = points.map((point) => point[channel.field]).filter((value) => value > 0);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  if (!(low < high)) return;
+  const decades = Math.log10(high / low);
+  const wide = [[5.6, [1, 2, 3, 5, 7]], [3, [1, 2, 5]], [1.7, [1, 3]], [0, [1]]];
+  const [, digits] = wide.find(([least]) => room / decades >= least);
+  const step = digits.length > 1 ? 1 : Math.max(1, Math.ceil(decades / room));
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += step) {
+    found.push(...digits.map((digit) => Number(`${digit}e${power}`)));
+  }
+  const kept = found.filter((tick) => low <= tick && tick <= high);
+  if (kept.length >= 3) channel.axis.values = kept;
 }
 
 // Words with an @ in a pattern give way to what they stand for; what was put in is left alone.

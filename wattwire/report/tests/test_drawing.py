@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import vl_convert
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wattwire.report import drawing, figures, library
+from wattwire.report.figures import fitting
 from wattwire.report.parts import Figure
 
 LEVELS = ["C++", "Python"]
@@ -225,3 +229,23 @@ def test_many_levels_do_not_run_into_each_other() -> None:
     rows = re.findall(r'text-anchor="end" transform="translate\(-7,([\d.]+)\)"', svg)
     assert len(rows) == 90
     assert min(np.diff(sorted(float(row) for row in rows))) >= 12
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1.5, 1e6), st.floats(2.0, 30.0))
+def test_ticks_of_a_log_axis_lie_inside_it_and_have_room(low, ratio, room) -> None:
+    ticks = fitting.log_ticks(low, low * ratio, room)
+    assert all(low <= tick <= low * ratio for tick in ticks)
+    decades = math.log10(ratio)
+    gaps = np.diff(np.log10(ticks)) / decades * room if ticks else np.array([])
+    assert not ticks or (len(ticks) >= fitting.TICKS_MIN and gaps.min() > 0.75)
+
+
+WORD = st.text("abcdefg", min_size=1, max_size=12)
+
+
+@given(st.lists(WORD, min_size=1, max_size=8), st.integers(60, 800))
+def test_a_title_in_lines_keeps_its_words(words, room_px) -> None:
+    title = " ".join(words) + " (µs, log scale)"
+    lines = fitting.wrapped(title, room_px)
+    assert " ".join(lines) == title
+    assert lines[-1].endswith("(µs, log scale)")

@@ -1,0 +1,92 @@
+"""What depends on a chart's size and points: titles in lines, ticks with room, smaller dots.
+
+explore.js does the same for charts that a reader chooses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+LETTER_PX = 6.1
+"""Mean width of a letter of 12 px."""
+CROWD = 400
+DIGITS = ((5.6, (1, 2, 3, 5, 7)), (3.0, (1, 2, 5)), (1.7, (1, 3)), (0.0, (1,)))
+"""Labels' widths a decade from which on so many digits have room beside each other."""
+LABEL_PX = {"x": 45.0, "y": 20.0}
+TICKS_MIN = 3
+
+
+def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> None:
+    """Fit titles, ticks and dots of `chart`, in place."""
+    unit = chart.get("spec", chart)
+    for encoding in encodings(unit):
+        for channel, side in (("x", "width"), ("y", "height")):
+            if channel in encoding and isinstance(unit.get(side), (int, float)):
+                _wrap(encoding[channel], unit[side])
+                if points:
+                    _ticks(encoding[channel], unit[side] / LABEL_PX[channel], points)
+    if points and len(points) > CROWD:
+        for layer in [unit, *unit.get("layer", [])]:
+            mark = layer.get("mark", {})
+            if mark.get("type") in ("point", "circle") and "crowded" in mark:
+                mark["size"] = mark["crowded"]
+    for layer in [unit, *unit.get("layer", [])] if points is not None else []:
+        layer.get("mark", {}).pop("crowded", None)
+
+
+def encodings(unit: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The encodings of a chart and of its layers."""
+    for part in (unit, *unit.get("layer", ())):
+        if "encoding" in part:
+            yield part["encoding"]
+
+
+def _wrap(channel: dict[str, Any], room_px: float) -> None:
+    title = channel.get("title")
+    if isinstance(title, str) and not title.startswith("@"):
+        lines = wrapped(title, room_px)
+        channel["title"] = lines if len(lines) > 1 else title
+
+
+def wrapped(title: str, room_px: float) -> list[str]:
+    """A title in lines that fit so many pixels; what stands in brackets keeps together."""
+    letters = max(8, int(room_px / LETTER_PX))
+    if len(title) <= letters:
+        return [title]
+    lines = [""]
+    head, bracket, tail = title.partition(" (")
+    for word in [*head.split(" "), *([f"({tail}"] if bracket else [])]:
+        longer = f"{lines[-1]} {word}".strip()
+        if len(longer) <= letters or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _ticks(channel: dict[str, Any], room: float, points: Sequence[Mapping[str, Any]]) -> None:
+    if channel.get("scale", {}).get("type") != "log" or "axis" not in channel:
+        return
+    values = [point[channel["field"]] for point in points if point.get(channel["field"])]
+    ticks = log_ticks(min(values), max(values), room) if values else []
+    if ticks:
+        channel["axis"] = {**channel["axis"], "values": ticks}
+
+
+def log_ticks(low: float, high: float, room: float) -> list[float]:
+    """Round values from `low` to `high` with room for their labels; none where too few are.
+
+    `room` is the axis' length in widths of a label.
+    """
+    if not 0 < low < high:
+        return []
+    decades = math.log10(high / low)
+    digits = next(digits for least, digits in DIGITS if room / decades >= least)
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    if len(digits) == 1:
+        powers = powers[:: max(1, math.ceil(decades / room))]
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    return ticks if len(ticks) >= TICKS_MIN else []
