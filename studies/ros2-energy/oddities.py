@@ -24,7 +24,7 @@ def all_findings(
     """Every finding that the data at hand bear out, each with the rows it rests on."""
     made = [
         _mixed(means, printed),
-        _power_times_180(means, printed),
+        _power_times_180(means, tables, printed),
         _zeros(means, printed),
         _other_group(tests),
         _sibling(tests),
@@ -85,32 +85,37 @@ def _mixed(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
     )
 
 
-def _power_times_180(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None:
+def _power_times_180(
+    means: Means, tables: Sequence[Check], printed: Sequence[Mapping[str, str]]
+) -> Finding | None:
+    """Printed energies that no choice of files gives, but the printed power times 180 s does."""
+    differing = {
+        tuple(check.place[name] for name in ("table", "language", "clients", "interval (s)"))
+        for check in tables
+        if check.verdict is Verdict.DIFFERS and check.place["column"] == "energy (J)"
+    }
     rows = []
     for row in printed:
+        at = (row["table"], LANGUAGE_TITLES[row["language"]], row["clients"], row["interval_s"])
         key = _key(row)
-        found = means.row(values.EARLIEST, key)
-        if found is None or not found["runs"] or found["here"] < found["planned"]:
-            continue
         watts = number(row["energy_j"]) / RUN_S
         doubled = means.recordings(key).filter(pl.col("rank") > 1).height
-        if not doubled or agrees(row["energy_j"], found["energy_j"], 2):
-            continue
-        if agrees(row["power_w"], watts, 2):
+        found = means.row(values.EARLIEST, key)
+        if at in differing and doubled and found and agrees(row["power_w"], watts, 2):
             rows.append(
                 {
                     "table": row["table"], **_treatment(key),
                     "printed energy (J)": row["energy_j"], "printed power (W)": row["power_w"],
-                    "energy / 180 s (W)": watts, "full recordings (J)": found["energy_j"],
+                    "energy / 180 s (W)": watts, "earliest recordings (J)": found["energy_j"],
                 }
             )  # fmt: skip
     if not rows:
         return None
     return Finding(
         "Energy that is power times 180 s",
-        f"In {len(rows)} rows the printed energy is no sum over any recording: divided by 180 s it "
-        "gives the printed power. All of them are treatments with more than one recording in a "
-        "run's folder.",
+        f"In {len(rows)} rows the printed energy does not come out as a sum of power; divided by "
+        "180 s it gives the printed power. All of them are treatments with more than one recording "
+        "in a run's folder.",
         tuple(rows),
     )
 

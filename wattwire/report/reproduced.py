@@ -104,7 +104,7 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
         mine = [check for check in checks if check["group"] == group]
         found = Counter(check["verdict"] for check in mine)
         weak = sum(bool(check["weak"]) for check in mine)
-        rows.append({"group": group, "all": len(mine), "weak": weak, **found})
+        rows.append({"group": group, "all": len(mine), "weak": weak or None, **found})
     columns = [Column("group", "printed in"), Column("all", "numbers", "published")]
     for verdict in VERDICTS:
         title = f"{MARKS[verdict]} {verdict}".strip()
