@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -86,7 +87,14 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
         raise UsageError(f"{path}: not text in UTF-8 ({error.reason}); save it as CSV") from error
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
-    reader = csv.reader(text.splitlines(), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        return _cells(path, reader)
+    except csv.Error as error:
+        raise UsageError(f"{path}: line {reader.line_num}: not a table ({error})") from error
+
+
+def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     header = [name.strip() for name in next(reader, [])]
     if not any(header):
         raise UsageError(f"{path}: the file is empty; its first line has to name the columns")

@@ -61,6 +61,12 @@ def test_delimiters_quotes_and_a_byte_order_mark_are_read(tmp_path, delimiter: s
     assert read(tmp_path, text).study["factors"] == {"lang": ["a b"]}
 
 
+def test_a_line_break_inside_quotes_is_part_of_a_level(tmp_path) -> None:
+    imported = read(tmp_path, 'lang,power\n"a\nb",1\n"a\nb",2\n')
+    assert imported.study["factors"] == {"lang": ["a\nb"]}
+    assert imported.runs["run"].to_list() == ["row-3", "row-5"], "where each row ends"
+
+
 def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
     imported = read(tmp_path, "lang,p.q\nc,1\nc,2\n", asked("lang", responses="p.q"))
     assert imported.runs["p_q"].to_list() == [1.0, 2.0]
@@ -83,6 +89,7 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
         (PLAIN, asked("lang", "lang"), "column lang: given for --factor and for --factor"),
         (PLAIN, asked("lang", run="day"), "line 4: run mon has lang py, in line 2 it has c"),
         (b"lang,power\n\xff\xfe,1\n", asked(), "not text in UTF-8"),
+        (f"lang,power\nc,{'1' * 200_000}\n", asked(), "line 2: not a table .field larger"),
         (PLAIN, table.Asked((), ("lang",)), "no --response given; its columns: lang, size"),
         (PLAIN, table.Asked((("power", ""),), ()), "no --factor given"),
     ],
