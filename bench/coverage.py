@@ -8,11 +8,12 @@ omega squared are asked at several truths, and the worst stands in the table.
 from __future__ import annotations
 
 import numpy as np
+from scipy import signal
 from scipy import stats as distributions
 
 from bench import twins
 from bench.false_alarms import LEVELS, RUNS
-from bench.populations import POPULATIONS, FloatArray, Population, generator
+from bench.populations import POPULATIONS, SEED, FloatArray, Population, generator
 from wattwire import stats
 from wattwire.stats.bootstrap import RUNS_MIN as BOOTSTRAP_RUNS_MIN
 from wattwire.stats.two_samples import DELTA_RUNS_MIN, SHIFT_RUNS_MIN
@@ -24,6 +25,7 @@ SHIFTS = (0.0, 0.5, 1.0, 2.0)
 TRUTH_PAIRS = 2_000_000
 BOOTSTRAPS, RESAMPLES = 1_000, 999
 WIDTHS_SAMPLED = 50
+SERIES, MESSAGES, WARM_UP = 500, 5_000, 500
 SIGNED_RANK_MIN = 6
 Cell = tuple[float, float] | None
 """Coverage and median width, in standard deviations of the errors; None where not printed."""
@@ -34,7 +36,8 @@ def main(trials: int) -> None:
     print(f"\n## Coverage of nominal 95 %, in per cent of {trials:,} campaigns a row\n")
     print("After each the median width: in standard deviations of the errors on the log scale;")
     print("delta's and omega squared's as they are.")
-    failures = _contrasts(trials) + _samples(trials) + _bootstrap()
+    failures = _contrasts(trials) + _samples(trials) + _percentiles()
+    _bootstrap()
     print(f"\n{'failed: ' + '; '.join(failures) if failures else 'All promises kept.'}")
 
 
@@ -162,7 +165,33 @@ def _delta_of(population: Population, shift: float) -> float:
     return float(np.mean(upper > lower) - np.mean(upper < lower))
 
 
-def _bootstrap() -> list[str]:
+def _percentiles() -> list[str]:
+    """Percentiles of one run's lognormal latencies, whose neighbours may resemble each other."""
+    print(f"\n### Percentiles of one run, {SERIES:,} runs of {MESSAGES:,} messages\n")
+    print(
+        "| correlation of neighbours | percentile | coverage, % | too few, % |\n|---|---|---|---|"
+    )
+    failures = []
+    for correlation in (0.0, 0.6, 0.9):
+        for share in (0.5, 0.9, 0.99):
+            rng = np.random.default_rng([SEED, round(100 * correlation), round(100 * share)])
+            truth = float(np.exp(distributions.norm.ppf(share)))
+            runs = [stats.percentile(_latencies(rng, correlation), share) for _ in range(SERIES)]
+            found = [one.interval for one in runs if isinstance(one, stats.Percentile)]
+            few = 1.0 - len(found) / SERIES
+            held = float(np.mean([one.low <= truth <= one.high for one in found] or [1.0]))
+            print(f"| {correlation:g} | {share:.0%} | {100 * held:.1f} | {100 * few:.0f} |")
+            if held < LEAST:
+                failures.append(f"percentile {share:.0%} at {correlation:g}: {100 * held:.1f} %")
+    return failures
+
+
+def _latencies(rng: np.random.Generator, correlation: float) -> FloatArray:
+    noise = rng.standard_normal(MESSAGES + WARM_UP) * np.sqrt(1.0 - correlation**2)
+    return np.exp(signal.lfilter([1.0], [1.0, -correlation], noise)[WARM_UP:])
+
+
+def _bootstrap() -> None:
     """BCa is offered from 20 runs on and printed nowhere by itself: shown, not held."""
     print(f"\n### BCa bootstrap of the mean, {BOOTSTRAP_RUNS_MIN} runs, {BOOTSTRAPS:,} campaigns\n")
     _head(("BCa",))
@@ -173,7 +202,6 @@ def _bootstrap() -> list[str]:
         held = [one for one in found if isinstance(one, stats.Interval)]
         low, high = np.array([one.low for one in held]), np.array([one.high for one in held])
         _row(population, BOOTSTRAP_RUNS_MIN, ("BCa",), (_cell((low, high), 0.0, population.sigma),))
-    return []
 
 
 def _cell(limits: tuple[FloatArray, ...], truth: float, unit: float) -> Cell:
