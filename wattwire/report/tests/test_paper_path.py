@@ -12,7 +12,7 @@ from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, wri
 
 def told(folder, **study):
     """The section, its tables by id and all its words."""
-    shape = Shape(blocks=5, duration_s=1.0, patterns=("topic", "service"), study=study)
+    shape = Shape(blocks=4, duration_s=1.0, patterns=("topic", "service"), study=study)
     evidence = gather(FileCampaign(write_campaign(folder / "campaign", shape)))
     part = paper_path.section(evidence)
     return part, {table.id: table for table in tables_of(part.parts)}
@@ -56,8 +56,8 @@ def test_each_answers_response_is_walked_by_each_of_its_factors_and_what_the_stu
         ("CPU time per message", "clients (only Python; topic)"),
     ]
     assert set(asked + added) <= set(rows)
-    assert rows[added[0]]["groups"] == 4 and rows[added[0]]["runs"] == 4 * 5 * 2
-    assert rows[added[1]]["groups"] == 2 and rows[added[1]]["runs"] == 2 * 5 * 2
+    assert rows[added[0]]["groups"] == 4 and rows[added[0]]["runs"] == 4 * 4 * 2
+    assert rows[added[1]]["groups"] == 2 and rows[added[1]]["runs"] == 2 * 4 * 2
     assert rows[("memory per node", "clients and middleware")]["groups"] == 2
     # The third walk that the study asks for is one of the first: it is walked once.
     assert len(tables["paper-path"].rows) == len(rows) == 8
