@@ -71,7 +71,7 @@ def write(folder: Path, seed: int = 1) -> Written:
                 name = f"run_{number}_repetition_{repetition}"
                 interval_s, language, clients = treatment
                 table.append(
-                    f"{name},TODO,{experiment.package},{interval_s},{language},180,{clients}"
+                    f"{name},DONE,{experiment.package},{interval_s},{language},180,{clients}"
                 )
                 _write_run(place / name, experiment, treatment, written, rng)
         (place / "run_table.csv").write_text("\n".join(table) + "\n")

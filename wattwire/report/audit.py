@@ -73,7 +73,7 @@ def _order(evidence: Evidence) -> Figure | None:
         "order",
         "Every run in the order of execution",
         "Drift would show as a slope across the page, a disturbance as a cluster. Dashed lines "
-        "part the blocks; crosses are runs that were set aside.",
+        "part the blocks; hollow marks are runs that were set aside.",
         figures.order_chart(
             points,
             titles_of(evidence, evidence.primary),

@@ -13,7 +13,7 @@ from wattwire.report.evidence import Evidence, all_levels, column, levels_run
 from wattwire.report.figures.style import Spec
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Figure
-from wattwire.report.responses import Response
+from wattwire.report.responses import CPU, LATENCY_P50, Response
 
 PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
 
@@ -71,8 +71,9 @@ def drawn(
             both, tones, tone, panels, PER_ROW, (title, value), (log, scale)
         )
         made.append(("scatter", f"{_capital(first.title)} against {other.title}", chart))
-    chart = figures.order_chart(points, tones, tone, value, scale)
-    made.append(("order", f"{_capital(first.title)} in the order of execution", chart))
+    if evidence.imported or first not in (CPU, LATENCY_P50):  # those the audit trail draws
+        chart = figures.order_chart(points, tones, tone, value, scale)
+        made.append(("order", f"{_capital(first.title)} in the order of execution", chart))
     missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
     gap = f" Without such a value: {words.plural(missing, 'usable run')}." if missing else ""
     name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")

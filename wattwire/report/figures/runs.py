@@ -91,7 +91,7 @@ def box_chart(
     told = [hint("runs", "runs", ",d"), hint("median"), hint("q1", "quartile"), hint("q3", "to")]
     box = {"type": "bar", "size": 24, "fillOpacity": 0.2, "stroke": INK, "strokeWidth": 1.1}
     layers = [
-        _dots(domain, colour_title, value_title, scale, size=16),
+        _dots(domain, colour_title, value_title, scale, size=26),
         span({"type": "rule", "color": INK, "strokeWidth": 1.1}, "min", "max"),
         span(box, "q1", "q3", color=tint),
         {
@@ -275,7 +275,7 @@ def _dots(
         "mark": {
             "type": "circle",
             "size": size,
-            "crowded": min(size, 9),
+            "crowded": min(size, 14),
             "opacity": 1,
             "fillOpacity": 0.5,
         },
