@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import stats as distributions
 
 from wattwire.stats.paper.results import Significance, Unanswered, Values, arrays, refuse_groups
-from wattwire.stats.results import NotComputable
+from wattwire.stats.results import NotComputable, TooFew
 
 IntArray = NDArray[np.int64]
 EXACT_SIZE_MAX = 10
@@ -42,8 +42,10 @@ def kruskal_wallis(groups: Sequence[Values]) -> Significance | Unanswered:
         return refused
     sizes = tuple(group.size for group in data)
     ranks = distributions.rankdata(np.concatenate(data))
-    if sum(sizes) < 3 or float(np.ptp(ranks)) == 0:
-        return NotComputable("all values are equal, or there are fewer than three")
+    if sum(sizes) < 3:
+        return TooFew(sum(sizes), 3, "values")
+    if float(np.ptp(ranks)) == 0:
+        return NotComputable("all values are equal")
     parts = np.split(ranks, np.cumsum(sizes)[:-1])
     found = distributions.kruskal(*parts)
     p, least, method = float(found.pvalue), None, "χ² approximation"

@@ -25,7 +25,7 @@ from wattwire.stats.paper.results import (
     scatters,
     standardised,
 )
-from wattwire.stats.results import Interval, NotComputable
+from wattwire.stats.results import Interval, NotComputable, TooFew
 
 
 def adjusted_bonferroni(p: Sequence[float]) -> list[float]:
@@ -153,8 +153,10 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
     sizes = [group.size for group in data]
     total = sum(sizes)
     ranks = distributions.rankdata(np.concatenate(data))
-    if total < 3 or float(np.ptp(ranks)) == 0:
-        return NotComputable("all values are equal, or there are fewer than three")
+    if total < 3:
+        return TooFew(total, 3, "values")
+    if float(np.ptp(ranks)) == 0:
+        return NotComputable("all values are equal")
     _, ties = np.unique(ranks, return_counts=True)
     variance = total * (total + 1) / 12 - float(np.sum(ties**3.0 - ties)) / (12 * (total - 1))
     means = [float(np.mean(part)) for part in np.split(ranks, np.cumsum(sizes)[:-1])]
