@@ -62,15 +62,13 @@ def write(
 
 def counts(imported: Imported) -> dict[str, Any]:
     """What was read in numbers: runs, usable runs, values, files, checks by verdict."""
-    files: set[str] = set()
-    for paths in imported.provenance["files"].unique():
-        files.update(paths)
+    files = imported.provenance.select("files").explode("files").drop_nulls()["files"].n_unique()
     usable = imported.runs.filter(pl.col("verdict") == "ok").height
     return {
         "runs": imported.runs.height,
         "usable": usable,
         "values": imported.provenance.filter(pl.col("rows_used") > 0).height,
-        "files": len(files),
+        "files": files,
         "checks": dict(Counter(check.verdict.value for check in imported.checks)),
         "weak": sum(check.weak for check in imported.checks),
         "set_aside": dict(Counter(one.why for one in imported.set_aside)),

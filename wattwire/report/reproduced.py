@@ -322,20 +322,24 @@ def _sources(reader: ImportedCampaign) -> Section:
 def _provenance(reader: ImportedCampaign) -> Table:
     """Provenance by response: values, files, rows, and how they were made."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
+    files = used.select("column", "files").explode("files")
+    counted_files = dict(files.group_by("column").agg(pl.col("files").n_unique()).iter_rows())
+    summed = used.group_by("column", maintain_order=True).agg(
+        pl.len().alias("values"),
+        pl.col("rows_used").sum(),
+        pl.col("rows_left_out").sum(),
+        pl.col("how").unique(maintain_order=True),
+    )
     rows = []
-    for (name,), part in used.group_by("column", maintain_order=True):
-        files: set[str] = set()
-        for paths in part["files"].unique():
-            files.update(paths)
-        ways = part["how"].unique(maintain_order=True).to_list()
+    for name, values, rows_used, left_out, ways in summed.iter_rows():
         many = f"{words.count(len(ways))} ways, told in provenance.parquet; the first: {ways[0]}"
         rows.append(
             {
                 "column": name,
-                "values": part.height,
-                "files": len(files),
-                "used": int(part["rows_used"].sum()),
-                "left": int(part["rows_left_out"].sum()),
+                "values": values,
+                "files": counted_files[name],
+                "used": rows_used,
+                "left": left_out,
                 "how": "; ".join(ways) if len(ways) <= WAYS_MAX else many,
             }
         )
