@@ -103,10 +103,45 @@ def heat_chart(
     `across` and `down` are a factor's title and levels. A cell is the geometric mean of its
     runs on a log scale, their mean otherwise; its number stands in it where there is room.
     """
-    log = f"('{scale}' === 'log')"
     x = nominal("across", *across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
     y = nominal("down", *down) | {"axis": {"labelLimit": NAMES_PX}}
-    steps = [
+    shade = {
+        "field": "mean",
+        "type": "quantitative",
+        "title": value_title,
+        "scale": {"type": scale, "scheme": HEAT, "zero": False, "nice": False},
+        "legend": {
+            "gradientLength": 220, "tickCount": 4, "labelExpr": plain_number("datum.value"),
+            "titleLimit": 400,
+        },
+    }  # fmt: skip
+    told = [
+        hint("across", across[0], None),
+        hint("down", down[0], None),
+        hint("mean", value_title),
+        hint("runs", "runs", ",d"),
+    ]
+    layers: list[Spec] = [
+        {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": shade, "tooltip": told}}
+    ]
+    cells = len(across[1]) * len(down[1]) * max(1, len(panels))
+    if cells <= CELLS_WITH_NUMBERS_MAX:
+        layers.append(_numbers())
+    width = panel_width(len(panels), per_row, NAMES_PX)
+    chart = {
+        "transform": _cell_means(scale),
+        "layer": layers,
+        "encoding": {"x": x, "y": y},
+        "width": min(width, 90 * max(1, len(across[1]))),
+        "height": {"step": 30},
+    }
+    return finish(in_panels(chart, panels, per_row), points)
+
+
+def _cell_means(scale: str) -> list[Spec]:
+    """Transforms from runs to cells: mean, runs, the number as told, its height on the scale."""
+    log = f"('{scale}' === 'log')"
+    return [
         {"filter": f"isValid(datum.value) && (!{log} || datum.value > 0)"},
         {"calculate": f"{log} ? log(datum.value) : datum.value", "as": "term"},
         {
@@ -132,37 +167,6 @@ def heat_chart(
         },
         {"calculate": short_number("datum.mean"), "as": "told"},
     ]
-    shade = {
-        "field": "mean",
-        "type": "quantitative",
-        "title": value_title,
-        "scale": {"type": scale, "scheme": HEAT, "zero": False, "nice": False},
-        "legend": {
-            "gradientLength": 220, "tickCount": 4, "labelExpr": plain_number("datum.value"),
-            "titleLimit": 400,
-        },
-    }  # fmt: skip
-    told = [
-        hint("across", across[0], None),
-        hint("down", down[0], None),
-        hint("mean", value_title),
-        hint("runs", "runs", ",d"),
-    ]
-    layers: list[Spec] = [
-        {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": shade, "tooltip": told}}
-    ]
-    cells = len(across[1]) * len(down[1]) * max(1, len(panels))
-    if cells <= CELLS_WITH_NUMBERS_MAX:
-        layers.append(_numbers())
-    width = panel_width(len(panels), per_row, NAMES_PX)
-    chart = {
-        "transform": steps,
-        "layer": layers,
-        "encoding": {"x": x, "y": y},
-        "width": min(width, 90 * max(1, len(across[1]))),
-        "height": {"step": 30},
-    }
-    return finish(in_panels(chart, panels, per_row), points)
 
 
 def _numbers() -> Spec:

@@ -4,82 +4,33 @@ const explorer = document.getElementById("explorer");
 if (explorer) explore(JSON.parse(document.getElementById("explorer-data").textContent));
 
 function explore(data) {
-  const runs = unpacked(data.runs);
-  const choice = (name) => document.getElementById(`choose-${name}`);
-  const boxes = [...explorer.querySelectorAll("[data-level]")].map((box) => ({
-    box,
-    factor: Number(box.closest("[data-factor]").dataset.factor),
-    level: box.dataset.level,
-  }));
-  const withSetAside = document.getElementById("with-set-aside");
-  const showAll = document.getElementById("show-all");
-  const tables = filterable();
-  let latest = null; // a chart that took long must not replace one asked for after it
-
-  function ticked() {
-    const levels = data.factors.map(() => new Set());
-    for (const { box, factor, level } of boxes) if (box.checked) levels[factor].add(level);
-    return levels;
-  }
-
-  function counted() {
-    return runs.filter((run) => run.used === "usable" || (withSetAside && withSetAside.checked));
-  }
-
-  function shownRuns(levels) {
-    return counted().filter((run) => levels.every((kept, at) => kept.has(run[`f${at}`])));
-  }
-
-  function update() {
-    const levels = ticked();
-    const shown = shownRuns(levels);
-    const filtered = boxes.some(({ box }) => !box.checked);
-    say(shown, filtered);
-    filterTables(data, levels, tables);
-    const kind = data.kinds[choice("kind").value];
-    for (const label of explorer.querySelectorAll("[data-choice]")) {
-      const name = label.dataset.choice;
-      label.hidden = name !== "kind" && !kind.choices.includes(name);
-    }
-    drawn(kind, shown, levels);
-  }
-
-  function say(shown, filtered) {
-    const all = counted().length;
-    const noun = withSetAside && withSetAside.checked ? "runs" : "usable runs";
-    document.getElementById("shown").textContent = `${shown.length} of ${all} ${noun} shown`;
-    showAll.hidden = !filtered;
-  }
-
-  function drawn(kind, shown, levels) {
-    const picked = chosen(data, choice, levels, shown);
-    const missing = shown.length - picked.points.length;
-    const words = [kind.says];
-    if (missing) words.push(`${missing} of the runs shown have no such value and are left out.`);
-    if (picked.linear) words.push(picked.linear);
-    const says = document.getElementById("explorer-says");
-    const stage = document.getElementById("explorer-chart");
-    if (!picked.points.length) {
-      latest = null;
-      stage.replaceChildren();
-      says.textContent = "No run to show: tick a level of each factor.";
-      return;
-    }
-    says.textContent = words.join(" ");
-    const options = { renderer: "svg", ast: true, logLevel: 1, actions };
-    const fresh = document.createElement("div");
-    latest = fresh;
-    vegaEmbed(fresh, chart(data, kind, picked), options)
-      .then(() => latest === fresh && stage.replaceChildren(fresh))
-      .catch((error) => console.error("explorer", error));
-  }
-
-  explorer.addEventListener("change", update);
-  showAll.addEventListener("click", () => {
-    for (const { box } of boxes) box.checked = true;
-    update();
-    boxes[0].box.focus();
+  const page = {
+    data,
+    runs: unpacked(data.runs),
+    choice: (name) => document.getElementById(`choose-${name}`),
+    boxes: [...explorer.querySelectorAll("[data-level]")].map((box) => ({
+      box,
+      factor: Number(box.closest("[data-factor]").dataset.factor),
+      level: box.dataset.level,
+    })),
+    withSetAside: document.getElementById("with-set-aside"),
+    showAll: document.getElementById("show-all"),
+    tables: filterable(),
+    latest: null, // a chart that took long must not replace one asked for after it
+  };
+  explorer.addEventListener("change", () => update(page));
+  page.showAll.addEventListener("click", () => {
+    for (const { box } of page.boxes) box.checked = true;
+    update(page);
+    page.boxes[0].box.focus();
   });
+  begin(page);
+  explorer.hidden = false;
+  update(page);
+}
+
+// What is chosen before a reader chooses.
+function begin({ data, choice }) {
   const start = (name, at) => {
     if (choice(name).options.length > at) choice(name).selectedIndex = at;
   };
@@ -87,10 +38,51 @@ function explore(data) {
   start("tone", 0);
   start("across", Math.min(1, data.factors.length - 1));
   // The factor with most levels that fit beside each other parts the panels, unless it is in use.
-  const fits = data.factors.map((factor, at) => (at > 1 && factor.levels.length <= 6 ? factor.levels.length : 0));
+  const counts = data.factors.map(({ levels }) => levels.length);
+  const fits = counts.map((count, at) => (at > 1 && count <= 6 ? count : 0));
   if (Math.max(...fits) > 1) start("panel", fits.indexOf(Math.max(...fits)) + 1);
-  explorer.hidden = false;
-  update();
+}
+
+function update(page) {
+  const { data, boxes, choice, withSetAside } = page;
+  const levels = data.factors.map(() => new Set());
+  for (const { box, factor, level } of boxes) if (box.checked) levels[factor].add(level);
+  const all = withSetAside !== null && withSetAside.checked;
+  const counted = page.runs.filter((run) => all || run.used === "usable");
+  const shown = counted.filter((run) => levels.every((kept, at) => kept.has(run[`f${at}`])));
+  const told = `${shown.length} of ${counted.length} ${all ? "runs" : "usable runs"} shown`;
+  document.getElementById("shown").textContent = told;
+  page.showAll.hidden = boxes.every(({ box }) => box.checked);
+  filterTables(data, levels, page.tables);
+  const kind = data.kinds[choice("kind").value];
+  for (const label of explorer.querySelectorAll("[data-choice]")) {
+    const name = label.dataset.choice;
+    label.hidden = name !== "kind" && !kind.choices.includes(name);
+  }
+  draw(page, kind, shown, levels);
+}
+
+function draw(page, kind, shown, levels) {
+  const picked = chosen(page.data, page.choice, levels, shown);
+  const missing = shown.length - picked.points.length;
+  const words = [kind.says];
+  if (missing) words.push(`${missing} of the runs shown have no such value and are left out.`);
+  if (picked.linear) words.push(picked.linear);
+  const says = document.getElementById("explorer-says");
+  const stage = document.getElementById("explorer-chart");
+  if (!picked.points.length) {
+    page.latest = null;
+    stage.replaceChildren();
+    says.textContent = "No run to show: tick a level of each factor.";
+    return;
+  }
+  says.textContent = words.join(" ");
+  const options = { renderer: "svg", ast: true, logLevel: 1, actions };
+  const fresh = document.createElement("div");
+  page.latest = fresh;
+  vegaEmbed(fresh, chart(page.data, kind, picked), options)
+    .then(() => page.latest === fresh && stage.replaceChildren(fresh))
+    .catch((error) => console.error("explorer", error));
 }
 
 // What is chosen, as points and as the words that a pattern is filled with.
@@ -102,7 +94,8 @@ function chosen(data, choice, levels, shown) {
   const factor = (place) => {
     const { title, levels: all } = data.factors[place];
     const kept = all.filter(({ level }) => levels[place].has(level));
-    return { title, titles: kept.map((one) => one.title), of: new Map(kept.map((one) => [one.level, one.title])) };
+    const of = new Map(kept.map((one) => [one.level, one.title]));
+    return { title, titles: [...of.values()], of };
   };
   const tone = factor(at("tone"));
   const across = factor(at("across"));
@@ -128,10 +121,12 @@ function chosen(data, choice, levels, shown) {
     if (known) points.push(point);
   }
   const wanted = choice("log").checked;
-  const scale = (field) => (wanted && points.every((point) => point[field] > 0) ? "log" : "linear");
+  const positive = (field) => points.every((point) => point[field] > 0);
+  const scale = (field) => (wanted && positive(field) ? "log" : "linear");
   const title = (response, field) => response.title.replace(/\)?$/, (end) =>
     scale(field) !== "log" ? end : end ? ", log scale)" : " (log scale)");
-  const linear = wanted && scale("value") === "linear" ? "The scale is linear: some values are zero or below." : "";
+  const why = "The scale is linear: some values are zero or below.";
+  const linear = wanted && scale("value") === "linear" ? why : "";
   const present = new Set(points.map((point) => point.panel));
   return {
     points, linear,
@@ -259,6 +254,7 @@ function filterTables(data, levels, tables) {
       holder.querySelector(".scroll").before(note);
     }
     note.hidden = shown === rows.length;
-    note.innerHTML = `${shown} of ${rows.length} rows shown, as ticked in <a href="#explore">Look for yourself</a>`;
+    const link = '<a href="#explore">Look for yourself</a>';
+    note.innerHTML = `${shown} of ${rows.length} rows shown, as ticked in ${link}`;
   }
 }

@@ -3,7 +3,7 @@
 function unpacked(packed) {
   const columns = Object.entries(packed.columns).map(([name, held]) => [
     name,
-    Array.isArray(held) ? held : held.at.map((place) => (place === null ? null : held.words[place])),
+    Array.isArray(held) ? held : held.at.map((at) => (at === null ? null : held.words[at])),
   ]);
   return Array.from({ length: packed.rows }, (_, row) =>
     Object.fromEntries(columns.map(([name, values]) => [name, values[row]])),
