@@ -195,7 +195,8 @@ def _picked(source: Path, recordings: pl.DataFrame) -> pl.DataFrame:
     The script takes the first file that glob gives, in the disk's order; its log prints the power
     of every run of the publisher, which only one of a run's files has.
     """
-    place = next((p for p in (source, *source.parents[:2]) if (p / LOGS).is_file()), None)
+    inside = source.resolve().parents  # where `source` is the package's inner folder
+    place = next((p for p in (source, *inside[:2]) if (p / LOGS).is_file()), None)
     if place is None:
         return recordings
     text = (place / LOGS).read_text(encoding="utf-8", errors="replace")
