@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
+from threadpoolctl import threadpool_limits
 
 from wattwire.model.errors import UsageError
 from wattwire.report import (
@@ -55,7 +56,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
             "nothing to report. Run the study anew."
         )
     folder = campaign.path / "report"
-    with drawing.Drawer(folder / "figures") as drawer:
+    # Matrices here are small: threads for them only take the core from the drawing beside.
+    with drawing.Drawer(folder / "figures") as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
         series = latency.all_series(evidence)
