@@ -28,15 +28,21 @@ class Layout:
 
 
 def layout_of(evidence: Evidence) -> Layout:
-    """The primary factor by colour, the one with most levels along the axis, one in panels."""
+    """The primary factor by colour, the longest one along the axis, a third one in panels."""
     tone = evidence.primary if evidence.primary in evidence.varied else evidence.varied[0]
     others = [name for name in evidence.varied if name != tone]
     counts = {name: len(levels_run(evidence, name)) for name in others}
     along = [name for name in others if 1 < counts[name] <= LEVELS_MAX]
-    across = max(along, key=lambda name: counts[name], default=None)
+    # Lines along an axis want an order: numbers before names, then as many as there are.
+    across = max(along, key=lambda name: (_numbers(evidence, name), counts[name]), default=None)
     left = [name for name in along if name != across and counts[name] <= PANELS_MAX]
     panel = "pattern" if "pattern" in left else next(iter(left), None)
     return Layout(tone, across, panel)
+
+
+def _numbers(evidence: Evidence, factor: str) -> bool:
+    levels = levels_run(evidence, factor)
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in levels)
 
 
 def drawn(

@@ -1,0 +1,112 @@
+"""What the page's explorer is given: every run once, levels and responses named, patterns whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from wattwire.report import explore, overview
+from wattwire.report.evidence import Evidence, gather
+from wattwire.report.figures import finish
+from wattwire.report.parts import Column, Figure, Fold, Table
+from wattwire.report.tests.synthetic import (
+    FAST,
+    SLOW,
+    FileCampaign,
+    Shape,
+    unpacked,
+    write_campaign,
+)
+
+SCRIPT = (resources.files("wattwire.report") / "templates" / "explore.js").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory) -> Evidence:
+    shape = Shape(
+        blocks=3, duration_s=1.0, unknown_runs=(4,), b_over_a=1.0, loss_share=0.3, died_runs=(7,)
+    )
+    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("e") / "campaign", shape)))
+
+
+def explorer(evidence: Evidence) -> explore.Explorer:
+    section = explore.section(evidence)
+    assert section is not None
+    (found,) = [part for part in section.parts if isinstance(part, explore.Explorer)]
+    return found
+
+
+def test_every_run_of_the_design_stands_there_once_with_its_levels_and_numbers(evidence) -> None:
+    made = explorer(evidence)
+    rows = unpacked(json.loads(made.json)["runs"])
+    counting = evidence.usable.height + evidence.set_aside.height
+    assert len(rows) == len({row["run"] for row in rows}) == counting == 72
+    assert [row["order"] for row in rows] == sorted(row["order"] for row in rows)
+    assert sum(row["used"] == "set aside" for row in rows) == 1 == made.set_aside
+    assert {row["f0"] for row in rows} == {FAST, SLOW}
+    summary = {row["run"]: row for row in evidence.attempts.iter_rows(named=True)}
+    titles = [each.column for each in made.responses]
+    for row in rows:
+        for at, column in enumerate(titles):
+            expected = summary[row["run"]][column]
+            if expected is None or not np.isfinite(expected):
+                assert row[f"r{at}"] is None
+            else:
+                assert row[f"r{at}"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_responses_asked_for_come_first_and_carry_their_unit(evidence) -> None:
+    made = explorer(evidence)
+    assert [each.column for each in made.responses[:3]] == [
+        "cpu_us_per_message", "memory_kib_per_node", "latency_p50_us",
+    ]  # fmt: skip
+    assert made.data["responses"][0]["title"] == "CPU time per message (µs)"
+    assert not any(each.energy for each in made.responses), "no meter measured energy"
+
+
+def test_every_word_of_a_pattern_is_one_that_the_page_fills_in(evidence) -> None:
+    known = set(re.findall(r'"(@[a-z]+)":', SCRIPT))
+    patterns = json.dumps(explorer(evidence).data["kinds"])
+    used = set(re.findall(r"@[a-z]+", patterns))
+    assert used and used <= known
+    assert "datasets" not in patterns and '"config"' not in patterns
+
+
+def test_a_name_of_a_level_cannot_end_the_script_it_stands_in(tmp_path) -> None:
+    study = {"titles": {"language": {FAST: "</script><b>x"}}}
+    shape = Shape(blocks=1, duration_s=1.0, patterns=("topic",), study=study)
+    found = explorer(gather(FileCampaign(write_campaign(tmp_path / "campaign", shape))))
+    assert "</script" not in found.json and "\\u003c/script" in found.json
+
+
+def test_figures_to_print_follow_from_the_design(evidence) -> None:
+    section = explore.section(evidence)
+    assert section is not None
+    (fold,) = [part for part in section.parts if isinstance(part, Fold)]
+    names = [part.id for part in fold.parts if isinstance(part, Figure)]
+    # 12 runs a group are too few for violins; the audit trail has this response's order already.
+    assert names == [f"{kind}-cpu-us-per-message" for kind in ("box", "interaction", "heat")] + [
+        "scatter-cpu-us-per-message"
+    ]
+    layout = overview.layout_of(evidence)
+    assert (layout.tone, layout.across, layout.panel) == ("language", "interval_s", "pattern")
+    # One run died without a cost: it is missing, and that is said.
+    assert "Without such a value: 1 usable run." in fold.parts[0].caption
+    points = fold.parts[0].spec["datasets"]["points"]
+    assert len(points) == evidence.usable.height - 1
+
+
+def test_rows_of_tables_say_their_levels(evidence) -> None:
+    column = Column("interval_s", "interval", factor="interval_s")
+    made = Table("t", "T", [column, Column("n", "n", "measured")], [])
+    assert json.loads(made.levels({"interval_s": "0.05", "n": 3})) == {"interval_s": "0.05"}
+    assert made.levels({"interval_s": None, "n": 3}) == ""
+
+
+def test_a_chart_without_points_stays_a_pattern() -> None:
+    assert "datasets" not in finish({"mark": {"type": "point"}}, None)
+    assert finish({"mark": {"type": "point"}}, [])["datasets"] == {"points": []}
