@@ -185,13 +185,16 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     if evidence.set_aside.height:
         columns.append(Column("with_all", "with the runs set aside", "measured"))
     family = evidence.study.get("answers", {}).get("family") or "all answers below, together"
+    when = "Registered in the study"
+    if evidence.imported:
+        when = "Chosen after the data were published, so exploratory"
     return Table(
         "answers",
         "All answers",
         columns,
         rows,
         f"Family: {family} ({words.plural(answers.family, 'interval')}, together at "
-        f"{words.confidence(CONFIDENCE)}, Bonferroni). Registered in the study. Estimand: ratio of "
+        f"{words.confidence(CONFIDENCE)}, Bonferroni). {when}. Estimand: ratio of "
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
         "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
         "anything else is undecided; “within noise” excludes 1 too, but two identical labels "

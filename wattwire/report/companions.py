@@ -56,9 +56,7 @@ def parts(evidence: Evidence, answers: Answers) -> list[Any]:
         return []
     responses = list(dict.fromkeys(answer.response for answer in computed))
     found: list[Any] = []
-    warned = cautions(evidence, responses)
-    if warned:
-        found.append(Text(" ".join(warned), "warning"))
+    found += [Text(one, "warning") for one in cautions(evidence, responses)]
     inner: list[Any] = [_by_ranks(evidence, computed)]
     effects, told = _effects(evidence, responses)
     inner += [effects, *(Text(one, "item") for one in told)]
@@ -271,7 +269,7 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
 
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     """A sentence for each way in which the errors differ from what the intervals assume."""
-    told: list[str] = []
+    spread, far, serial = [], [], []
     # A page asks many times: together they may warn of nothing in one page of twenty.
     asked = max(1, len(responses) * len(evidence.varied))
     for response in responses:
@@ -279,29 +277,40 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
         if not isinstance(fit, stats.Fit):
             continue
         known = ~np.isnan(column(evidence.usable, response.column))
-        told += _spread_words(evidence, response, fit, known, asked)
+        spread += _wider(evidence, response, fit, known, asked)
         outlier = stats.far_out(fit)
         if isinstance(outlier, stats.FarOut):
             run = evidence.usable["run"].to_list()[int(np.flatnonzero(known)[outlier.run])]
-            told.append(
-                f"One run stands far out in {response.title} ({run}, "
-                f"{words.number(outlier.size, 2)} standard deviations): intervals are wider for "
-                "it, and the ratio by ranks, below, is moved less."
-            )
+            size = words.number(outlier.size, 2)
+            far.append(f"{run} in {response.title}, {size} standard deviations")
         order = np.arange(known.size)[known]
-        serial = stats.serial_correlation(fit, _execution(evidence)[order])
-        if isinstance(serial, stats.SerialCorrelation) and serial.p < SERIAL_ALARM:
-            told.append(
-                f"Runs that followed each other have like errors in {response.title} "
-                f"(correlation {words.number(serial.correlation, 2)}): their intervals may hold "
-                "the truth less often than they say."
-            )
+        found = stats.serial_correlation(fit, _execution(evidence)[order])
+        if isinstance(found, stats.SerialCorrelation) and found.p < SERIAL_ALARM:
+            serial.append(f"{response.title}, correlation {words.number(found.correlation, 2)}")
+    told = []
+    if spread:
+        told.append(
+            f"One level scatters more than the others ({'; '.join(spread)}): with the error "
+            "pooled, ratios that involve it may be less certain than their intervals say, and "
+            "the others more."
+        )
+    if far:
+        told.append(
+            f"A run stands far out ({'; '.join(far)}): intervals are wider for it, and the ratio "
+            "by ranks, below, is moved less."
+        )
+    if serial:
+        told.append(
+            f"Runs that followed each other have like errors ({'; '.join(serial)}): intervals "
+            "may hold the truth less often than they say."
+        )
     return told
 
 
-def _spread_words(
+def _wider(
     evidence: Evidence, response: Response, fit: stats.Fit, known: Any, asked: int
 ) -> list[str]:
+    """Levels that scatter more than the others of their factor, in words."""
     # Drawn samples give no p below 1/(DRAWS + 1).
     alarm = max(ALARM / asked, 1.0 / (DRAWS + 1))
     told = []
@@ -309,12 +318,8 @@ def _spread_words(
         levels = list(itertools.compress(levels_of(evidence.usable, factor), known))
         found = stats.spread_between(fit, levels)
         if isinstance(found, stats.Spread) and found.p <= alarm and found.ratio >= SPREAD_MIN:
-            told.append(
-                f"{evidence.title(factor, found.noisiest)} scatters "
-                f"{words.number(found.ratio, 2)} times as much as the other levels in "
-                f"{response.title}: with the error pooled, ratios that involve it may be less "
-                "certain than their intervals say, and the others more."
-            )
+            level, ratio = evidence.title(factor, found.noisiest), words.number(found.ratio, 2)
+            told.append(f"{level} in {response.title}, {ratio} times as much")
     return told
 
 
