@@ -33,6 +33,7 @@ DELTA_RUNS_MIN = 5
 EXACT_PAIRS_MAX = 10_000
 """Above so many pairs of values the rank sum's own normal limit is as good as exact."""
 BISECTIONS = 60
+TOO_LARGE = "the two differ by more than a number can say"
 
 
 @lru_cache(maxsize=256)
@@ -78,7 +79,10 @@ def shift_by_ranks(
         return refused
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
         return NotComputable("a value is infinite: there is no typical difference")
-    differences = np.sort(np.subtract.outer(above, below), axis=None)
+    with np.errstate(over="ignore"):
+        differences = np.sort(np.subtract.outer(above, below), axis=None)
+    if not np.isfinite(differences).all():
+        return NotComputable(TOO_LARGE)
     cut, level, how = _cut(above.size, below.size, confidence)
     everything = np.concatenate([above, below])
     tied = ", at least, for ties" if np.unique(everything).size < everything.size else ""
@@ -104,7 +108,11 @@ def ratio_by_ranks(
     found = shift_by_ranks(np.log(above), np.log(below), confidence)
     if not isinstance(found, Interval):
         return found
-    estimate, low, high = (float(np.exp(v)) for v in (found.estimate, found.low, found.high))
+    with np.errstate(over="ignore"):
+        limits = np.exp([found.estimate, found.low, found.high])
+    if not (np.isfinite(limits) & (limits > 0)).all():
+        return NotComputable(TOO_LARGE)
+    estimate, low, high = (float(limit) for limit in limits)
     return Interval(estimate, low, high, found.level, found.count, found.method)
 
 

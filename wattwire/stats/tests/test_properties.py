@@ -98,11 +98,12 @@ def test_shift_and_scale_move_two_samples_as_they_must(upper, lower, shift, scal
     above, below = np.array(upper), np.array(lower)
     plain = np.array(numbers(stats.shift_by_ranks(above, below))[:3])
     moved = numbers(stats.shift_by_ranks(above + shift, below))[:3]
-    if moved:
+    # Values one rounding apart may be the same after a shift or a logarithm, and then are refused.
+    if moved and plain.size:
         assert moved == pytest.approx(plain + shift, abs=1e-9)
     ratio = np.array(numbers(stats.ratio_by_ranks(above, below))[:3])
     scaled = numbers(stats.ratio_by_ranks(above * scale, below))[:3]
-    if scaled:
+    if scaled and ratio.size:
         assert scaled == pytest.approx(ratio * scale)
     # Doubling is exact in binary: no tie is made or lost, so delta must not move at all.
     delta = stats.cliffs_delta(above, below)
