@@ -43,7 +43,7 @@ ASSUMED = (
     "hang together. In simulations, with three levels or more, one that scatters four times as "
     "much made ratios alarm in 10 to 20 of 100 campaigns without a difference instead of 5; "
     "errors that resemble their neighbours', with all runs of a level one after the other, in 11 "
-    "to 35. In random order inside blocks they did ratios no harm, but made intervals of single "
+    "to 33. In random order inside blocks they did ratios no harm, but made intervals of single "
     "treatments too narrow. One run in ten that scatters ten times as much made alarms rarer and "
     "intervals wide. A warning above names what these data show of it; few runs show little."
 )
