@@ -145,7 +145,7 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
     """Time measured, time waited, and what the wall clock showed, over all attempts."""
     measured_s, waited_s, begins_ns, ends_ns = 0.0, 0.0, [], []
     for at in evidence.attempts.select("run", "attempt").iter_rows(named=True):
-        document = evidence.reader.run(f"{at['run']}-{at['attempt']}")
+        document = evidence.document(at["run"], at["attempt"])
         phases = (document.get("seconds") or {}).values()
         measured_s += sum(float(s) for s in phases if isinstance(s, (int, float)))
         waited = float((document.get("guards") or {}).get("waited_s") or 0.0)

@@ -161,7 +161,7 @@ def _verdicts(evidence: Evidence) -> Table:
         sound = at.get("verdict") == "ok" and at.get("outcome") == "completed"
         if sound and (at.get("used") or (at.get("control") and counts)):
             continue
-        document = evidence.reader.run(f"{at['run']}-{at['attempt']}")
+        document = evidence.document(at["run"], at["attempt"])
         reasons = [_reason(r) for r in document.get("reasons", [])]
         if document.get("outcome_detail"):
             reasons.append(str(document["outcome_detail"]))

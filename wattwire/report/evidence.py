@@ -43,7 +43,7 @@ class Evidence:
     `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
     `set_aside` the counting ones without, `controls` the control runs with it, which are in
     neither of the two. `factors` maps each factor to the levels planned.
-    `levels_seen`, `fits` and `groups` remember what was worked out once.
+    `levels_seen`, `titles_seen`, `fits` and `groups` remember what was worked out once.
     """
 
     reader: CampaignReader
@@ -62,6 +62,7 @@ class Evidence:
     groups: dict[int, tuple[pl.DataFrame, dict[tuple[str, ...], pl.DataFrame]]] = field(
         default_factory=dict
     )
+    titles_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     stopping: dict[str, Any] | None = None
     """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
 
@@ -114,14 +115,23 @@ class Evidence:
         """Factors with more than one planned level."""
         return [name for name, levels in self.factors.items() if len(levels) > 1]
 
+    def document(self, run: str, attempt: int | None) -> dict[str, Any]:
+        """What was written down about one attempt at a run."""
+        counting = self.runs.get(run, {})
+        same = attempt is not None and counting.get("attempt") == attempt
+        return counting if same else self.reader.run(f"{run}-{attempt}")
+
     def title(self, factor: str, level: Any) -> str:
         """A level's name for readers."""
-        return words.level_title(factor, level, self.titles)
+        key = (factor, type(level), str(level))
+        if key not in self.titles_seen:
+            self.titles_seen[key] = words.level_title(factor, level, self.titles)
+        return self.titles_seen[key]
 
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
         """The varied levels of a treatment, named, in the study's order."""
         kept = [name for name in self.varied if name not in without and name in treatment]
-        return ", ".join(self.title(name, treatment[name]) for name in kept)
+        return ", ".join([self.title(name, treatment[name]) for name in kept])
 
 
 def gather(reader: CampaignReader) -> Evidence:

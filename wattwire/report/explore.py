@@ -213,5 +213,5 @@ def _runs(
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
     """The response of every row to DIGITS digits; None where unknown or among lost messages."""
-    values = column(frame, response.column)
-    return [figures.rounded(v, DIGITS) if math.isfinite(v) else None for v in values.tolist()]
+    values = column(frame, response.column).tolist()
+    return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]

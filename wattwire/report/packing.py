@@ -29,8 +29,8 @@ def packed_columns(columns: Mapping[str, Sequence[Any]], rows: int) -> dict[str,
 
 def _column(values: Sequence[Any]) -> Any:
     kinds = set(map(type, values))
-    if float in kinds:
-        values = [None if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+    if float in kinds and not all(math.isfinite(v) for v in values if type(v) is float):
+        values = [None if type(v) is float and not math.isfinite(v) else v for v in values]
     if kinds - {str, type(None)}:
         return list(values)
     words = dict.fromkeys(value for value in values if value is not None)
