@@ -40,10 +40,24 @@ def _column(values: Sequence[Any]) -> Any:
     return {"words": list(words), "at": [None if v is None else place[v] for v in values]}
 
 
-def packed_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A chart with its points packed."""
-    held = spec.get("datasets")
-    return {**spec, "datasets": {POINTS: packed(held[POINTS])}} if held else dict(spec)
+def packed_charts(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Charts by name, each pointing at its points by number; points that are the same stand once.
+
+    Gives {"charts": {name: spec}, "points": [packed, …]}; a spec's `datasets` hold the number.
+    """
+    places: dict[int, int] = {}
+    points: list[dict[str, Any]] = []
+    charts = {}
+    for name, spec in specs.items():
+        held = spec.get("datasets", {}).get(POINTS)
+        if held is None:
+            charts[name] = dict(spec)
+            continue
+        if id(held) not in places:
+            places[id(held)] = len(points)
+            points.append(packed(held))
+        charts[name] = {**spec, "datasets": {POINTS: places[id(held)]}}
+    return {"charts": charts, "points": points}
 
 
 def script_json(value: Any) -> str:

@@ -36,7 +36,7 @@ from wattwire.report.answers import Answers, answer_all, headline
 from wattwire.report.comparing import section as variants
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import write_tex
-from wattwire.report.packing import packed_spec, script_json
+from wattwire.report.packing import packed_charts, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.store import open_campaign
 
@@ -144,18 +144,15 @@ def _render(
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
     )
-    specs = {
-        figure.id: packed_spec(figure.spec)
-        for section in sections
-        for figure in figures_of(section.parts)
-    }
+    drawn = [figure for section in sections for figure in figures_of(section.parts)]
+    charts = packed_charts({figure.id: figure.spec for figure in drawn})
     return environment.get_template("page.html").render(
         title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
         first=told[0],
         others=[one for one in told[1:] if one],
         sections=sections,
         images={name: _data_address(svg) for name, svg in drawer.pictures().items()},
-        specs=Markup(script_json(specs)),
+        specs=Markup(script_json(charts)),
         library=Markup(drawer.library()),
         style=Markup((folder / "page.css").read_text("utf-8")),
         script=Markup((folder / "page.js").read_text("utf-8")),

@@ -80,7 +80,8 @@ CONFIG: Spec = {
 def finish(chart: Spec, points: Points | None) -> Spec:
     """The chart in the page's style with its points; without points it stays a pattern."""
     fit(chart, points)
-    held = {} if points is None else {"datasets": {POINTS: list(points)}}
+    # Not copied: charts of the same points stand on one copy of them on the page.
+    held = {} if points is None else {"datasets": {POINTS: points}}
     return {"config": CONFIG, **chart, **held}
 
 

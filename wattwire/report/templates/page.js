@@ -10,11 +10,11 @@ function unpacked(packed) {
   );
 }
 // Each chart starts as a picture; where scripts run it becomes interactive.
-const specs = JSON.parse(document.getElementById("charts").textContent);
+const { charts, points } = JSON.parse(document.getElementById("charts").textContent);
 const actions = { export: true, source: false, compiled: false, editor: false };
 for (const holder of document.querySelectorAll("[data-chart]")) {
-  const spec = specs[holder.dataset.chart];
-  if (spec.datasets) spec.datasets.points = unpacked(spec.datasets.points);
+  const spec = charts[holder.dataset.chart];
+  if (spec.datasets) spec.datasets.points = unpacked(points[spec.datasets.points]);
   const stage = document.createElement("div");
   const options = { renderer: "svg", ast: true, logLevel: 1, actions };
   vegaEmbed(stage, spec, options)

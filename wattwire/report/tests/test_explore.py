@@ -8,10 +8,13 @@ from importlib import resources
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wattwire.report import explore, overview
 from wattwire.report.evidence import Evidence, gather
 from wattwire.report.figures import finish
+from wattwire.report.packing import packed, packed_charts, script_json
 from wattwire.report.parts import Column, Figure, Fold, Table
 from wattwire.report.tests.synthetic import (
     FAST,
@@ -110,3 +113,27 @@ def test_rows_of_tables_say_their_levels(evidence) -> None:
 def test_a_chart_without_points_stays_a_pattern() -> None:
     assert "datasets" not in finish({"mark": {"type": "point"}}, None)
     assert finish({"mark": {"type": "point"}}, [])["datasets"] == {"points": []}
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"a": st.sampled_from(["x", "y", "</script>"]), "b": st.none() | st.floats(0, 9)},
+            optional={"c": st.integers(0, 3), "d": st.text(max_size=2) | st.booleans()},
+        ),
+        max_size=12,
+    )
+)
+def test_rows_come_back_from_their_packing(rows) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    whole = [{name: row.get(name) for name in names} for row in rows]
+    assert unpacked(json.loads(script_json(packed(rows)))) == whole
+
+
+def test_points_that_charts_share_stand_on_the_page_once() -> None:
+    shared, other = [{"a": 1}], [{"a": 2}]
+    specs = {"p": {"datasets": {"points": shared}}, "q": {"datasets": {"points": shared}},
+             "r": {"datasets": {"points": other}}}  # fmt: skip
+    held = packed_charts(specs)
+    assert [held["charts"][name]["datasets"]["points"] for name in "pqr"] == [0, 0, 1]
+    assert [unpacked(points) for points in held["points"]] == [shared, other]
