@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.model.errors import UsageError
-from wattwire.report import words
+from wattwire.report import stopping, words
 from wattwire.report.answers import CONFIDENCE, Answers
 from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import margin_words
@@ -109,6 +109,9 @@ def _design(evidence: Evidence) -> Iterator[str]:
     if plan.get("primary"):
         order += f", the levels of {words.factor_title(plan['primary'])} next to each other"
     yield order + f": {words.plural(len(evidence.designed), 'run')}."
+    stopped = stopping.sentence(evidence)
+    if stopped:
+        yield stopped
     if evidence.controls_planned:
         yield CONTROL_TEXT
     skipped = len(evidence.skipped)

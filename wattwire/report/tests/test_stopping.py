@@ -8,6 +8,7 @@ from wattwire import stats
 from wattwire.report import stopping
 from wattwire.report.answers import answer_all
 from wattwire.report.evidence import gather
+from wattwire.report.methods import methods
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.stats import sequential
 
@@ -63,6 +64,7 @@ def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(fo
     assert told is not None
     assert told.startswith("Stopped by width after 11 of 40 blocks")
     assert "± 3.1 %" in told
+    assert told in methods(evidence, answer_all(evidence))
     reader.stopping = {**look, "after": 40, "width": None, "finished": {}, "reached": False}
     told = stopping.sentence(gather(reader))
     assert told is not None
