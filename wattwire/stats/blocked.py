@@ -31,6 +31,9 @@ Level = Hashable
 RELATIVE_ZERO = 1e-9
 # Eigenvalues of the scaled XᵀX below this share of the largest are dependent columns.
 RELATIVE_RANK = 1e-10
+# A design beyond either takes minutes or all of a machine's memory.
+COLUMNS_MAX = 2_000
+DESIGN_MAX = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -133,12 +136,17 @@ def _fit(
     blocks: Sequence[Hashable],
     factors: Mapping[str, Sequence[Level]],
     covariate: Sequence[float] | FloatArray | None,
-) -> Fit:
+) -> Fit | Unanswered:
     names = [name for name, levels in factors.items() if len(set(levels)) > 1]
     rows = [tuple(factors[name][i] for name in names) for i in range(len(values))]
     treatments = tuple(dict.fromkeys(rows))
     block_names = tuple(dict.fromkeys(blocks))
     levels = {name: tuple(dict.fromkeys(factors[name])) for name in names}
+    columns = len(block_names) + len(treatments)
+    if columns > COLUMNS_MAX or columns * len(values) > DESIGN_MAX:
+        return NotComputable(
+            f"{len(values)} runs in {len(block_names)} blocks are more than one model takes"
+        )
     block_part = _indicators(list(blocks), block_names)
     if len(block_names) > 1:
         kind, part = "treatments", _indicators(rows, treatments)

@@ -34,6 +34,8 @@ LEVEL_RUNS_MIN = 5
 """Runs a level below which its spread is not compared."""
 DEGREES_MIN = 8
 TREATMENTS_MIN = 3
+RUNS_MAX = 5_000
+"""Beyond it the matrix of runs by runs that these comparisons take no longer fits in memory."""
 FAR_OUT_SHARE = 0.01
 DRAWS = 499
 SEED = 1
@@ -53,6 +55,8 @@ def spread_between(fit: Fit, levels: Sequence[Hashable], draws: int = DRAWS) -> 
     residuals = _scaled(fit)
     if not isinstance(residuals, np.ndarray):
         return residuals
+    if fit.run_count > RUNS_MAX:
+        return _too_many(fit)
     if len(fit.treatments) < TREATMENTS_MIN:
         return NotComputable("two treatments have one residual a block: nothing to compare")
     names = tuple(dict.fromkeys(levels))
@@ -138,6 +142,8 @@ def serial_correlation(
     residuals = _scaled(fit)
     if not isinstance(residuals, np.ndarray):
         return residuals
+    if fit.run_count > RUNS_MAX:
+        return _too_many(fit)
     places = np.argsort(np.asarray(order, dtype=np.float64), kind="stable")
     projection = fit.projection[np.ix_(places, places)]
     ordered = fit.residuals[places]
@@ -153,6 +159,10 @@ def serial_correlation(
     )
     deviation = (found - mean) / np.sqrt(max(second - mean**2, 1e-12))
     return SerialCorrelation(found - mean, float(2.0 * distributions.norm.sf(abs(deviation))))
+
+
+def _too_many(fit: Fit) -> NotComputable:
+    return NotComputable(f"{fit.run_count} runs: errors are looked at up to {RUNS_MAX}")
 
 
 def _scaled(fit: Fit) -> FloatArray | Unanswered:

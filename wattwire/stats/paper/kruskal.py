@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -111,8 +112,13 @@ def _null(doubled: tuple[int, ...], sizes: tuple[int, ...]) -> _Null:
     ]  # fmt: skip
     values, counts = np.unique(np.concatenate(drawn), return_counts=True)
     upper = np.cumsum(counts[::-1])[::-1] / DRAWS
-    method = f"{DRAWS:,} permutations, seed {SEED} ({ways:.2g} arrangements are too many)"
+    method = f"{DRAWS:,} permutations, seed {SEED} ({_rounded(ways)} arrangements are too many)"
     return _Null(values, upper, method, 1, float(DRAWS))
+
+
+def _rounded(whole: int) -> str:
+    """Two digits and a power of ten; of dozens of groups, more than a float can hold."""
+    return f"{Decimal(whole):.1e}"
 
 
 def _portions(total: int, most: int = 20_000) -> list[int]:

@@ -234,3 +234,16 @@ def test_unequal_spread_far_runs_and_like_neighbours_are_noticed() -> None:
     assert serial.p < 1e-6
     two = fitted(np.exp(rng.normal(size=40)), [i // 2 for i in range(40)], {"f": ["a", "b"] * 20})
     assert isinstance(stats.spread_between(two, ["a", "b"] * 20), stats.NotComputable)
+
+
+def test_more_runs_than_memory_holds_are_refused_and_many_runs_are_answered() -> None:
+    pairs = 3_000
+    levels = {"language": ["a", "b"] * pairs}
+    values = [1.0, 2.0, 1.5, 2.5] * (pairs // 2)
+    lonely = stats.fit_log(values, [at // 2 for at in range(2 * pairs)], levels)
+    assert isinstance(lonely, stats.NotComputable)
+    assert "6000 runs in 3000 blocks" in str(lonely)
+    together = fitted(values, [1] * (2 * pairs), levels)
+    assert isinstance(stats.ratio(together, "language", "b", "a"), stats.Ratio)
+    assert isinstance(stats.spread_between(together, levels["language"]), stats.NotComputable)
+    assert isinstance(stats.serial_correlation(together, range(2 * pairs)), stats.NotComputable)

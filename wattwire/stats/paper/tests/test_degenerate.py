@@ -185,3 +185,10 @@ def test_pairs_of_very_small_and_very_large_means(size: float) -> None:
         sound(scaled)
         for one, other in zip(plain, scaled, strict=True):
             assert list(one.p.values()) == pytest.approx(list(other.p.values()))
+
+
+def test_kruskal_wallis_of_more_groups_than_a_float_can_count_arrangements_of() -> None:
+    groups = [[float(60 * run + group) for run in range(5)] for group in range(60)]
+    found = paper.kruskal_wallis(groups)
+    assert not isinstance(found, NONE)
+    assert 0 < found.p <= 1
