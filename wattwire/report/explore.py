@@ -156,8 +156,15 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         for name in dict.fromkeys([*first, *evidence.varied])
     )
     kinds = tuple(kind for kind in KINDS if "other" not in kind.choices or len(responses) > 1)
+    names = [str(each["name"]) for each in factors]
+    layout = overview.layout_of(evidence)
     data = {
         "factors": factors,
+        "begin": {
+            "tone": names.index(layout.tone),
+            "across": names.index(layout.across) if layout.across else 0,
+            "panel": names.index(layout.panel) if layout.panel else None,
+        },
         "responses": [
             {
                 "title": each.title + (f" ({each.unit})" if each.unit else ""),
@@ -169,7 +176,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         "config": CONFIG,
         "gap_px": GAP_PX,
         "cells_max": CELLS_WITH_NUMBERS_MAX,
-        "runs": _runs(evidence, [str(each["name"]) for each in factors], responses),
+        "runs": _runs(evidence, names, responses),
     }
     return Explorer(factors, responses, kinds, evidence.set_aside.height, data)
 

@@ -136,7 +136,7 @@ def plain_number(of: str) -> str:
 
 def short_number(of: str) -> str:
     """An expression that writes a number in three digits."""
-    return f"abs({of}) < 1000 ? format({of}, '.3~r') : format({of}, '.3~s')"
+    return f"abs({of}) < 1000 ? format({of}, '.3r') : format({of}, '.3s')"
 
 
 def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Spec:

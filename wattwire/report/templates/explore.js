@@ -29,18 +29,12 @@ function explore(data) {
   update(page);
 }
 
-// What is chosen before a reader chooses.
+// What is chosen before a reader chooses: as in the figures to print.
 function begin({ data, choice }) {
-  const start = (name, at) => {
-    if (choice(name).options.length > at) choice(name).selectedIndex = at;
-  };
-  start("other", 1);
-  start("tone", 0);
-  start("across", Math.min(1, data.factors.length - 1));
-  // The factor with most levels that fit beside each other parts the panels, unless it is in use.
-  const counts = data.factors.map(({ levels }) => levels.length);
-  const fits = counts.map((count, at) => (at > 1 && count <= 6 ? count : 0));
-  if (Math.max(...fits) > 1) start("panel", fits.indexOf(Math.max(...fits)) + 1);
+  choice("other").selectedIndex = Math.min(1, data.responses.length - 1);
+  choice("tone").selectedIndex = data.begin.tone;
+  choice("across").selectedIndex = data.begin.across;
+  choice("panel").selectedIndex = data.begin.panel === null ? 0 : data.begin.panel + 1;
 }
 
 function update(page) {
