@@ -259,6 +259,12 @@ def ratio(
         return NotComputable(f"{factor}: {level} and {baseline} are not linked through the blocks")
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    if not fit.variance > 0:
+        found = float(np.exp(weights @ fit.coefficients))
+        return NotComputable(
+            f"{level} to {baseline} is {found:.3g} without any scatter between runs: no error to "
+            "judge it by"
+        )
     interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
         factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind

@@ -19,6 +19,7 @@ from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
 PAIRS_MIN = 6
+PAIRS_MAX = 5_000
 
 
 def signed_rank_distribution(count: int) -> FloatArray:
@@ -49,6 +50,8 @@ def paired_ratio_by_ranks(
         return TooFew(above.size, PAIRS_MIN, "blocks for a rank interval")
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
         return NotComputable("a value is missing or infinite in a block")
+    if above.size > PAIRS_MAX:
+        return NotComputable(f"{above.size} blocks: ranked up to {PAIRS_MAX}")
     if (above <= 0).any() or (below <= 0).any():
         return NotComputable("a value is zero or negative in a block")
     logs = np.log(above) - np.log(below)

@@ -161,6 +161,11 @@ def test_one_block_shows_no_interaction_and_runs_without_scatter_no_effect() -> 
     still = stats.fit_log([1, 2] * 4, [0, 0, 1, 1, 2, 2, 3, 3], {"language": ["a", "b"] * 4})
     assert isinstance(still, stats.Fit)
     assert isinstance(stats.main_effect(still, "language"), stats.NotComputable)
+    for high in (1, 2):
+        still = fitted([1, high] * 4, [0, 0, 1, 1, 2, 2, 3, 3], {"language": ["a", "b"] * 4})
+        refused = stats.ratio(still, "language", "b", "a")
+        assert isinstance(refused, stats.NotComputable)
+        assert f"b to a is {high} without any scatter" in str(refused)
 
 
 def test_a_plain_fit_gives_no_ratio() -> None:
@@ -243,6 +248,8 @@ def test_more_runs_than_memory_holds_are_refused_and_many_runs_are_answered() ->
     lonely = stats.fit_log(values, [at // 2 for at in range(2 * pairs)], levels)
     assert isinstance(lonely, stats.NotComputable)
     assert "6000 runs in 3000 blocks" in str(lonely)
+    ranked = stats.paired_ratio_by_ranks(values, [1.0] * (2 * pairs))
+    assert "6000 blocks" in str(ranked)
     together = fitted(values, [1] * (2 * pairs), levels)
     assert isinstance(stats.ratio(together, "language", "b", "a"), stats.Ratio)
     assert isinstance(stats.spread_between(together, levels["language"]), stats.NotComputable)
