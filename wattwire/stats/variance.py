@@ -24,7 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, special
 from scipy import stats as distributions
 
 from wattwire.stats.blocked import Fit, contrast_weights, is_estimable
@@ -175,8 +175,9 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
 
     def excess(noncentrality: float) -> float:
         if noncentrality <= 0.0:
-            return float(distributions.f.cdf(statistic, degrees, error_degrees)) - share
-        chance = distributions.ncf.cdf(statistic, degrees, error_degrees, noncentrality)
+            return float(special.fdtr(degrees, error_degrees, statistic)) - share
+        # What distributions.ncf.cdf calls, without a check of its arguments each time.
+        chance = special.ncfdtr(degrees, error_degrees, noncentrality, statistic)
         # Far out the series underflows to NaN: nothing that large is ever so small.
         return (0.0 if np.isnan(chance) else float(chance)) - share
 
