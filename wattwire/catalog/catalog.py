@@ -248,7 +248,8 @@ class Catalog:
             file = path / "study.toml" if folder else path
             if not file.exists():
                 raise UsageError(f"{file}: there is no such study file")
-            return (file.parent.name if file.name == "study.toml" else file.stem), file
+            named = file.resolve().parent.name  # of "." too
+            return (named if file.name == "study.toml" else file.stem), file
         if name_or_path not in self.studies:
             raise unknown("catalogue", "study", name_or_path, self.studies)
         return name_or_path, self.studies[name_or_path] / "study.toml"

@@ -79,12 +79,16 @@ def column(name: str) -> str:
 
 def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """Header, and each row with its line number in the file."""
+    if path.is_dir():
+        raise UsageError(f"{path}: a folder; give a CSV file with a header line")
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; give a CSV file with a header line")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not text in UTF-8 ({error.reason}); save it as CSV") from error
+        raise UsageError(
+            f"{path}: not text in UTF-8 ({error.reason}); save it as CSV in UTF-8"
+        ) from error
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -201,9 +205,12 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
+        hint = ""
+        if re.fullmatch(r"[+-]?\d*,\d+", text):
+            hint = ". If the comma is a decimal comma, save the table with decimal points"
         raise UsageError(
             f'{path}: line {line}: {name}: found "{text}"; allowed: a number such as 1.5, or '
-            "nothing where it is missing"
+            f"nothing where it is missing{hint}"
         ) from None
     if not math.isfinite(value):
         raise UsageError(f'{path}: line {line}: {name}: found "{text}"; allowed: a finite number')
@@ -256,9 +263,10 @@ def _study(path: Path, records: Sequence[dict[str, Any]], asked: Asked) -> dict[
         values = _levels(texts).unique(maintain_order=True)
         levels[name] = (values.sort() if values.dtype.is_numeric() else values).to_list()
     named = [column(name) for name, _ in asked.responses]
+    verb = "does" if len(named) == 1 else "do"
     question = {
         "id": "T1",
-        "text": f"How do {' and '.join(named)} differ by {' and '.join(asked.factors)}?",
+        "text": f"How {verb} {' and '.join(named)} differ by {' and '.join(asked.factors)}?",
         "factors": list(asked.factors),
         "responses": named,
     }

@@ -68,7 +68,8 @@ def second_line(evidence: Evidence) -> str:
         told.append(f"{runs} beside them, {_of_controls(evidence)}")
     if evidence.skipped:
         told.append(f"{words.plural(len(evidence.skipped), 'treatment')} left out")
-    return "; ".join(told) + ". " + machine_line(evidence.reader.machine) + "."
+    machine = machine_line(evidence.reader.machine)
+    return "; ".join(told) + "." + ("" if machine == words.MISSING else f" {machine}.")
 
 
 def _of_design(evidence: Evidence) -> str:

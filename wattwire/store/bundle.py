@@ -212,7 +212,11 @@ def _without_names(path: Path, redactor: Redactor) -> bytes | None:
         return None if redactor.is_in(data) else data
     if path.suffix == ".json":
         with contextlib.suppress(ValueError):
-            return json.dumps(_json(json.loads(text), redactor), indent=1).encode()
+            document = json.loads(text)
+            if path.name == IMPORT_DOCUMENT and "source" in document:
+                # Where the files lay on one machine helps nobody else, and may name people.
+                document["source"] = Path(document["source"]).name
+            return json.dumps(_json(document, redactor), indent=1).encode()
     return redactor.text(text).encode()
 
 

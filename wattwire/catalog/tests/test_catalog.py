@@ -129,3 +129,12 @@ def test_a_variants_root_goes_before_the_others_and_its_cells_say_whose_they_are
     assert cell.name == other.name and other.language_folder == cell.language_folder
     with pytest.raises(UsageError, match="variant head: .*no folder middleware/ or languages/"):
         here.of_variant("head", str(tmp_path / "nothing"))
+
+
+def test_a_study_in_the_present_folder_has_that_folder_s_name(root, monkeypatch):
+    folder = root / "mine"
+    folder.mkdir()
+    (folder / "study.toml").write_text("")
+    monkeypatch.chdir(folder)
+    for typed in (".", "study.toml"):
+        assert Catalog([root]).study(typed)[0] == "mine"

@@ -19,8 +19,9 @@ TABLE = "lang,block,power_w\n" + "".join(
 def imported(folder, monkeypatch, limit=None):
     (folder / "table.csv").write_text(TABLE)
     monkeypatch.chdir(folder)
+    table = str(folder / "table.csv")
     columns = ("--response", "power_w:W", "--factor", "lang", "--block", "block")
-    assert main(["import", "csv", "table.csv", *columns, "--campaign", "c", "--no-report"]) == 0
+    assert main(["import", "csv", table, *columns, "--campaign", "c", "--no-report"]) == 0
     if limit is not None:
         study = json.loads((folder / "c/study.json").read_text())
         (folder / "c/study.json").write_text(json.dumps({**study, "limit": [limit]}))
@@ -32,6 +33,7 @@ def test_an_imported_campaign_is_bundled_with_its_provenance(tmp_path, monkeypat
     with zipfile.ZipFile("c.zip") as archive:
         texts = {name.removeprefix("c/"): archive.read(name) for name in archive.namelist()}
     assert {"import.json", "provenance.parquet", "set_aside.csv", "CITATION.cff"} <= set(texts)
+    assert json.loads(texts["import.json"])["source"] == "table.csv", "no path of this machine"
     assert b"`provenance.parquet`" in texts["README.md"]
     assert b"imported from files that others recorded" in texts["methods.tex"]
     assert b"date-released" not in texts["CITATION.cff"], "nobody knows when it was measured"

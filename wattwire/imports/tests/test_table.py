@@ -82,6 +82,7 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
         (PLAIN, asked("lang", block="week"), "--block: unknown column"),
         (PLAIN.replace("1.7", "fast"), asked(), 'line 3: power: found "fast"; allowed: a number'),
         (PLAIN.replace("1.7", "inf"), asked(), "line 3: power: found .inf.*a finite number"),
+        (PLAIN.replace(",", ";").replace(".", ","), asked(), 'found "1,5".*with decimal points'),
         (PLAIN.replace("c,1,tue", ",1,tue"), asked(), "line 3: lang: found nothing"),
         (PLAIN.replace("mon,1.5", "mon"), asked(), "line 2: found 3 cells; the header has 4"),
         ("lang,lang\n1,2\n", asked(), 'two columns "lang"'),
@@ -102,6 +103,8 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str
 def test_a_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
         table.read(tmp_path / "no.csv", asked())
+    with pytest.raises(UsageError, match="a folder; give a CSV file"):
+        table.read(tmp_path, asked())
 
 
 def test_an_empty_response_name_is_refused() -> None:
