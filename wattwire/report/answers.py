@@ -292,10 +292,11 @@ def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
         if family > 1
         else (f"{words.confidence(interval.level)} interval")
     )
+    ratio, low, high = words.limits(interval.estimate, interval.low, interval.high)
     return (
-        f"{level} {answer.response.had} {words.number(interval.estimate)} times the "
-        f"{answer.response.title} of {baseline} ({together} {words.number(interval.low)} to "
-        f"{words.number(interval.high)}, {words.plural(result.block_count, 'block')}, "
+        f"{level} {answer.response.had} {ratio} times the "
+        f"{answer.response.title} of {baseline} ({together} {low} to "
+        f"{high}, {words.plural(result.block_count, 'block')}, "
         f"{words.plural(result.run_count, 'run')})."
     )
 

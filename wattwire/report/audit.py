@@ -121,9 +121,7 @@ def _predecessor(evidence: Evidence, response: Response) -> str:
     if not isinstance(found, stats.Effect):
         return f"Whether the {factor} of the run before matters cannot be told ({found})."
     told = "moved it" if found.p < 0.05 else "cannot be told from none"
-    return (
-        f"What the {factor} of the run before did to it: {told} (p = {words.number(found.p, 2)})."
-    )
+    return f"What the {factor} of the run before did to it: {told} ({words.p_equals(found.p)})."
 
 
 def _rejections(evidence: Evidence) -> str:

@@ -231,12 +231,12 @@ def interaction_words(
     names = words.listed([words.factor_title(name) for name in pair])
     verb = SCALES[frozen] if here else f"no sign that {SCALES[frozen]}"
     told = (
-        f"{names}, {response.title}: {verb} ({frozen} scale, p = {words.number(found[frozen].p, 2)}"
+        f"{names}, {response.title}: {verb} ({frozen} scale, {words.p_equals(found[frozen].p)}"
         f", by permutation {words.number(checked, 2)})"
     )
     if here != there:
         verb = SCALES[other] if there else f"there is no sign that {SCALES[other]}"
-        told += f"; on the {other} scale {verb} (p = {words.number(found[other].p, 2)})"
+        told += f"; on the {other} scale {verb} ({words.p_equals(found[other].p)})"
     if here != (checked is not None and checked < ALARM):
         told += ". The two p on that scale disagree: take it for undecided"
     return told + "."

@@ -180,8 +180,8 @@ def shown(value: Any, digits: int = 3) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Interval):
-        low, high = words.number(value.low, digits), words.number(value.high, digits)
-        return f"{words.number(value.estimate, digits)} [{low}, {high}]"
+        estimate, low, high = words.limits(value.estimate, value.low, value.high, digits)
+        return f"{estimate} [{low}, {high}]"
     if isinstance(value, Band):
         return f"{words.number(value.low, digits)} – {words.number(value.high, digits)}"
     if isinstance(value, int):

@@ -248,7 +248,7 @@ def _told(found: Any) -> Any:
         return found
     if isinstance(found.interval, stats.Interval):
         return found.interval
-    return f"{words.number(found.estimate)} (p = {words.number(found.p)}, {found.p_method})"
+    return f"{words.number(found.estimate)} ({words.p_equals(found.p, 3)}, {found.p_method})"
 
 
 def _reading(power: Any) -> str:

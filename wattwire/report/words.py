@@ -31,6 +31,24 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{rounded:,.{places}f}".replace(",", NARROW_SPACE).replace("-", "−")
 
 
+def p_equals(p: float, digits: int = 2) -> str:
+    """As "p = 0.012"; no p is 0, one that a float cannot hold lies below the smallest."""
+    return f"p = {number(p, digits)}" if p > 0 else f"p < 10{superscript(-300)}"
+
+
+def limits(estimate: float, low: float, high: float, digits: int = 3) -> tuple[str, str, str]:
+    """An estimate and its limits with the digits that part the limits, from each other and from 1.
+
+    "1.00 (1.00 to 1.00): different" would be a riddle where 1.0004 (1.0001 to 1.0007) is meant.
+    """
+    for more in range(digits, digits + 5):
+        one, lower, upper = (number(value, more) for value in (1.0, low, high))
+        alike = low < high and lower == upper
+        if not alike and (low == 1 or lower != one) and (high == 1 or upper != one):
+            return number(estimate, more), lower, upper
+    return number(estimate, digits), number(low, digits), number(high, digits)
+
+
 def superscript(value: int) -> str:
     """A whole number as an exponent."""
     return str(value).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

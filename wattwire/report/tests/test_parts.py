@@ -45,6 +45,27 @@ def test_a_printed_number_is_within_half_a_unit_of_its_third_digit(value) -> Non
     assert printed == pytest.approx(value, rel=0.0051)
 
 
+def test_no_p_is_zero() -> None:
+    assert words.p_equals(0.0123) == "p = 0.012"
+    assert words.p_equals(0.0) == "p < 10⁻³⁰⁰"
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ((1.26, 1.15, 1.39), ("1.26", "1.15", "1.39")),
+        ((1.0004, 1.00012, 1.0007), ("1.0004", "1.0001", "1.0007")),
+        ((1.0004, 0.9, 1.0007), ("1.000", "0.9000", "1.001")),
+        ((1.0, 1.0, 1.0), ("1.00", "1.00", "1.00")),
+        ((52.3, 52.31, 52.34), ("52.30", "52.31", "52.34")),
+        ((math.inf, 2.0, math.inf), (words.INFINITE, "2.00", words.INFINITE)),
+        ((1.0, 1.0 - 1e-12, 1.0 + 1e-12), ("1.00", "1.00", "1.00")),
+    ],
+)
+def test_limits_are_printed_with_digits_that_part_them(values, texts) -> None:
+    assert words.limits(*values) == texts
+
+
 def test_durations_counts_and_levels_read_as_a_person_says_them() -> None:
     assert words.duration(5.0) == "5.00 s"
     assert words.duration(125) == "2 min 5 s"
