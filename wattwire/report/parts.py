@@ -64,6 +64,8 @@ class Table:
         value = row.get(column.key)
         if isinstance(value, str):
             return clipped(column.labels.get(value, value))
+        if value == 0 and isinstance(value, float) and column.title.split(",")[0] == "p":
+            return words.NO_P
         return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
 
     def hint(self, column: Column, row: dict[str, Any]) -> str:

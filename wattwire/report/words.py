@@ -9,6 +9,7 @@ from typing import Any
 
 NARROW_SPACE = "\u202f"
 MISSING = "–"
+NO_P = "< 10⁻³⁰⁰"
 INFINITE = "∞ (lost)"
 
 
@@ -33,7 +34,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def p_equals(p: float, digits: int = 2) -> str:
     """As "p = 0.012"; no p is 0, one that a float cannot hold lies below the smallest."""
-    return f"p = {number(p, digits)}" if p > 0 else f"p < 10{superscript(-300)}"
+    return f"p = {number(p, digits)}" if p > 0 else f"p {NO_P}"
 
 
 def limits(estimate: float, low: float, high: float, digits: int = 3) -> tuple[str, str, str]:

@@ -48,6 +48,9 @@ def test_a_printed_number_is_within_half_a_unit_of_its_third_digit(value) -> Non
 def test_no_p_is_zero() -> None:
     assert words.p_equals(0.0123) == "p = 0.012"
     assert words.p_equals(0.0) == "p < 10⁻³⁰⁰"
+    columns = (Column("p", "p"), Column("again", "p, permuted in blocks"), Column("x", "power"))
+    table = Table("t", "T", columns, [{"p": 0.0, "again": 0.02, "x": 0.0}])
+    assert [table.text(column, table.rows[0]) for column in columns] == ["< 10⁻³⁰⁰", "0.0200", "0"]
 
 
 @pytest.mark.parametrize(
