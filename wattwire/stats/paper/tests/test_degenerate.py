@@ -87,13 +87,13 @@ def test_no_number_without_data_for_it(name: str, groups) -> None:
         assert isinstance(found, NONE), found
 
 
-@pytest.mark.parametrize("name", set(TESTS) - {"kruskal", "dunn", "box_cox"})
+@pytest.mark.parametrize("name", sorted(set(TESTS) - {"kruskal", "dunn", "box_cox"}))
 def test_groups_without_scatter_inside_give_no_statistic(name: str) -> None:
     found = TESTS[name]([[1.0] * 5, [2.0] * 5])
     assert isinstance(found, NONE), found
 
 
-@pytest.mark.parametrize("name", set(TESTS) - {"kruskal", "dunn"})
+@pytest.mark.parametrize("name", sorted(set(TESTS) - {"kruskal", "dunn"}))
 def test_an_infinite_value_is_for_ranks_only(name: str) -> None:
     assert isinstance(TESTS[name]([[1.0, 2.0, INF], [2.0, 3.0, 5.0]]), NotComputable)
 
