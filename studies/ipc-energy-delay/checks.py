@@ -196,7 +196,9 @@ def _time(known: Known, tables: Printed, row: Row) -> Iterator[Check]:
     run = known.first_run(platform, ipc, language)
     if run is not None and run.failed:
         told += f"; in that run {run.failed}"
-    first_of = f"first of {known.passes(platform, 'client')} passes {first:.10g} s"
+    passes = known.passes(platform, "client")
+    which = "the only pass" if passes == 1 else f"first of {passes} passes"
+    first_of = f"{which} {first:.10g} s"
     yield cell.judged(float(math.floor(first)), 0, first_of + told)
 
 

@@ -72,7 +72,7 @@ def _mixed(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
                 "printed energy (J)": text,
                 "mean of the files' sums (J)": row["mean_sum_j"],
                 "full recordings (J)": right["energy_j"],
-                "printed is off by": f"{100 * (number(text) / right['energy_j'] - 1):.0f} %",
+                "printed is off by": _percent(number(text) / right["energy_j"] - 1),
             }
         )
     short = sum(row["short recordings"] for row in rows)
@@ -83,6 +83,11 @@ def _mixed(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
         "the script takes whichever file the disk lists first.",
         tuple(rows),
     )
+
+
+def _percent(share: float) -> str:
+    """A share with its sign, as −15 %."""
+    return f"{100 * share:.0f} %".replace("-", "−")
 
 
 def _power_times_180(

@@ -65,7 +65,10 @@ def _table(path: Path) -> pl.DataFrame:
     try:
         table = pl.read_csv(path, infer_schema=False)
     except pl.exceptions.PolarsError as error:
-        raise UsageError(f"{path}: not a table ({str(error).splitlines()[0]})") from error
+        raise UsageError(
+            f"{path}: not a CSV table of recordings ({str(error).splitlines()[0]}). Give the "
+            "folder of the authors' package, or a table with a row per recording."
+        ) from error
     lacking = [name for name in (*WORDS, *NUMBERS) if name not in table.columns]
     if lacking:
         raise UsageError(f"{path}: no column {', '.join(lacking)}; found: {table.columns}")

@@ -56,7 +56,10 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if len(names) != len(options.variants):
         raise UsageError(f"--variant: a name stands twice in {' '.join(options.variants)}")
     if len(names) < 2:
-        raise UsageError(f"--variant {options.variants[0]}: a comparison takes two; e.g. base= too")
+        raise UsageError(
+            f"--variant {options.variants[0]}: a comparison takes two; add one of another name, "
+            "as --variant head=KEY=LEVEL"
+        )
     answers: dict[str, Any] = {"baseline": {FACTOR: names[0]}}
     if options.margin is not None:
         answers["margin"] = compare.share(options.margin, "--margin")

@@ -187,7 +187,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     family = evidence.study.get("answers", {}).get("family") or "all answers below, together"
     when = "Registered in the study"
     if evidence.imported:
-        when = "Chosen after the data were published, so exploratory"
+        when = "Chosen after the data were recorded, so exploratory"
     return Table(
         "answers",
         "All answers",

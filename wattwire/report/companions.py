@@ -288,6 +288,11 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
         if isinstance(found, stats.SerialCorrelation) and found.p < SERIAL_ALARM:
             serial.append(f"{response.title}, correlation {words.number(found.correlation, 2)}")
     told = []
+    if evidence.usable.height > stats.RUNS_MAX:
+        told.append(
+            f"Whether levels scatter alike, and whether runs resemble their neighbours, is looked "
+            f"at up to {words.count(stats.RUNS_MAX)} runs: here nobody looked."
+        )
     if spread:
         told.append(
             f"One level scatters more than the others ({'; '.join(spread)}): with the error "

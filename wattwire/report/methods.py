@@ -52,7 +52,8 @@ def _of_import(evidence: Evidence, answers: Answers) -> Iterator[str]:
     )
     held, used = evidence.attempts.height, evidence.usable.height
     aside = "; the others were set aside with a reason each" if used < held else ""
-    yield f"Of {words.plural(held, 'run')} that the files hold, {used} are used{aside}."
+    of_all = f"Of {words.plural(held, 'run')} that the files hold"
+    yield f"{of_all}, {words.count(used)} are used{aside}."
     yield from statistics(evidence, answers)
 
 
@@ -211,7 +212,7 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
         for run in evidence.set_aside["run"].to_list()
         for reason in {r["code"]: r for r in evidence.runs[run].get("reasons", [])}.values()
     )
-    told = f"{evidence.usable.height} of {words.plural(tried, 'run')} are used"
+    told = f"{words.count(evidence.usable.height)} of {words.plural(tried, 'run')} are used"
     if codes:
         told += " (set aside for: " + ", ".join(f"{c} {n}×" for c, n in codes.most_common()) + ")"
     extra = evidence.attempts.height - len(set(evidence.attempts["run"].to_list()))

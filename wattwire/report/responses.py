@@ -75,6 +75,16 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
     return Response(name, name.replace("_", " "), "", energy="energy" in name or "power" in name)
 
 
+def is_known(name: str) -> bool:
+    """Whether `name` is a word for a response, beyond the columns of the summary."""
+    return any(re.fullmatch(pattern, name) for pattern, _ in _KNOWN)
+
+
+def known_columns() -> tuple[str, ...]:
+    """The columns of all responses that have words of their own."""
+    return tuple(response.column for _, response in _KNOWN)
+
+
 def offered(
     questions: Sequence[Mapping[str, Any]], described: Mapping[str, Mapping[str, str]]
 ) -> tuple[Response, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_COLUMNS: dict[str, tuple[str, str, str]] = {
+COLUMNS: dict[str, tuple[str, str, str]] = {
     "run": ("", "identity", "planned run"),
     "attempt": ("", "identity", "attempt, from 1"),
     "block": ("", "identity", "block, from 1"),
@@ -79,8 +79,8 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     described = {}
     for name in names:
         stem = name.split(".")[0]
-        if stem in _COLUMNS:
-            unit, kind, summary = _COLUMNS[stem]
+        if stem in COLUMNS:
+            unit, kind, summary = COLUMNS[stem]
             described[name] = {"unit": unit, "kind": kind, "summary": summary}
     return described
 

@@ -28,6 +28,7 @@ from wattwire.stats.ranks import paired_ratio_by_ranks
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.stats.shares import same_share_p, share_interval
 from wattwire.stats.spread import (
+    RUNS_MAX,
     FarOut,
     SerialCorrelation,
     Spread,
@@ -41,6 +42,7 @@ from wattwire.stats.variance import Effect, interaction, main_effect, omega_squa
 from wattwire.stats.warm_up import Course, classify, consensus
 
 __all__ = [
+    "RUNS_MAX",
     "SIZES_MIN",
     "BelowResolution",
     "BlockRanks",

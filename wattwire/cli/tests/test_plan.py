@@ -166,3 +166,18 @@ def test_a_width_that_is_no_share_is_refused(word):
 def test_a_width_without_a_pilot_is_refused(capsys):
     assert main(["plan", "first-look", "--width", "5%"]) == 2
     assert "--pilot DIR" in capsys.readouterr().err
+
+
+def test_a_response_that_nothing_gives_is_named_before_the_runs():
+    document = {
+        "question": [{"id": "Q1", "responses": ["cpu_us_per_massage", "power_w", "loss"]}],
+        "limit": [{"response": "latency_p98_us", "max": 1.0}],
+        "paper_path": [{"response": "cpu_share.publisher.0"}],
+    }
+    told = plan._strange_responses(document)
+    assert told == [
+        "limit: no response is called latency_p98_us, so it will be missing. "
+        'Did you mean "latency_p99_us"?',
+        "question Q1: no response is called cpu_us_per_massage, so it will be missing. "
+        'Did you mean "cpu_us_per_message"?',
+    ]
