@@ -82,7 +82,13 @@ class RunProcesses:
         state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
 
     def write(self, process: str, text: str) -> None:
-        self._agent.request("write", process=process, text=text + "\n")
+        """Write a line to a process. One that died meanwhile takes none: its end is a result, and
+        whoever waits for its answer hears of it."""
+        try:
+            self._agent.request("write", process=process, text=text + "\n")
+        except AgentError as error:
+            if error.kind != "failed":
+                raise
 
     def wait_for(
         self, keyword: str, processes: Iterable[str], deadline_s: float, strict: bool = True

@@ -1,0 +1,31 @@
+"""What a run does with a process that ends at an unlucky moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.rig.agent import AgentError
+from wattwire.run.processes import RunProcesses
+
+
+class Refusing:
+    """An agent that refuses every request with one kind of error."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.asked = []
+
+    def request(self, operation, **fields):
+        self.asked.append((operation, fields))
+        raise AgentError(operation, self.kind, 'no running process "subscriber-0"')
+
+
+def test_a_process_that_died_before_a_line_came_is_no_failure_of_ours(tmp_path):
+    agent = Refusing("failed")
+    RunProcesses(agent, "ww0", tmp_path).write("subscriber-0", "STOP")
+    assert agent.asked == [("write", {"process": "subscriber-0", "text": "STOP\n"})]
+
+
+def test_a_line_that_a_living_process_does_not_take_is_told(tmp_path):
+    with pytest.raises(AgentError, match="no running process"):
+        RunProcesses(Refusing("busy"), "ww0", tmp_path).write("subscriber-0", "STOP")
