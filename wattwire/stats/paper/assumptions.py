@@ -98,9 +98,11 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
     def lack(power: float) -> float:
         return _negative_log_likelihood(power, logs)
 
-    found = optimize.minimize_scalar(
-        lack, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-9}
-    )
+    # Infinite lack of fit, where squares overflow, is only a place to go away from.
+    with np.errstate(invalid="ignore"):
+        found = optimize.minimize_scalar(
+            lack, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-9}
+        )
     power = float(found.x)
     if not np.isfinite(found.fun) or abs(power) > limit - 1e-3:
         return NotComputable(f"Box–Cox finds no best power between {-limit:g} and {limit:g}")

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from wattwire.stats import NotComputable, TooFew, association, paper
@@ -161,6 +161,7 @@ GROUPS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(GROUPS)
+@example([[1e308], [1.0, 2.0]])  # squares overflow where Box–Cox looks for its power
 def test_whatever_comes_in_a_sound_answer_comes_out(groups) -> None:
     for name, test in TESTS.items():
         if name not in ("tukey", "games"):  # slow integrals; they have their own example
