@@ -1,4 +1,4 @@
-"""Sizes and durations as people type them: 64, 64k, 1Mi; 10s, 500ms, 2m."""
+"""Sizes, durations and shares as people type them: 64, 64k, 1Mi; 10s, 500ms, 2m; 5%."""
 
 from __future__ import annotations
 
@@ -40,6 +40,21 @@ def duration_s(text: str, option: str) -> float:
     if not 0 < seconds < math.inf:
         raise UsageError(f"{option}: found {text!r}; allowed: above 0")
     return seconds
+
+
+def share(text: str, option: str) -> float:
+    """`5%` or `0.05` as 0.05; above 0 and below 1. Raises UsageError."""
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        value = float(number) / (100.0 if percent else 1.0)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value < 1.0:
+        raise UsageError(
+            f"{option}: found {text!r}; allowed: between 0 and 1, as 0.05, or above 0 and below "
+            "100 %, as 5%"
+        )
+    return value
 
 
 def size_words(size: float) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattwire.cli.amounts import share
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
@@ -85,20 +86,6 @@ def wanted_of(options: argparse.Namespace) -> Any:
     margin = None if options.margin is None else share(options.margin, "--margin")
     across = getattr(options, "across_machines", False)
     return Wanted(tuple(options.response), margin, across)
-
-
-def share(text: str, option: str) -> float:
-    """`5%` or `0.05` as 0.05; above 0 and below 1. Raises UsageError."""
-    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
-    try:
-        value = float(number) / (100.0 if percent else 1.0)
-    except ValueError:
-        value = -1.0
-    if not 0.0 < value < 1.0:
-        raise UsageError(
-            f"{option}: found {text!r}; allowed: above 0 and below 100 %, as 5% or 0.05"
-        )
-    return value
 
 
 @contextlib.contextmanager

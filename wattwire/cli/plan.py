@@ -16,7 +16,7 @@ from wattwire import imports
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
-from wattwire.cli.amounts import size_words
+from wattwire.cli.amounts import share, size_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import PlannedRun, cautions, make_plan
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError, nearest
@@ -182,25 +182,14 @@ def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
                 f"--pilot {pilot}: its study ({evidence.study.get('name')}) does not have the "
                 f"factor {', '.join(absent)} of {study.name}; take a campaign of the same study"
             )
-        share = share_of(width) if width else study.plan.stop_width or WIDTH_SHARE
+        wanted = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.document.get("answers", {}).get("margin")
         _say(f"from the pilot {pilot} ({evidence.usable.height} usable runs):")
-        for line in piloting.lines(evidence, piloting.Aim(share, margin, study.plan.blocks)):
+        for line in piloting.lines(evidence, piloting.Aim(wanted, margin, study.plan.blocks)):
             _say(f"  {line}")
     finally:
         if isinstance(campaign, Campaign):
             campaign.close()
-
-
-def share_of(word: str) -> float:
-    """A share as it is typed, 5% or 0.05. Raises UsageError where it is none between 0 and 1."""
-    try:
-        share = float(word[:-1]) / 100 if word.endswith("%") else float(word)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise UsageError(f'--width: "{word}" found; allowed: between 0 and 1, as 5% or 0.05')
-    return share
 
 
 def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.cli import compare, studies
+from wattwire.cli.amounts import share
 from wattwire.model.errors import UsageError
 from wattwire.model.study import merge
 from wattwire.model.variants import FACTOR
@@ -62,7 +63,7 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
         )
     answers: dict[str, Any] = {"baseline": {FACTOR: names[0]}}
     if options.margin is not None:
-        answers["margin"] = compare.share(options.margin, "--margin")
+        answers["margin"] = share(options.margin, "--margin")
     if options.confirm:
         if document.get("plan", {}).get("stop_width"):
             raise UsageError(

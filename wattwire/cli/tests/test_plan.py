@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from wattwire.cli import plan
+from wattwire.cli import amounts, plan
 from wattwire.cli.main import main
 from wattwire.design import expand, make_plan
 from wattwire.model.errors import UsageError
@@ -154,13 +154,13 @@ def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
 
 @pytest.mark.parametrize("word", ["5%", "0.05"])
 def test_a_width_is_a_share_or_per_cent(word):
-    assert plan.share_of(word) == pytest.approx(0.05)
+    assert amounts.share(word, "--width") == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("word", ["5", "0", "-1%", "wide", "nan"])
 def test_a_width_that_is_no_share_is_refused(word):
     with pytest.raises(UsageError, match="between 0 and 1"):
-        plan.share_of(word)
+        amounts.share(word, "--width")
 
 
 def test_a_width_without_a_pilot_is_refused(capsys):
