@@ -18,14 +18,15 @@ from wattwire.stats.blocked import (
 from wattwire.stats.bootstrap import bootstrap_interval
 from wattwire.stats.carry_over import predecessor_effect
 from wattwire.stats.dependence import clusters_above, effective_size
+from wattwire.stats.differences import Difference, difference
 from wattwire.stats.distribution import Ecdf, ecdf
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.modes import Mode, mode_between
 from wattwire.stats.occasions import welch_ratio
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.percentiles import Percentile, nearest_rank, percentile
-from wattwire.stats.ranks import paired_ratio_by_ranks
-from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
+from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
+from wattwire.stats.results import BelowResolution, Interval, NotComputable, NotPositive, TooFew
 from wattwire.stats.shares import same_share_p, share_interval
 from wattwire.stats.spread import (
     RUNS_MAX,
@@ -47,6 +48,7 @@ __all__ = [
     "BelowResolution",
     "BlockRanks",
     "Course",
+    "Difference",
     "Ecdf",
     "Effect",
     "FarOut",
@@ -54,6 +56,7 @@ __all__ = [
     "Interval",
     "Mode",
     "NotComputable",
+    "NotPositive",
     "Percentile",
     "Ratio",
     "SerialCorrelation",
@@ -68,6 +71,7 @@ __all__ = [
     "cliffs_delta",
     "clusters_above",
     "consensus",
+    "difference",
     "ecdf",
     "effective_size",
     "far_out",
@@ -84,6 +88,7 @@ __all__ = [
     "nearest_rank",
     "omega_squared",
     "paired_ratio_by_ranks",
+    "paired_shift_by_ranks",
     "planning",
     "percentile",
     "predecessor_effect",

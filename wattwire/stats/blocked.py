@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats as distributions
 
-from wattwire.stats.results import Interval, NotComputable, TooFew
+from wattwire.stats.results import Interval, NotComputable, NotPositive, TooFew
 
 FloatArray = NDArray[np.float64]
 Level = Hashable
@@ -166,9 +166,13 @@ def _refuse(values: FloatArray) -> Unanswered | None:
     unbounded = int(np.sum(np.isposinf(values)))
     if unbounded:
         return NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
-    bad = int(np.sum(~np.isfinite(values) | (values <= 0)))
+    missing = int(np.sum(~np.isfinite(values)))
+    if missing:
+        return NotComputable(f"missing in {missing} of {values.size} runs")
+    bad = int(np.sum(values <= 0))
     if bad:
-        return NotComputable(f"zero, negative or missing in {bad} of {values.size} runs")
+        why = f"zero or negative in {bad} of {values.size} runs"
+        return NotPositive(why, bad, values.size)
     return None
 
 
@@ -237,38 +241,56 @@ def ratio(
     baseline: Level,
     confidence: float = 0.95,
     within: tuple[str, Level] | None = None,
+    names: tuple[str, str] | None = None,
 ) -> Ratio | Unanswered:
     """Geometric-mean ratio of `level` to `baseline`, at `confidence` for this one interval.
 
     `within` = (other factor, its level) averages over the combinations at that level only; it
-    needs a mean per treatment, so two blocks or more. Raises ValueError for a plain fit.
+    needs a mean per treatment, so two blocks or more. `names` are what reasons call the two
+    levels. Raises ValueError for a plain fit.
     """
     if fit.scale != "log":
         raise ValueError(f"fit: {fit.scale} scale found; ratios are taken on the log scale")
-    if within is not None and fit.kind != "treatments":
-        return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
-    for wanted in (level, baseline):
-        if wanted not in fit.factors.get(factor, ()):
-            return NotComputable(f"{factor} = {wanted} has no usable run")
-    weights, strata = contrast_weights(fit, factor, level, baseline, within)
-    if strata == 0:
-        return NotComputable(
-            f"{factor}: {level} and {baseline} share no combination of the other factors"
-        )
-    if not is_estimable(fit, weights):
-        return NotComputable(f"{factor}: {level} and {baseline} are not linked through the blocks")
-    if fit.degrees < 1:
-        return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    asked = contrast_of(fit, factor, (level, baseline), within, names)
+    if not isinstance(asked, tuple):
+        return asked
+    weights, strata = asked
     if not fit.variance > 0:
         found = float(np.exp(weights @ fit.coefficients))
+        upper, lower = names or (level, baseline)
         return NotComputable(
-            f"{level} to {baseline} is {found:.3g} without any scatter between runs: no error to "
+            f"{upper} to {lower} is {found:.3g} without any scatter between runs: no error to "
             "judge it by"
         )
     interval = _exponential_interval(fit, weights, confidence)
     return Ratio(
         factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
     )
+
+
+def contrast_of(
+    fit: Fit,
+    factor: str,
+    levels: tuple[Level, Level],
+    within: tuple[str, Level] | None = None,
+    names: tuple[str, str] | None = None,
+) -> tuple[FloatArray, int] | Unanswered:
+    """`contrast_weights` of two levels where the fit can give them an error, else why not."""
+    if within is not None and fit.kind != "treatments":
+        return TooFew(fit.block_count, 2, "blocks to separate one treatment from another")
+    level, baseline = levels
+    upper, lower = names or (f"{factor} = {level}", f"{factor} = {baseline}")
+    for wanted, name in ((level, upper), (baseline, lower)):
+        if wanted not in fit.factors.get(factor, ()):
+            return NotComputable(f"{name} has no usable run")
+    weights, strata = contrast_weights(fit, factor, level, baseline, within)
+    if strata == 0:
+        return NotComputable(f"{upper} and {lower} share no combination of the other factors")
+    if not is_estimable(fit, weights):
+        return NotComputable(f"{upper} and {lower} are not linked through the blocks")
+    if fit.degrees < 1:
+        return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
+    return weights, strata
 
 
 def contrast_weights(

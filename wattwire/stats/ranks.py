@@ -1,8 +1,9 @@
-"""The rank companion of the blocked ratio: Hodges–Lehmann with its rank-inversion interval.
+"""The rank companion of blocked contrasts: Hodges–Lehmann with its rank-inversion interval.
 
-What: the typical ratio of paired values (one pair per block), without assuming normal errors.
-How: median of the Walsh averages of the log ratios; limits are the Walsh averages at the ranks
-where the exact signed-rank test turns, so the printed level is exact.
+What: the typical difference of paired values (one pair per block), or their ratio, without
+assuming normal errors.
+How: median of the Walsh averages of the differences (for a ratio: of the logs); limits are the
+Walsh averages at the ranks where the exact signed-rank test turns, so the printed level is exact.
 What it misses: below six pairs no useful level exists; asymmetry of the differences.
 Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
 Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
@@ -33,15 +34,15 @@ def signed_rank_distribution(count: int) -> FloatArray:
     return ways
 
 
-def paired_ratio_by_ranks(
+def paired_shift_by_ranks(
     upper: Sequence[float] | FloatArray,
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | TooFew | NotComputable:
-    """Typical ratio upper/lower over pairs, shape (blocks,) each, positive.
+    """Typical difference upper − lower over pairs, shape (blocks,) each, in their unit.
 
     The interval's `level` is exact: the smallest attainable one that is at least `confidence`,
-    or the widest interval's where none is.
+    or the widest interval's where none is. Raises ValueError where the shapes differ.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.shape != below.shape:
@@ -52,21 +53,37 @@ def paired_ratio_by_ranks(
         return NotComputable("a value is missing or infinite in a block")
     if above.size > PAIRS_MAX:
         return NotComputable(f"{above.size} blocks: ranked up to {PAIRS_MAX}")
-    if (above <= 0).any() or (below <= 0).any():
-        return NotComputable("a value is zero or negative in a block")
-    logs = np.log(above) - np.log(below)
-    first, second = np.triu_indices(logs.size)
-    walsh = np.sort((logs[first] + logs[second]) / 2.0)
+    shifts = above - below
+    first, second = np.triu_indices(shifts.size)
+    walsh = np.sort((shifts[first] + shifts[second]) / 2.0)
     # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from either end leaves out k each.
-    tail = np.cumsum(signed_rank_distribution(logs.size))
+    tail = np.cumsum(signed_rank_distribution(shifts.size))
     allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
     cut = int(allowed[-1]) + 1 if allowed.size else 1
-    level = 1.0 - 2.0 * float(tail[cut - 1])
     return Interval(
-        float(np.exp(np.median(walsh))),
-        float(np.exp(walsh[cut - 1])),
-        float(np.exp(walsh[walsh.size - cut])),
-        level,
-        int(logs.size),
+        float(np.median(walsh)),
+        float(walsh[cut - 1]),
+        float(walsh[walsh.size - cut]),
+        1.0 - 2.0 * float(tail[cut - 1]),
+        int(shifts.size),
         "Hodges–Lehmann by rank inversion",
     )
+
+
+def paired_ratio_by_ranks(
+    upper: Sequence[float] | FloatArray,
+    lower: Sequence[float] | FloatArray,
+    confidence: float = 0.95,
+) -> Interval | TooFew | NotComputable:
+    """Typical ratio upper/lower over pairs of positive values; the rest as the shift."""
+    above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
+    if above.size >= PAIRS_MIN and ((above <= 0).any() or (below <= 0).any()):
+        return NotComputable("a value is zero or negative in a block")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = paired_shift_by_ranks(np.log(above), np.log(below), confidence)
+    if not isinstance(found, Interval):
+        return found
+    with np.errstate(over="ignore"):
+        ends = np.exp([found.estimate, found.low, found.high])
+    estimate, low, high = (float(end) for end in ends)
+    return Interval(estimate, low, high, found.level, found.count, found.method)

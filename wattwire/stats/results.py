@@ -58,6 +58,14 @@ class NotComputable:
 
 
 @dataclass(frozen=True)
+class NotPositive(NotComputable):
+    """No ratio of geometric means: `found` of `runs` values are zero or negative, so without log."""
+
+    found: int
+    runs: int
+
+
+@dataclass(frozen=True)
 class BelowResolution:
     """A difference that this experiment could not have seen; the truth is at most `limit`."""
 
