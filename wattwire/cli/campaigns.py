@@ -1,4 +1,4 @@
-"""run, status, report."""
+"""run, status."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import compare, imported, outcome, plan, studies, variants
+from wattwire.cli.reporting import write_report
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -26,6 +27,31 @@ from wattwire.run.forecast import forecast
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 Chooser = Callable[[Treatment], bool]
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verbs and their options."""
+    verb = verbs.add_parser("run", help="run a study, or go on with a campaign")
+    studies.add_options(verb)
+    variants.add_options(verb)
+    verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
+    verb.add_argument("--resume", metavar="DIR", help="go on with this campaign")
+    verb.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="on resume: accept that this fact of the machine changed",
+    )
+    verb.add_argument("--yes", action="store_true", help="do not ask before a long plan")
+    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
+    verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
+    verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
+    verb.set_defaults(call=run)
+
+    verb = verbs.add_parser("status", help="how far a campaign is")
+    verb.add_argument("campaign", metavar="DIR")
+    verb.set_defaults(call=status)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -181,23 +207,6 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     if controls:
         told += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
     return f"{told} can be used"
-
-
-def write_report(path: Path) -> Path:
-    """Write the page of a campaign; returns its path."""
-    from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
-
-    return build_report(path)
-
-
-def report(options: argparse.Namespace) -> int:
-    """Write the page of a campaign, finished or not; say which limits of its study are broken."""
-    campaign = open_campaign(Path(options.campaign))
-    try:
-        print(write_report(Path(options.campaign)).resolve())
-        return outcome.of_limits(campaign)
-    finally:
-        campaign.close()
 
 
 def status(options: argparse.Namespace) -> int:

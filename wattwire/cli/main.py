@@ -5,29 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import importlib
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 
 from wattwire import __version__
-from wattwire.cli import (
-    bundle,
-    calibrate,
-    campaigns,
-    clean,
-    compare,
-    doctor,
-    execution,
-    importing,
-    new,
-    plan,
-    show,
-    studies,
-    things,
-    trial,
-    variants,
-)
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
 
@@ -36,6 +20,26 @@ DISK_ERRORS = {
     errno.EROFS: "the file system is read-only",
     errno.EDQUOT: "the disk quota is used up",
 }
+MODULES = {
+    "list": "things",
+    "build": "things",
+    "check": "things",
+    "run": "campaigns",
+    "status": "campaigns",
+    "report": "reporting",
+    "doctor": "doctor",
+    "try": "trial",
+    "new": "new",
+    "exec": "execution",
+    "import": "importing",
+    "bundle": "bundle",
+    "plan": "plan",
+    "show": "show",
+    "calibrate": "calibrate",
+    "clean": "clean",
+    "compare": "compare",
+}
+"""The module that knows each verb, in the order of the help."""
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -64,7 +68,7 @@ def ended_by_sigterm() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
-    options = parser().parse_args(typed)
+    options = parser(*typed[:1]).parse_args(typed)
     options.typed = typed
     try:
         with ended_by_sigterm():
@@ -97,69 +101,20 @@ def _complain(text: str) -> None:
     print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole grammar."""
+def parser(verb: str = "") -> argparse.ArgumentParser:
+    """The grammar of `verb`; of all verbs, where it is none of them.
+
+    One verb's module is loaded for it alone: all of them take as long as many a verb does.
+    """
     top = argparse.ArgumentParser(
         prog="wattwire",
         description="Measure what a message costs: latency, loss, CPU, memory, energy.",
     )
     top.add_argument("--version", action="version", version=f"wattwire {__version__}")
     verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
-
-    verb = verbs.add_parser("list", help="what there is: studies, cells, meters")
-    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
-    verb.set_defaults(call=things.list_things)
-
-    verb = verbs.add_parser("build", help="build cells (all, if none is named)")
-    verb.add_argument("cells", nargs="*", metavar="CELL")
-    verb.set_defaults(call=things.build)
-
-    verb = verbs.add_parser("check", help="run the conformance suite on cells")
-    verb.add_argument("cells", nargs="*", metavar="CELL", help="name or path; all if none")
-    verb.add_argument("--clause", action="append", metavar="C-NN", help="only these clauses")
-    verb.add_argument("--no-pairs", action="store_true", help="leave out the language pairs")
-    verb.set_defaults(call=things.check)
-
-    verb = verbs.add_parser("run", help="run a study, or go on with a campaign")
-    studies.add_options(verb)
-    variants.add_options(verb)
-    verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
-    verb.add_argument("--resume", metavar="DIR", help="go on with this campaign")
-    verb.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help="on resume: accept that this fact of the machine changed",
-    )
-    verb.add_argument("--yes", action="store_true", help="do not ask before a long plan")
-    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
-    verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
-    verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
-    verb.set_defaults(call=campaigns.run)
-
-    verb = verbs.add_parser("status", help="how far a campaign is")
-    verb.add_argument("campaign", metavar="DIR")
-    verb.set_defaults(call=campaigns.status)
-
-    verb = verbs.add_parser("report", help="write a campaign's page")
-    verb.add_argument("campaign", metavar="DIR")
-    verb.set_defaults(call=campaigns.report)
-
-    for module in (
-        doctor,
-        trial,
-        new,
-        execution,
-        importing,
-        bundle,
-        plan,
-        show,
-        calibrate,
-        clean,
-        compare,
-    ):
-        module.add_to(verbs)
+    wanted = [MODULES[verb]] if verb in MODULES else dict.fromkeys(MODULES.values())
+    for name in wanted:
+        importlib.import_module(f"wattwire.cli.{name}").add_to(verbs)
     return top
 
 

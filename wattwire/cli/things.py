@@ -6,12 +6,30 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, EXIT_OK, MissingError
 from wattwire.rig import AgentClient, Builder
+
+
+def add_to(verbs: Any) -> None:
+    """Register the verbs and their options."""
+    verb = verbs.add_parser("list", help="what there is: studies, cells, meters")
+    verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
+    verb.set_defaults(call=list_things)
+
+    verb = verbs.add_parser("build", help="build cells (all, if none is named)")
+    verb.add_argument("cells", nargs="*", metavar="CELL")
+    verb.set_defaults(call=build)
+
+    verb = verbs.add_parser("check", help="run the conformance suite on cells")
+    verb.add_argument("cells", nargs="*", metavar="CELL", help="name or path; all if none")
+    verb.add_argument("--clause", action="append", metavar="C-NN", help="only these clauses")
+    verb.add_argument("--no-pairs", action="store_true", help="leave out the language pairs")
+    verb.set_defaults(call=check)
 
 
 def list_things(options: argparse.Namespace) -> int:

@@ -1,0 +1,30 @@
+import argparse
+
+import pytest
+
+from wattwire.cli.main import MODULES, main, parser
+
+
+def verbs_of(grammar):
+    (verbs,) = [a for a in grammar._actions if isinstance(a, argparse._SubParsersAction)]
+    return verbs.choices
+
+
+def test_the_whole_grammar_has_the_verbs_of_the_table_in_its_order():
+    assert list(verbs_of(parser())) == list(MODULES)
+    assert list(verbs_of(parser("--version"))) == list(MODULES)
+
+
+@pytest.mark.parametrize("verb", MODULES)
+def test_a_verb_alone_reads_as_it_does_among_all(verb):
+    alone, among_all = verbs_of(parser(verb)), verbs_of(parser())
+    assert verb in alone
+    assert alone[verb].format_help() == among_all[verb].format_help()
+
+
+def test_a_verb_that_is_none_is_told_which_there_are(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["reprot", "c"])
+    told = capsys.readouterr().err
+    assert left.value.code == 2
+    assert all(verb in told for verb in MODULES)
