@@ -4,7 +4,9 @@ What: the range of c in P = idle + c x busy, where P (W) is the machine's power 
 CPU time that it uses per second.
 How: least squares within each block, so that drift between blocks cannot become a slope; a t
 interval over the blocks' slopes. Beside it each level of load against its own block's idle steps:
-one busy core and all of them cost differently, and the range covers both.
+one busy core and all of them cost differently, and the range covers both. That a counter responds
+at all takes more than an interval above 0, which chance gives one counter in forty: the common
+slope must also stand out from the scatter of the steps around it, by a t test at 0.1 %.
 What it misses: what other work than the load's costs; drift inside a block.
 Reference: Draper & Smith, Applied Regression Analysis, ch. 1; JCGM 100:2008 (GUM), 4.2.
 """
@@ -21,6 +23,7 @@ from scipy import stats as distributions
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 
 BLOCKS_MIN = 3
+RESPONSE_P_MAX = 0.001
 RISE_CORES_MIN = 0.2
 """A level that raised the busy CPU time by less says nothing of its own."""
 
@@ -55,6 +58,8 @@ def joules_per_cpu_second(
     if len(blocks) < BLOCKS_MIN:
         return TooFew(len(blocks), BLOCKS_MIN, "blocks of load steps")
     slopes, rises = [], defaultdict(list)
+    loads: list[np.ndarray] = []
+    powers: list[np.ndarray] = []
     for number, block in sorted(blocks.items()):
         busy = np.array([s.busy_cores for s in block])
         if np.ptp(busy) < RISE_CORES_MIN or not any(s.asked_cores == 0 for s in block):
@@ -62,13 +67,17 @@ def joules_per_cpu_second(
                 f"in block {number} the load did not show in the machine's CPU time: other "
                 f"programs kept {busy.min():.2g} cores busy throughout. Calibrate while they rest"
             )
-        slopes.append(_slope(busy, np.array([s.power_w for s in block])))
+        loads.append(busy - busy.mean())
+        power = np.array([s.power_w for s in block])
+        powers.append(power - power.mean())
+        slopes.append(_slope(loads[-1], powers[-1]))
         for asked, rise in _rises(block):
             rises[asked].append(rise)
     centre = float(np.mean(slopes))
     error = float(np.std(slopes, ddof=1) / np.sqrt(len(slopes)))
     half = float(distributions.t.ppf(0.5 + confidence / 2, len(slopes) - 1)) * error
-    if centre - half <= 0:
+    p = _chance_of(np.concatenate(loads), np.concatenate(powers), len(blocks))
+    if centre - half <= 0 or p > RESPONSE_P_MAX:
         return BelowResolution(max(0.0, centre + half), confidence, len(slopes))
     slope = Interval(
         centre, centre - half, centre + half, confidence, len(slopes), "t, slopes within blocks",
@@ -79,9 +88,22 @@ def joules_per_cpu_second(
     return Calibrated(slope, levels, min(bounds), max(bounds))
 
 
-def _slope(busy: np.ndarray, power: np.ndarray) -> float:
-    centred = busy - busy.mean()
-    return float(np.dot(centred, power) / np.dot(centred, centred))
+def _slope(load: np.ndarray, power: np.ndarray) -> float:
+    """Least squares of what is centred within its block."""
+    return float(np.dot(load, power) / np.dot(load, load))
+
+
+def _chance_of(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
+    """How often chance gives so steep a rise where power does not depend on load: one-sided p.
+
+    Both are centred within their blocks; the scatter is that around the common slope.
+    """
+    freedom = len(load) - blocks - 1
+    slope = _slope(load, power)
+    scatter = float(np.sum((power - slope * load) ** 2)) / freedom
+    if scatter == 0.0:
+        return 0.0 if slope > 0 else 1.0
+    return float(distributions.t.sf(slope * np.sqrt(np.dot(load, load) / scatter), freedom))
 
 
 def _rises(block: Sequence[Step]) -> list[tuple[float, float]]:

@@ -55,6 +55,14 @@ def test_a_counter_that_does_not_respond_gives_an_upper_limit_only():
     assert 0 < found.limit < 1
 
 
+def test_chance_makes_no_counter_respond():
+    alarms = sum(
+        isinstance(joules_per_cpu_second(steps(0.0, blocks=3, noise_w=0.2, seed=s)), Calibrated)
+        for s in range(1000)
+    )
+    assert alarms <= 5  # 1 expected at most; an interval above 0 alone gives 25
+
+
 def test_too_few_blocks_and_a_load_that_did_not_show_are_said():
     assert isinstance(joules_per_cpu_second(steps(3.0, blocks=2)), TooFew)
     flat = [Step(b, level, 0.1, 5.0) for b in range(3) for level in LEVELS]
