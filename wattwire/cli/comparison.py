@@ -20,11 +20,10 @@ from wattwire.report.answers import (
     answer_all,
     baseline_of,
     contrast,
-    headline,
-    sentence_of_all,
 )
 from wattwire.report.evidence import Evidence, FloatArray, column, gather, levels_of, same_level
 from wattwire.report.responses import CPU, LATENCY_P50
+from wattwire.report.sentences import headline, sentence_of_all
 from wattwire.store import Campaign
 
 WIDTH = 80

@@ -9,17 +9,11 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import companions, figures, stopping, words
-from wattwire.report.answers import (
-    CONFIDENCE,
-    Answer,
-    Answers,
-    moderated,
-    sentence,
-    sentence_of_all,
-)
+from wattwire.report import companions, differences, figures, stopping, words
+from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers, Result, moderated
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.parts import Column, Figure, Section, Table, Text
+from wattwire.report.sentences import sentence, sentence_of_all
 
 RANK_BLOCKS_MIN = 6
 
@@ -51,11 +45,17 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     if computed:
         part.parts.append(_ratio_figure(evidence, computed, answers))
     part.parts.append(_answer_table(evidence, answers))
+    if answers.differences():
+        part.parts.append(differences.table(evidence, answers))
     part.parts.extend(companions.parts(evidence, answers))
     inner = moderated(evidence, answers)
-    if any(isinstance(row[3], stats.Ratio) for row in inner):
-        part.parts.append(_moderated_table(evidence, inner))
-    elif inner:
+    ratios = [row for row in inner if isinstance(row[0].result, stats.Ratio)]
+    shifts = [row for row in inner if isinstance(row[0].result, stats.Difference)]
+    if any(isinstance(row[3], stats.Ratio) for row in ratios):
+        part.parts.append(_moderated_table(evidence, ratios))
+    if any(isinstance(row[3], stats.Difference) for row in shifts):
+        part.parts.append(differences.by_level(evidence, shifts))
+    if inner and not any(isinstance(row[3], NUMBER) for row in inner):
         part.parts.append(Text(f"Whether a ratio changes with another factor: {inner[0][3]}."))
     return part
 
@@ -78,24 +78,19 @@ def _gaps(evidence: Evidence, answers: Answers) -> list[Text]:
 def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers) -> list[Text]:
     if not mine:
         return [Text("Not answered: this campaign holds its factors at one level.")]
-    told = []
-    for answer in mine:
-        words_of_it = sentence(evidence, answer, answers.family)
-        if isinstance(answer.result, stats.Ratio):
-            words_of_it = words_of_it[:-1] + f": {answers.outcome(answer)}."
-        told.append(words_of_it)
+    numbers = [answer for answer in mine if isinstance(answer.result, NUMBER)]
+    gaps = [answer for answer in mine if not isinstance(answer.result, NUMBER)]
+    shifts = [answer.response for answer in mine if isinstance(answer.result, stats.Difference)]
+    told = [differences.why(evidence, response) for response in dict.fromkeys(shifts)]
+    for answer in numbers:
+        words_of_it = sentence(evidence, answer, answers.family)[:-1]
+        told.append(f"{words_of_it}: {answers.outcome(answer)}.")
     # Answers that cannot be given for one and the same reason need one sentence, not twenty.
-    kept = [t for t, a in zip(told, mine, strict=True) if isinstance(a.result, stats.Ratio)]
-    gaps: dict[tuple[str, str], None] = {}
-    for answer in mine:
-        if not isinstance(answer.result, stats.Ratio):
-            gaps.setdefault((answer.response.title, str(answer.result)))
-    kept += [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in gaps]
-    for answer in mine:
-        counted = sentence_of_all(evidence, answer, answers)
-        if counted and evidence.set_aside.height and not isinstance(answer.result, stats.Ratio):
-            kept.append(counted)
-    return [Text(one, "item") for one in kept]
+    reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in gaps)
+    told += [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in reasons]
+    if evidence.set_aside.height:
+        told += filter(None, (sentence_of_all(evidence, answer, answers) for answer in gaps))
+    return [Text(one, "item") for one in told]
 
 
 def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answers) -> Figure:
@@ -146,7 +141,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
             "factor": words.factor_title(answer.factor),
             "level": evidence.title(answer.factor, answer.level),
             "baseline": evidence.title(answer.factor, answer.baseline),
-            "ratio": result.interval if isinstance(result, stats.Ratio) else result,
+            "ratio": _ratio_of(result),
         }
         if isinstance(result, stats.Ratio):
             row |= {
@@ -157,13 +152,13 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
                 "runs": result.run_count,
                 "blocks": result.block_count,
             }
-        if answers.block_count >= RANK_BLOCKS_MIN:
+        if answers.block_count >= RANK_BLOCKS_MIN and not isinstance(result, stats.Difference):
             row["by_ranks"] = answer.by_ranks
             if isinstance(answer.by_ranks, stats.Interval):
                 row["rank_level"] = words.confidence(answer.by_ranks.level)
         if evidence.set_aside.height:
             every = answer.with_all
-            row["with_all"] = every.interval if isinstance(every, stats.Ratio) else every
+            row["with_all"] = _ratio_of(every)
         rows.append(row)
     columns = [
         Column("question", ""),
@@ -200,6 +195,13 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         "anything else is undecided; “within noise” excludes 1 too, but two identical labels "
         "differed by as much (see the control runs).",
     )
+
+
+def _ratio_of(result: Result) -> Any:
+    """What stands in a cell for ratios: a difference stands in a table of its own."""
+    if isinstance(result, stats.Difference):
+        return stats.NotComputable("no ratio: a run has no logarithm; see the differences below")
+    return result.interval if isinstance(result, stats.Ratio) else result
 
 
 def _moderated_table(evidence: Evidence, inner: Sequence[Any]) -> Table:

@@ -1,4 +1,4 @@
-"""The study's questions answered: ratios inside blocks, their family, their sentences."""
+"""The study's questions answered: ratios inside blocks, and the family they hold in."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import words
 from wattwire.report.controls import noise
 from wattwire.report.evidence import Evidence, FloatArray, column, levels_of, same_level
 from wattwire.report.responses import Response, measured, resolve
 
 CONFIDENCE = 0.95
-Result = stats.Ratio | stats.TooFew | stats.NotComputable
+Result = stats.Ratio | stats.Difference | stats.TooFew | stats.NotComputable
+NUMBER = (stats.Ratio, stats.Difference)
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Answer:
 
     @property
     def interval(self) -> stats.Interval:
-        """The ratio's interval. Raises ValueError where there is no number."""
-        if not isinstance(self.result, stats.Ratio):
+        """The interval of ratio or difference. Raises ValueError where there is no number."""
+        if not isinstance(self.result, NUMBER):
             raise ValueError(f"{self.response.title}: {self.result}")
         return self.result.interval
 
@@ -53,21 +53,36 @@ class Answers:
     family_of_all: int = 1
     noise: dict[str, float] = field(default_factory=dict)
     """|log ratio| of two identical labels, by the response's column, where there are controls."""
+    plain_noise: dict[str, float] = field(default_factory=dict)
+    """|difference| of two identical labels, in the response's unit."""
 
     def outcome(self, answer: Answer) -> str:
         """ "different", "equivalent", "undecided", or "within noise": claimed by no one.
 
         A difference is not claimed where two identical labels differed by as much.
         """
+        if isinstance(answer.result, stats.Difference):
+            return self._of_difference(answer)
         found = stats.verdict(answer.interval, self.margin)
         effect = abs(math.log(answer.interval.estimate))
         if found == "different" and effect <= self.noise.get(answer.response.column, 0.0):
             return "within noise"
         return found
 
+    def _of_difference(self, answer: Answer) -> str:
+        """The margin is a share: a difference in the response's unit is never equivalent."""
+        if not answer.interval.excludes(0.0):
+            return "undecided"
+        noise = self.plain_noise.get(answer.response.column, 0.0)
+        return "within noise" if abs(answer.interval.estimate) <= noise else "different"
+
     def computed(self) -> list[Answer]:
-        """Answers that carry a number."""
+        """Answers that are a ratio."""
         return [item for item in self.items if isinstance(item.result, stats.Ratio)]
+
+    def differences(self) -> list[Answer]:
+        """Answers that are a difference, since a run of theirs has no logarithm."""
+        return [item for item in self.items if isinstance(item.result, stats.Difference)]
 
 
 def baseline_of(evidence: Evidence, factor: str) -> Any:
@@ -107,7 +122,10 @@ def answer_all(evidence: Evidence) -> Answers:
         )
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     margin = evidence.study.get("answers", {}).get("margin")
-    return Answers(tuple(items), family, level, margin, blocks, family_of_all, noise(evidence))
+    return Answers(
+        tuple(items), family, level, margin, blocks, family_of_all,
+        noise(evidence), noise(evidence, "plain"),
+    )  # fmt: skip
 
 
 def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -> int:
@@ -115,7 +133,7 @@ def _family(evidence: Evidence, frame: pl.DataFrame, drafts: Sequence[Answer]) -
     found = {
         (draft.response.column, draft.factor, str(draft.level))
         for draft in drafts
-        if isinstance(contrast(evidence, frame, draft, CONFIDENCE), stats.Ratio)
+        if isinstance(contrast(evidence, frame, draft, CONFIDENCE), NUMBER)
     }
     return max(1, len(found))
 
@@ -147,7 +165,10 @@ def contrast(
     level: float,
     within: tuple[str, Any] | None = None,
 ) -> Result:
-    """One ratio from the runs of `frame`, at `level`; `within` holds another factor fixed."""
+    """One ratio from the runs of `frame`, at `level`; `within` holds another factor fixed.
+
+    Where a run has no logarithm, all contrasts of that response are differences.
+    """
     scope = "usable" if frame is evidence.usable else "all"
     if within is not None and frame.height and frame["block"].n_unique() == 1:
         # One block has no error within treatments: main effects among the runs at that level.
@@ -156,34 +177,59 @@ def contrast(
     refused = _refused(frame, wanted.response)
     if refused is not None:
         return refused
-    key = (wanted.response.column, scope)
-    if key not in evidence.fits:
-        evidence.fits[key] = fit_of(evidence, frame, wanted.response)
-    fit = evidence.fits[key]
-    if not isinstance(fit, stats.Fit):
-        return fit
-    return stats.ratio(fit, wanted.factor, wanted.level, wanted.baseline, level, within)
+    asked = (wanted.factor, wanted.level, wanted.baseline, level, within)
+    names = (
+        evidence.title(wanted.factor, wanted.level), evidence.title(wanted.factor, wanted.baseline)
+    )  # fmt: skip
+    fit = _remembered(evidence, frame, wanted.response, scope)
+    if isinstance(fit, stats.NotPositive):
+        fit = _remembered(evidence, frame, wanted.response, scope, "plain")
+        return stats.difference(fit, *asked, names) if isinstance(fit, stats.Fit) else fit
+    return stats.ratio(fit, *asked, names) if isinstance(fit, stats.Fit) else fit
 
 
 def rank_companion(
     evidence: Evidence, wanted: Answer, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
-    """The ratio by ranks: one pair per block, over the treatments that hold both levels there."""
+    """The contrast by ranks: one pair per block, over the treatments that hold both levels there.
+
+    A ratio, or a difference where a run has no logarithm.
+    """
     refused = _refused(evidence.usable, wanted.response)
     if refused is not None:
         return refused
-    sides = block_table(evidence, wanted.response, wanted.factor, [wanted.level, wanted.baseline])
+    plain = isinstance(usable_fit(evidence, wanted.response), stats.NotPositive)
+    sides = block_table(
+        evidence, wanted.response, wanted.factor, [wanted.level, wanted.baseline],
+        "plain" if plain else "log",
+    )  # fmt: skip
     if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)")
+    if plain and len(sides) == 1 and evidence.varied == [wanted.factor]:
+        values, levels = (
+            column(evidence.usable, wanted.response.column),
+            levels_of(evidence.usable, wanted.factor),
+        )
+        upper, lower = (
+            values[[same_level(one, side) for one in levels] & np.isfinite(values)]
+            for side in (wanted.level, wanted.baseline)
+        )
+        return stats.shift_by_ranks(upper, lower, level)
+    if plain:
+        return stats.paired_shift_by_ranks(sides[:, 0], sides[:, 1], level)
     return stats.paired_ratio_by_ranks(
         np.exp(sides[:, 0] - sides[:, 1]), np.ones(len(sides)), level
     )
 
 
 def block_table(
-    evidence: Evidence, response: Response, factor: str, levels: Sequence[Any]
+    evidence: Evidence,
+    response: Response,
+    factor: str,
+    levels: Sequence[Any],
+    scale: str = "log",
 ) -> FloatArray:
-    """Mean log response of each block at each level, shape (blocks, levels).
+    """Mean (log) response of each block at each level, shape (blocks, levels).
 
     The mean is over the combinations of the other factors that hold every level in that block;
     a block without one is left out. +inf stands for a response without a bound (loss).
@@ -192,21 +238,24 @@ def block_table(
     others = [name for name in evidence.varied if name != factor]
     keys = list(zip(*[levels_of(frame, name) for name in others], strict=True))
     values, sides = column(frame, response.column), levels_of(frame, factor)
+    if scale == "log":
+        values = np.log(np.where(values > 0, values, math.nan))
     place_of = {
         side: next((i for i, one in enumerate(levels) if same_level(side, one)), None)
         for side in set(sides)
     }
-    cells: dict[Any, dict[Any, dict[int, float]]] = {}
+    cells: dict[Any, dict[Any, dict[int, list[float]]]] = {}
     for at, block in enumerate(frame["block"].to_list()):
         place = place_of[sides[at]]
-        if place is not None and values[at] > 0:
+        if place is not None and not math.isnan(values[at]):
             key = keys[at] if keys else ()
-            cells.setdefault(block, {}).setdefault(key, {})[place] = math.log(values[at])
+            cells.setdefault(block, {}).setdefault(key, {}).setdefault(place, []).append(values[at])
     rows = []
     for treatments in cells.values():
         whole = [one for one in treatments.values() if len(one) == len(levels)]
         if whole:
-            rows.append([float(np.mean([one[i] for one in whole])) for i in range(len(levels))])
+            means = [[float(np.mean(one[i])) for i in range(len(levels))] for one in whole]
+            rows.append(np.mean(means, axis=0).tolist())
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(levels))
 
 
@@ -253,13 +302,28 @@ def fit_of(
 
 
 def usable_fit(
-    evidence: Evidence, response: Response
+    evidence: Evidence, response: Response, scale: str = "log"
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
     """The model behind the answers in one response, over the usable runs."""
-    key = (response.column, "usable")
+    return _remembered(evidence, evidence.usable, response, "usable", scale)
+
+
+def answering_fit(
+    evidence: Evidence, response: Response
+) -> stats.Fit | stats.TooFew | stats.NotComputable:
+    """The model that the answers really rest on: plain where a run has no logarithm."""
+    fit = usable_fit(evidence, response)
+    return usable_fit(evidence, response, "plain") if isinstance(fit, stats.NotPositive) else fit
+
+
+def _remembered(
+    evidence: Evidence, frame: pl.DataFrame, response: Response, scope: str, scale: str = "log"
+) -> stats.Fit | stats.TooFew | stats.NotComputable:
+    key = (response.column, scope if scale == "log" else f"{scope}, {scale}")
     if key not in evidence.fits:
-        evidence.fits[key] = fit_of(evidence, evidence.usable, response)
-    return evidence.fits[key]
+        evidence.fits[key] = fit_of(evidence, frame, response, scale=scale)
+    found: stats.Fit | stats.TooFew | stats.NotComputable = evidence.fits[key]
+    return found
 
 
 def _planned(evidence: Evidence, factor: str, level: Any) -> Any:
@@ -269,99 +333,11 @@ def _planned(evidence: Evidence, factor: str, level: Any) -> Any:
     return level
 
 
-def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str | None:
-    """The answer with the set-aside runs counted all the same; None where it has no number."""
-    if not isinstance(answer.with_all, stats.Ratio):
-        return None
-    other = replace(answer, result=answer.with_all)
-    return "Counting the runs set aside as well: " + sentence(
-        evidence, other, answers.family_of_all
-    )
-
-
-def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
-    """The answer in words: who, how many times what, with interval, level, runs and blocks."""
-    level = evidence.title(answer.factor, answer.level)
-    baseline = evidence.title(answer.factor, answer.baseline)
-    result = answer.result
-    if not isinstance(result, stats.Ratio):
-        return f"{level} against {baseline}, {answer.response.title}: {result}."
-    interval = result.interval
-    together = (
-        f"simultaneous {words.confidence(CONFIDENCE)} interval"
-        if family > 1
-        else (f"{words.confidence(interval.level)} interval")
-    )
-    ratio, low, high = words.limits(interval.estimate, interval.low, interval.high)
-    return (
-        f"{level} {answer.response.had} {ratio} times the "
-        f"{answer.response.title} of {baseline} ({together} {low} to "
-        f"{high}, {words.plural(result.block_count, 'block')}, "
-        f"{words.plural(result.run_count, 'run')})."
-    )
-
-
-def headline(evidence: Evidence, answers: Answers) -> str:
-    """The page's first sentence: the primary factor's first answer that is not about energy."""
-    if evidence.usable.height == 0:
-        return _no_runs(evidence)
-    prefix = ""
-    untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
-    if untried:
-        prefix = f"Incomplete, {runs - untried} of {runs} runs of the design so far. "
-    candidates = [item for item in answers.computed() if not item.response.energy]
-    candidates.sort(key=lambda item: item.factor != evidence.primary)
-    if not candidates:
-        return prefix + _without_contrast(evidence, answers)
-    words_of_it = sentence(evidence, candidates[0], answers.family)
-    outcome = answers.outcome(candidates[0])
-    if outcome == "within noise":
-        words_of_it += " Two identical labels differed by as much: no difference is claimed."
-    elif outcome == "undecided":
-        words_of_it += " The two cannot be told apart: 1 lies inside the interval."
-    if answers.block_count == 1:
-        prefix += "One block, main effects only, no interval per treatment: "
-    return prefix + words_of_it
-
-
-def _codes(evidence: Evidence) -> list[str]:
-    """The reasons why runs were set aside, in words."""
-    codes = {r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])}
-    return sorted(code.replace("_", " ") for code in codes)
-
-
-def _no_runs(evidence: Evidence) -> str:
-    reasons = _codes(evidence)
-    because = f" ({words.listed(reasons)})" if reasons else ""
-    planned = words.plural(len(evidence.designed), "run")
-    done = len(evidence.designed) - evidence.untried(evidence.designed)
-    tried = f"{words.count(done)} tried, none usable," if done else "none tried"
-    return f"This campaign answers nothing yet: {tried} of {planned} of the design{because}."
-
-
-def _without_contrast(evidence: Evidence, answers: Answers) -> str:
-    pending = [item for item in answers.items if not item.response.energy]
-    pending.sort(key=lambda item: item.factor != evidence.primary)
-    told = next(filter(None, (sentence_of_all(evidence, a, answers) for a in pending)), None)
-    if told and evidence.set_aside.height:
-        tried = evidence.usable.height + evidence.set_aside.height
-        codes = words.listed(_codes(evidence))
-        return (
-            f"{evidence.set_aside.height} of {words.plural(tried, 'run')} were set aside ({codes})"
-            f" and those left answer nothing. {told}"
-        )
-    if answers.items:
-        return f"No question can be answered with a number: {answers.items[0].result}."
-    return (
-        f"{words.plural(evidence.usable.height, 'run')} measured; the study asks for no comparison."
-    )
-
-
 def moderated(evidence: Evidence, answers: Answers) -> list[tuple[Answer, str, Any, Result]]:
-    """For questions over several factors: the first factor's ratio at each level of the others."""
+    """For questions over several factors: the first one's contrast at each level of the others."""
     found: list[tuple[Answer, str, Any, Result]] = []
     asked = {str(q.get("id", "")): q.get("factors", []) for q in evidence.study.get("question", [])}
-    for item in answers.computed():
+    for item in [*answers.computed(), *answers.differences()]:
         factors: Sequence[str] = asked.get(item.question, [])
         if len(factors) < 2 or item.factor != factors[0]:
             continue

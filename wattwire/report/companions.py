@@ -19,8 +19,8 @@ from wattwire.report.answers import (
     CONFIDENCE,
     Answer,
     Answers,
+    answering_fit,
     block_table,
-    fit_of,
     usable_fit,
 )
 from wattwire.report.controls import pairs
@@ -52,11 +52,12 @@ ASSUMED = (
 def parts(evidence: Evidence, answers: Answers) -> list[Any]:
     """A warning where the errors are not what the intervals take them to be, and the fold."""
     computed = answers.computed()
-    if not computed:
-        return []
     responses = list(dict.fromkeys(answer.response for answer in computed))
-    found: list[Any] = []
-    found += [Text(one, "warning") for one in cautions(evidence, responses)]
+    shifts = [answer.response for answer in answers.differences()]
+    every = list(dict.fromkeys([*responses, *shifts]))
+    found: list[Any] = [Text(one, "warning") for one in cautions(evidence, every)]
+    if not computed:
+        return found
     inner: list[Any] = [_by_ranks(evidence, computed)]
     effects, told = _effects(evidence, responses)
     inner += [effects, *(Text(one, "item") for one in told)]
@@ -147,7 +148,7 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
     rows: list[dict[str, Any]] = []
     told: list[str] = []
     for response in responses:
-        fits = {"log": usable_fit(evidence, response), "plain": _plain(evidence, response)}
+        fits = {scale: usable_fit(evidence, response, scale) for scale in SCALES}
         fit = fits[frozen]
         for factor in evidence.varied:
             found = stats.main_effect(fit, factor) if isinstance(fit, stats.Fit) else fit
@@ -194,13 +195,6 @@ def _on_both_scales(fits: dict[str, Any], frozen: str, one: str, other: str) -> 
     if notable and isinstance(fits[frozen], stats.Fit):
         found[frozen] = stats.interaction(fits[frozen], one, other)
     return found
-
-
-def _plain(evidence: Evidence, response: Response) -> Any:
-    key = (response.column, "usable, plain")
-    if key not in evidence.fits:
-        evidence.fits[key] = fit_of(evidence, evidence.usable, response, scale="plain")
-    return evidence.fits[key]
 
 
 def _effect_row(response: Response, factors: Sequence[str], found: Any) -> dict[str, Any]:
@@ -273,7 +267,7 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     # A page asks many times: together they may warn of nothing in one page of twenty.
     asked = max(1, len(responses) * len(evidence.varied))
     for response in responses:
-        fit = usable_fit(evidence, response)
+        fit = answering_fit(evidence, response)
         if not isinstance(fit, stats.Fit):
             continue
         known = ~np.isnan(column(evidence.usable, response.column))
@@ -296,13 +290,13 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     if spread:
         told.append(
             f"One level scatters more than the others ({'; '.join(spread)}): with the error "
-            "pooled, ratios that involve it may be less certain than their intervals say, and "
+            "pooled, answers that involve it may be less certain than their intervals say, and "
             "the others more."
         )
     if far:
         told.append(
-            f"A run stands far out ({'; '.join(far)}): intervals are wider for it, and the ratio "
-            "by ranks, below, is moved less."
+            f"A run stands far out ({'; '.join(far)}): intervals are wider for it, and what "
+            "stands below by ranks is moved less."
         )
     if serial:
         told.append(

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from wattwire import stats
@@ -35,27 +36,45 @@ def asked_responses(evidence: Evidence) -> list[Response]:
 
 def pairs(evidence: Evidence, response: Response, one: str, other: str) -> FloatArray:
     """Ratio one/other of each block that holds both control runs, shape (pairs,)."""
+    upper, lower = _both(evidence, response, one, other)
+    positive = (upper > 0) & (lower > 0)
+    return upper[positive] / lower[positive]
+
+
+def differences(evidence: Evidence, response: Response) -> FloatArray:
+    """B − A of each block that holds both identical labels, in the response's unit."""
+    upper, lower = _both(evidence, response, "b", "a")
+    return upper - lower
+
+
+def _both(
+    evidence: Evidence, response: Response, one: str, other: str
+) -> tuple[FloatArray, FloatArray]:
+    """Both control runs of each block that holds them with a finite value, shape (pairs,) each."""
     frame = evidence.controls
     values = pl.Series("value", column(frame, response.column))
     known = frame.select("block", "control").with_columns(values)
-    known = known.filter(pl.col("value").is_finite() & (pl.col("value") > 0))
+    known = known.filter(pl.col("value").is_finite())
     sides = [known.filter(pl.col("control") == name) for name in (one, other)]
     joined = sides[0].join(sides[1], on="block").sort("block")
-    return (joined["value"] / joined["value_right"]).to_numpy()
+    return joined["value"].to_numpy(), joined["value_right"].to_numpy()
 
 
-def noise(evidence: Evidence) -> dict[str, float]:
-    """|log ratio| of the two identical labels, by the column of each response asked for."""
+def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
+    """|log ratio| of the two identical labels, by the column of each response asked for.
+
+    On the "plain" scale their |difference|, in the response's unit.
+    """
     found = {}
     for response in asked_responses(evidence):
-        ratios = pairs(evidence, response, "b", "a")
-        if ratios.size:
-            found[response.column] = abs(_mean_log(ratios))
+        values = (
+            differences(evidence, response)
+            if scale == "plain"
+            else np.log(pairs(evidence, response, "b", "a"))
+        )
+        if values.size:
+            found[response.column] = abs(float(np.mean(values)))
     return found
-
-
-def _mean_log(ratios: FloatArray) -> float:
-    return math.fsum(math.log(ratio) for ratio in ratios) / len(ratios)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -86,21 +105,28 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
-    same = pairs(evidence, response, "b", "a")
-    sampled = pairs(evidence, response, "a", "unsampled")
+    same = _both(evidence, response, "b", "a")
+    sampled = _both(evidence, response, "a", "unsampled")
     return {
         "response": response.title,
-        "same": _ratio(same),
-        "same_pairs": len(same),
-        "sampled": _ratio(sampled),
-        "sampled_pairs": len(sampled),
+        "same": _ratio(*same, response.unit),
+        "same_pairs": len(same[0]),
+        "sampled": _ratio(*sampled, response.unit),
+        "sampled_pairs": len(sampled[0]),
     }
 
 
-def _ratio(ratios: FloatArray) -> Any:
-    if len(ratios) >= PAIRS_MIN:
-        return stats.geometric_mean(ratios)
-    return math.exp(_mean_log(ratios)) if len(ratios) else None
+def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
+    """The ratio of pairs, shape (pairs,) each; their mean difference where one has no logarithm."""
+    bad = int(np.sum((upper <= 0) | (lower <= 0)))
+    if bad:
+        mean = f"{words.number(float(np.mean(upper - lower)))} {unit}".rstrip()
+        return stats.NotComputable(
+            f"no ratio: zero or negative in {words.plural(bad, 'pair')}; they differ by {mean}"
+        )
+    if len(upper) >= PAIRS_MIN:
+        return stats.geometric_mean(upper / lower)
+    return math.exp(float(np.mean(np.log(upper / lower)))) if len(upper) else None
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

@@ -224,26 +224,30 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
 
 def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     """How the study's questions were answered, with the levels that were used."""
-    computed = answers.computed()
-    if not computed:
+    computed, shifts = answers.computed(), answers.differences()
+    if not computed and not shifts:
         yield "No comparison is made of these data."
         return
-    named = dict.fromkeys(item.response.title for item in computed)
+    told = "A run is the experimental unit: messages inside a run add no degrees of freedom."
+    for scaled, what in ((computed, "logarithm of each run's "), (shifts, "")):
+        named = words.listed(list(dict.fromkeys(item.response.title for item in scaled)))
+        if named:
+            told += (
+                f" The {what}{named} was modelled by least squares with fixed effects of blocks "
+                f"and {_kind(scaled)}, the error pooled."
+            )
+    yield told
+    kinds = ["ratios of geometric means"] if computed else []
+    kinds += ["differences of means, where a run was zero or negative,"] if shifts else []
     yield (
-        "A run is the experimental unit: messages inside a run add no degrees of freedom. The "
-        f"logarithm of each run's {words.listed(list(named))} was modelled by least squares with "
-        f"fixed effects of blocks and {_kind(computed)}, the error pooled."
-    )
-    level = words.confidence(answers.level)
-    yield (
-        f"Ratios are of geometric means with t intervals, simultaneous at "
+        f"Answers are {words.listed(kinds)} with t intervals, simultaneous at "
         f"{words.confidence(CONFIDENCE)} over the family of {answers.family} "
-        f"(Bonferroni; each at {level})."
+        f"(Bonferroni; each at {words.confidence(answers.level)})."
     )
-    if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
+    if any(isinstance(item.by_ranks, stats.Interval) for item in [*computed, *shifts]):
         yield (
-            "Beside them stand Hodges–Lehmann ratios over blocks with limits by inversion of the "
-            "signed-rank test at its exact level."
+            f"Beside them stand Hodges–Lehmann {'ratios' if computed else 'differences'} over "
+            "blocks with limits by inversion of the rank test at its exact level."
         )
     if answers.margin is not None:
         yield (

@@ -32,12 +32,13 @@ from wattwire.report import (
     reproduced,
     threats,
 )
-from wattwire.report.answers import Answers, answer_all, headline
+from wattwire.report.answers import Answers, answer_all
 from wattwire.report.comparing import section as variants
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import write_tex
 from wattwire.report.packing import packed_charts, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
+from wattwire.report.sentences import headline
 from wattwire.store import open_campaign
 
 

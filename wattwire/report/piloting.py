@@ -30,7 +30,7 @@ class Aim:
 def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
     """Sentences on every answer of the pilot, then on energy; `aim.blocks` are those planned."""
     answers = answer_all(evidence)
-    computed = _distinct(answers.computed())
+    computed = _distinct([*answers.computed(), *answers.differences()])
     if not computed:
         yield "the pilot answers no question with a number: it says nothing about blocks"
     else:
@@ -61,6 +61,8 @@ def _answer(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> str:
     pilot: Any = fit
     if isinstance(fit, stats.Fit):
         pilot = planning.pilot_of(fit, answer.factor, answer.level, answer.baseline)
+    if isinstance(pilot, stats.NotPositive):
+        return f"{name}: cannot be planned, for blocks are planned by ratios ({pilot})"
     if not isinstance(pilot, planning.Pilot):
         return f"{name}: cannot be planned ({pilot})"
     wanted = f"± {words.percent(aim.width)}"

@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 
 from wattwire.model.errors import UsageError
-from wattwire.report.answers import answer_all, headline
+from wattwire.report.answers import answer_all
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import escaped
 from wattwire.report.methods import measured_on, methods
+from wattwire.report.sentences import headline
 from wattwire.report.threats import KINDS, TITLES, threats
 
 CFF_VERSION = "1.2.0"

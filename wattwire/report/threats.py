@@ -172,21 +172,30 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
             "alike in all treatments cannot be checked."
         )
     computed = answers.computed()
+    numbers = [*computed, *answers.differences()]
     if computed:
         yield (
             "The error is pooled over treatments on the log scale; a treatment that scatters more "
             "than the others gets an interval that is too narrow."
         )
-    elif evidence.usable.height:
+    if answers.differences():
+        titles = words.listed(
+            list(dict.fromkeys(item.response.title for item in answers.differences()))
+        )
+        yield (
+            f"With runs that are zero or negative, {titles} is answered by differences of means, "
+            "whose error is pooled as if small and large levels scattered alike."
+        )
+    if evidence.usable.height and not numbers:
         yield "No question of the study got a number; what is shown is exploratory."
-    undecided = sum(answers.outcome(item) == "undecided" for item in computed)
+    undecided = sum(answers.outcome(item) == "undecided" for item in numbers)
     if undecided:
         yield (
-            f"{undecided} of {words.plural(len(computed), 'answer')} undecided: that no difference "
+            f"{undecided} of {words.plural(len(numbers), 'answer')} undecided: that no difference "
             "was found there is no finding of equality."
         )
-    without = len(answers.items) - len(computed)
-    if without and computed:
+    without = len(answers.items) - len(numbers)
+    if without and numbers:
         yield f"{words.plural(without, 'answer that the study asks for has', MANY)} no number."
     noisy = max(answers.noise.values(), default=0.0)
     if noisy:

@@ -59,7 +59,7 @@ class NotComputable:
 
 @dataclass(frozen=True)
 class NotPositive(NotComputable):
-    """No ratio of geometric means: `found` of `runs` values are zero or negative, so without log."""
+    """No logarithm, so no ratio of geometric means: `found` of `runs` are zero or negative."""
 
     found: int
     runs: int

@@ -10,8 +10,9 @@ import pytest
 
 from wattwire import stats
 from wattwire.cli.comparison import compare
-from wattwire.report.answers import answer_all, headline, moderated
+from wattwire.report.answers import answer_all, moderated
 from wattwire.report.evidence import gather
+from wattwire.report.sentences import headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 """A block's effect on all of its runs: the ratio inside a block does not feel it."""

@@ -198,7 +198,9 @@ def _refused(base: FloatArray, head: FloatArray, response: Response) -> Estimate
         return stats.NotComputable(f"unbounded in {unbounded} of {both.size} runs (loss)")
     bad = int((both <= 0).sum())
     if bad:
-        return stats.NotComputable(f"zero or negative in {bad} of {both.size} runs")
+        return stats.NotComputable(
+            f"zero or negative in {bad} of {both.size} runs: no ratio to hold against the margin"
+        )
     return None
 
 

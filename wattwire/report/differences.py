@@ -1,0 +1,126 @@
+"""Answers where a run has no logarithm: why there is no ratio, and the differences instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.answers import CONFIDENCE, Answer, Answers
+from wattwire.report.evidence import Evidence, column, levels_of, same_level
+from wattwire.report.parts import Column, Table
+from wattwire.report.responses import Response
+
+
+def why(evidence: Evidence, response: Response) -> str:
+    """How many runs are not positive, which is the least, and what is answered instead."""
+    values = column(evidence.usable, response.column)
+    known = int(np.isfinite(values).sum())
+    bad = int(np.sum(values <= 0))
+    unit = f" {response.unit}" if response.unit else ""
+    least = int(np.nanargmin(values))
+    are = "is" if bad == 1 else "are"
+    return (
+        f"{response.title[:1].upper()}{response.title[1:]}: {words.count(bad)} of "
+        f"{words.plural(known, 'run')} {are} zero or negative (the least "
+        f"{words.number(float(values[least]))}{unit}, {evidence.usable['run'][least]}). A ratio "
+        "of geometric means takes each run's logarithm, which such a run does not have, and to "
+        "leave it out would shift the answer. So these are differences of means, in blocks."
+    )
+
+
+def table(evidence: Evidence, answers: Answers) -> Table:
+    """Every answer that is a difference, with its companion by ranks."""
+    rows = [
+        _row(evidence, answers, answer, answer.result)
+        for answer in answers.items
+        if isinstance(answer.result, stats.Difference)
+    ]
+    return Table(
+        "differences",
+        "Answers as differences",
+        [
+            Column("question", ""),
+            Column("response", "response"),
+            Column("factor", "factor"),
+            Column("level", "level"),
+            Column("baseline", "against"),
+            Column("of", "mean of that one's runs", "measured"),
+            Column("difference", "difference [interval]", "measured"),
+            Column("unit", "unit"),
+            Column("outcome", "outcome"),
+            Column("by_ranks", "Hodges–Lehmann by ranks", "measured"),
+            Column("rank_level", "its exact level"),
+            Column("level_exact", "exact level"),
+            Column("degrees", "df", "measured"),
+            Column("runs", "runs", "measured"),
+            Column("blocks", "blocks", "measured"),
+        ],
+        rows,
+        "For responses with runs that have no logarithm. Estimand: difference of arithmetic means "
+        "inside blocks, averaged with equal weight over the combinations of the other factors, in "
+        "the response's unit; of the same family as the ratios. “Different” excludes 0; a margin "
+        "that is a share cannot be laid on it, so nothing here is called equivalent. The error is "
+        "pooled, as if small and large levels scattered alike, and one run far out moves a mean: "
+        "Hodges–Lehmann, the typical difference within blocks (without blocks: of two samples), "
+        "takes neither for granted. Where the two disagree, trust neither.",
+    )
+
+
+def _row(
+    evidence: Evidence, answers: Answers, answer: Answer, result: stats.Difference
+) -> dict[str, Any]:
+    ranked = answer.by_ranks
+    levels = levels_of(evidence.usable, answer.factor)
+    values = column(evidence.usable, answer.response.column)
+    at_baseline = values[[same_level(one, answer.baseline) for one in levels]]
+    return {
+        "question": answer.question,
+        "response": answer.response.title,
+        "factor": words.factor_title(answer.factor),
+        "level": evidence.title(answer.factor, answer.level),
+        "baseline": evidence.title(answer.factor, answer.baseline),
+        "of": float(np.nanmean(at_baseline)),
+        "difference": result.interval,
+        "unit": answer.response.unit,
+        "outcome": answers.outcome(answer),
+        "by_ranks": ranked,
+        "rank_level": words.confidence(ranked.level)
+        if isinstance(ranked, stats.Interval)
+        else None,
+        "level_exact": words.confidence(result.interval.level),
+        "degrees": int(result.interval.degrees or 0),
+        "runs": result.run_count,
+        "blocks": result.block_count,
+    }
+
+
+def by_level(evidence: Evidence, inner: Sequence[Any]) -> Table:
+    """The differences at each level of the other factors; rows as `answers.moderated` gives."""
+    rows = [
+        {
+            "response": answer.response.title,
+            "contrast": f"{evidence.title(answer.factor, answer.level)} − "
+            f"{evidence.title(answer.factor, answer.baseline)}",
+            "at": evidence.title(other, level),
+            "difference": found.interval if isinstance(found, stats.Difference) else found,
+            "unit": answer.response.unit,
+        }
+        for answer, other, level, found in inner
+    ]
+    return Table(
+        "differences-by-level",
+        "Does the difference change with the other factors?",
+        [
+            Column("response", "response"),
+            Column("contrast", "contrast"),
+            Column("at", "at"),
+            Column("difference", "difference [interval]", "measured"),
+            Column("unit", "unit"),
+        ],
+        rows,
+        f"Exploratory: each interval stands alone at {words.confidence(CONFIDENCE)}.",
+    )

@@ -1,0 +1,124 @@
+"""Answers in words: one sentence each, and the page's first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wattwire import stats
+from wattwire.report import words
+from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
+from wattwire.report.evidence import Evidence
+
+
+def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str | None:
+    """The answer with the set-aside runs counted all the same; None where it has no number."""
+    if not isinstance(answer.with_all, NUMBER):
+        return None
+    other = replace(answer, result=answer.with_all)
+    return "Counting the runs set aside as well: " + sentence(
+        evidence, other, answers.family_of_all
+    )
+
+
+def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
+    """The answer in words: who, how many times what, with interval, level, runs and blocks.
+
+    A difference is told in the response's unit.
+    """
+    level = evidence.title(answer.factor, answer.level)
+    baseline = evidence.title(answer.factor, answer.baseline)
+    result = answer.result
+    if isinstance(result, stats.Difference):
+        return _of_difference(evidence, answer, result, family)
+    if not isinstance(result, stats.Ratio):
+        return f"{level} against {baseline}, {answer.response.title}: {result}."
+    interval = result.interval
+    ratio, low, high = words.limits(interval.estimate, interval.low, interval.high)
+    return (
+        f"{level} {answer.response.had} {ratio} times the "
+        f"{answer.response.title} of {baseline} ({_together(interval, family)} {low} to "
+        f"{high}, {_basis(result)})."
+    )
+
+
+def _of_difference(
+    evidence: Evidence, answer: Answer, result: stats.Difference, family: int
+) -> str:
+    interval = result.interval
+    unit = f" {answer.response.unit}" if answer.response.unit else ""
+    place = "above" if interval.estimate > 0 else "below"
+    return (
+        f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} lies "
+        f"{words.number(abs(interval.estimate))}{unit} {place} that of "
+        f"{evidence.title(answer.factor, answer.baseline)} ({_together(interval, family)} "
+        f"{words.number(interval.low)} to {words.number(interval.high)}{unit}, {_basis(result)})."
+    )
+
+
+def _together(interval: stats.Interval, family: int) -> str:
+    if family > 1:
+        return f"simultaneous {words.confidence(CONFIDENCE)} interval"
+    return f"{words.confidence(interval.level)} interval"
+
+
+def _basis(result: stats.Ratio | stats.Difference) -> str:
+    blocks = words.plural(result.block_count, "block")
+    return f"{blocks}, {words.plural(result.run_count, 'run')}"
+
+
+def headline(evidence: Evidence, answers: Answers) -> str:
+    """The page's first sentence: the primary factor's first answer that is not about energy."""
+    if evidence.usable.height == 0:
+        return _no_runs(evidence)
+    prefix = ""
+    untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
+    if untried:
+        prefix = f"Incomplete, {runs - untried} of {runs} runs of the design so far. "
+    numbers = [*answers.computed(), *answers.differences()]
+    candidates = [item for item in numbers if not item.response.energy]
+    candidates.sort(key=lambda item: item.factor != evidence.primary)
+    if not candidates:
+        return prefix + _without_contrast(evidence, answers)
+    words_of_it = sentence(evidence, candidates[0], answers.family)
+    outcome = answers.outcome(candidates[0])
+    if outcome == "within noise":
+        words_of_it += " Two identical labels differed by as much: no difference is claimed."
+    elif outcome == "undecided":
+        same = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
+        words_of_it += f" The two cannot be told apart: {same} lies inside the interval."
+    if answers.block_count == 1:
+        prefix += "One block, main effects only, no interval per treatment: "
+    return prefix + words_of_it
+
+
+def _codes(evidence: Evidence) -> list[str]:
+    """The reasons why runs were set aside, in words."""
+    codes = {r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])}
+    return sorted(code.replace("_", " ") for code in codes)
+
+
+def _no_runs(evidence: Evidence) -> str:
+    reasons = _codes(evidence)
+    because = f" ({words.listed(reasons)})" if reasons else ""
+    planned = words.plural(len(evidence.designed), "run")
+    done = len(evidence.designed) - evidence.untried(evidence.designed)
+    tried = f"{words.count(done)} tried, none usable," if done else "none tried"
+    return f"This campaign answers nothing yet: {tried} of {planned} of the design{because}."
+
+
+def _without_contrast(evidence: Evidence, answers: Answers) -> str:
+    pending = [item for item in answers.items if not item.response.energy]
+    pending.sort(key=lambda item: item.factor != evidence.primary)
+    told = next(filter(None, (sentence_of_all(evidence, a, answers) for a in pending)), None)
+    if told and evidence.set_aside.height:
+        tried = evidence.usable.height + evidence.set_aside.height
+        codes = words.listed(_codes(evidence))
+        return (
+            f"{evidence.set_aside.height} of {words.plural(tried, 'run')} were set aside ({codes})"
+            f" and those left answer nothing. {told}"
+        )
+    if answers.items:
+        return f"No question can be answered with a number: {answers.items[0].result}."
+    return (
+        f"{words.plural(evidence.usable.height, 'run')} measured; the study asks for no comparison."
+    )
