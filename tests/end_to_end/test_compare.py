@@ -103,7 +103,7 @@ def test_the_action_finds_the_planted_cost_and_confirms_it_before_it_fails(
     inputs = {"study": "study.toml", "base": base, "head": head, "campaign": "both"}
     done = act(tmp_path, compare, {**inputs, "responses": "cpu_us_per_message\n"})
     assert done.returncode == 1, done.stdout + done.stderr
-    answer = "head is worse than base in 1 of 2 comparisons (margin 5 %): CPU time per message"
+    answer = "head is worse than base in 1 of 1 comparison (margin 5 %): CPU time per message"
     assert answer in done.stdout.replace("\n    ", " ")
     assert answer in (tmp_path / "summary").read_text()
     told = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())

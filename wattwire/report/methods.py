@@ -270,12 +270,18 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
         judged = compare_inside(evidence, Wanted())
     except UsageError:
         return
-    looks = f" and {judged.looks} looks" if judged.looks > 1 else ""
+    level = f"t interval at {words.confidence(judged.level)}"
+    if judged.family * judged.looks > 1:
+        of_them = words.plural(judged.family, "interval")
+        looks = f" over {judged.looks} looks" if judged.looks > 1 else ""
+        level = (
+            f"{of_them}{looks} together at {words.confidence(CONFIDENCE)}; Bonferroni, each at "
+            f"{words.confidence(judged.level)}"
+        )
     yield (
         f"Variants were compared treatment by treatment ({judged.method}); a variant is called "
-        f"worse where the whole interval lies beyond a margin of {margin_words(judged.margin)}, "
-        f"all {judged.family} of them{looks} together at {words.confidence(CONFIDENCE)} "
-        f"(Bonferroni; each at {words.confidence(judged.level)})."
+        f"worse where the whole interval lies beyond a margin of {margin_words(judged.margin)} "
+        f"({level})."
     )
 
 

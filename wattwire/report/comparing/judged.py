@@ -46,6 +46,12 @@ class Item:
     all_completed: bool = True
     """Whether every run of both sides ended as it should, where the item is about that."""
 
+    @property
+    def unremarkable(self) -> bool:
+        """Whether it says no more than that every run of both sides completed."""
+        is_good = self.verdict == NOT_WORSE and self.all_completed
+        return self.response == COMPLETED and is_good
+
     def ratio_words(self) -> str:
         """The ratio with its limits, or why there is none."""
         if isinstance(self.ratio, stats.Interval):
@@ -76,6 +82,11 @@ class Judged:
     notes: tuple[str, ...] = ()
     before: str = ""
 
+    @property
+    def shown(self) -> list[Item]:
+        """The items that a reader sees and a sentence counts: all but "every run completed"."""
+        return [item for item in self.items if not item.unremarkable]
+
     def of(self, verdict: str) -> list[Item]:
         """The items with that verdict."""
         return [item for item in self.items if item.verdict == verdict]
@@ -95,7 +106,7 @@ class Judged:
         """The answer in plain words."""
         head = words.listed(list(self.heads))
         verb = "is" if len(self.heads) == 1 else "are"
-        count = words.plural(len(self.items), "comparison")
+        count = words.plural(len(self.shown), "comparison")
         margin = f"margin {margin_words(self.margin)}"
         if self.verdict == WORSE:
             worse = self.of(WORSE)
@@ -106,7 +117,7 @@ class Judged:
             said = f"{head} {verb} worse than {self.base} {where}: {told}"
         elif self.verdict == UNCLEAR:
             unclear = len(self.of(UNCLEAR))
-            rest = ", none is worse" if unclear < len(self.items) else ""
+            rest = ", none is worse" if unclear < len(self.shown) else ""
             said = (
                 f"It cannot be told whether {head} {verb} worse than {self.base}: "
                 f"{unclear} of {count} unclear{rest} ({margin})"

@@ -32,7 +32,7 @@ def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[st
     """Comparison and limits in plain lines; the first is the answer."""
     told = [first_line(judged, limits), ""]
     if judged is not None:
-        told += [*_table(_shown(judged)), ""]
+        told += [*_table(judged.shown), ""]
     told += [f"Limit {one.sentence()}" for one in limits]
     return told + _remarks(judged)
 
@@ -48,7 +48,18 @@ def _table(shown: Sequence[Item]) -> list[str]:
 
 
 def _remarks(judged: Judged | None) -> list[str]:
-    return [] if judged is None else [basis(judged), *judged.notes]
+    return [] if judged is None else [*completed(judged), basis(judged), *judged.notes]
+
+
+def completed(judged: Judged) -> list[str]:
+    """One line for all the treatments in which every run completed; none where there is none."""
+    good = [item for item in judged.items if item.unremarkable]
+    if not good:
+        return []
+    runs = words.plural(sum(item.base_runs + item.head_runs for item in good), "run")
+    rest = sum(item.response == COMPLETED for item in judged.items) - len(good)
+    where = f", in {words.plural(len(good), 'treatment')} of {len(good) + rest}" if rest else ""
+    return [f"Every run completed: {runs}{where}."]
 
 
 def basis(judged: Judged) -> str:
@@ -69,7 +80,7 @@ def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
     if judged is not None:
         lines += ["", "| treatment | response | verdict | ratio | by ranks | runs |"]
         lines += ["|---|---|---|---|---|---|"]
-        for item in _shown(judged):
+        for item in judged.shown:
             mark = MARKS.get(item.verdict, f"{OK_MARK} {item.verdict}")
             cells = (item.treatment, item.response.title, mark, _numbers(item), _ranks(item))
             lines.append(_row(*cells, f"{item.base_runs} + {item.head_runs}"))
@@ -141,15 +152,6 @@ def _suite(
         elif case.unclear:
             ElementTree.SubElement(element, "skipped", message=case.message)
     return suite
-
-
-def _shown(judged: Judged) -> list[Item]:
-    """All items but the plain fact that every run completed."""
-    return [item for item in judged.items if item.response != COMPLETED or _failed(item)]
-
-
-def _failed(item: Item) -> bool:
-    return item.verdict != "not worse" or not item.all_completed
 
 
 def _numbers(item: Item) -> str:

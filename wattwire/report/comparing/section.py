@@ -9,7 +9,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import WORSE, Item
-from wattwire.report.comparing.output import basis
+from wattwire.report.comparing.output import basis, completed
 from wattwire.report.comparing.sides import Wanted
 from wattwire.report.evidence import Evidence
 from wattwire.report.parts import Column, Fold, Section, Table, Text
@@ -26,7 +26,8 @@ def section(evidence: Evidence) -> Section | None:
         part.parts.append(Text(f"The variants cannot be compared: {error}", "warning"))
         return part
     part.parts.append(Text(judged.first_line(), "warning" if judged.verdict == WORSE else "lead"))
-    part.parts.append(_table([_row(item) for item in judged.items], basis(judged)))
+    part.parts += [Text(one) for one in completed(judged)]
+    part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
     part.parts.append(Fold("What these verdicts rest on", [Text(note) for note in judged.notes]))
     return part
 

@@ -104,14 +104,14 @@ def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
     found = two(base, changed(made(tmp_path / "head", 2), cpu_us_per_message=2.0))
     assert verdicts(found) == {WORSE} and found.verdict == WORSE and found.bad(False)
     assert found.first_line().startswith(
-        "head is worse than base in 4 of 8 comparisons (margin 5 %)"
+        "head is worse than base in 4 of 4 comparisons (margin 5 %)"
     )
     ratios = [item.ratio for item in found.items if item.response == CPU]
     assert all(isinstance(one, stats.Interval) and one.low < 2.0 < one.high for one in ratios)
     same = two(base, made(tmp_path / "again", 3), margin=0.5)
     assert same.verdict == NOT_WORSE and not same.bad(True)
     assert (
-        same.first_line() == "again is not worse than base in any of 8 comparisons (margin 50 %)."
+        same.first_line() == "again is not worse than base in any of 4 comparisons (margin 50 %)."
     )
     better = two(base, changed(made(tmp_path / "better", 4), cpu_us_per_message=0.5))
     assert verdicts(better) == {NOT_WORSE}
@@ -201,6 +201,17 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     assert "0 of 5 completed, of base 5 of 5" in found.first_line()
 
 
+def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
+    base = made(tmp_path / "base", 1)
+    head = made(tmp_path / "head", 2, died_runs=(0,))
+    found = two(base, head, "latency_p50_us", margin=0.0)
+    rows = [line for line in comparing.markdown(found).splitlines() if " ❔ " in line]
+    assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
+    assert "5 of 5 comparisons unclear (margin 0 %)." in found.first_line()
+    told = comparing.text_lines(found)
+    assert "Every run completed: 30 runs, in 3 treatments of 4." in told
+
+
 # -- variants ------------------------------------------------------------------------------------
 
 
@@ -257,12 +268,12 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
 def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp_path):
     part = section.section(gather(of_variants(tmp_path / "c")))
     assert part is not None and part.parts[0].tone == "warning"
-    assert part.parts[0].words.startswith(f"{SLOW} is worse than {FAST} in 1 of 2 comparisons")
-    rows = [row for row in part.parts[1].rows if row["response"] == CPU.title]
-    assert [row["verdict"] for row in rows] == [WORSE]
+    assert part.parts[0].words.startswith(f"{SLOW} is worse than {FAST} in 1 of 1 comparison ")
+    assert part.parts[1].words == "Every run completed: 10 runs."
+    assert [(row["response"], row["verdict"]) for row in part.parts[2].rows] == [(CPU.title, WORSE)]
     evidence = gather(of_variants(tmp_path / "f"))
     words = " ".join(methods(evidence, answer_all(evidence)))
-    assert "beyond a margin of 5 %, all 1 of them together at 95 %" in words
+    assert "beyond a margin of 5 % (t interval at 95 %)" in words
     assert section.section(gather(made(tmp_path / "d", 1))) is None
     none = of_variants(tmp_path / "e", skip={"language": FAST})
     told = section.section(gather(none))
@@ -341,7 +352,7 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
         made(tmp_path / "base", 1), changed(made(tmp_path / "he|ad", 2), cpu_us_per_message=2.0)
     )
     lines = comparing.markdown(found).splitlines()
-    assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 8")
+    assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 4")
     rows = [line for line in lines if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
     assert comparing.text_lines(found)[0] == found.first_line()
