@@ -36,7 +36,9 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     stopped = stopping.sentence(evidence)
     if stopped:
         part.parts.append(Text(stopped))
-    part.parts.extend(_gaps(evidence, answers))
+    missing = gaps(evidence, answers)
+    if missing:
+        part.parts.append(Text(" ".join(missing), "warning"))
     for question in evidence.study.get("question", []):
         mine = [a for a in answers.items if a.question == str(question.get("id", ""))]
         part.parts.append(Text(f"{question.get('id', '')}  {question.get('text', '')}", "question"))
@@ -60,7 +62,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     return part
 
 
-def _gaps(evidence: Evidence, answers: Answers) -> list[Text]:
+def gaps(evidence: Evidence, answers: Answers) -> list[str]:
     """Usable runs that ended badly or lack a response: ratios over the others flatter them."""
     frame = evidence.usable
     told = []
@@ -72,7 +74,7 @@ def _gaps(evidence: Evidence, answers: Answers) -> list[Text]:
         if 0 < missing < frame.height:
             counted = words.plural(missing, "usable run")
             told.append(f"Without {response.title}, so missing from its ratios: {counted}.")
-    return [Text(" ".join(told), "warning")] if told else []
+    return told
 
 
 def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers) -> list[Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from wattwire.report.latency import titles_of
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import CPU, LATENCY_P50, Response, measured
 
+ALARM = 0.05
+
 
 def trail(evidence: Evidence) -> Section:
     """The audit trail: order, verdicts, what was set aside, absent, planned, and the machine."""
@@ -23,7 +26,7 @@ def trail(evidence: Evidence) -> Section:
     figure = _order(evidence)
     if figure is not None:
         part.parts.append(figure)
-        part.parts.append(Text(_carry_over(evidence)))
+        part.parts.append(Text(" ".join(one.words for one in carry_over(evidence))))
     part.parts.append(Text(_rejections(evidence)))
     part.parts.append(_without_values(evidence) if evidence.imported else _verdicts(evidence))
     skipped = _skipped(evidence)
@@ -83,24 +86,33 @@ def _order(evidence: Evidence) -> Figure | None:
     )
 
 
-def _carry_over(evidence: Evidence) -> str:
-    """Whether a run's place inside its block moves its response, in the same blocked model."""
+@dataclass(frozen=True)
+class CarryOver:
+    """A sentence on what came before a run; `moved` where it is known to move the response."""
+
+    words: str
+    moved: bool = False
+
+
+def carry_over(evidence: Evidence) -> list[CarryOver]:
+    """Whether a run's place inside its block moves its response, and the run before it."""
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     place = column(evidence.usable, "position")
     fit = fit_of(evidence, evidence.usable, response, place)
     found = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
     if not isinstance(found, stats.Interval):
-        return f"Carry-over: whether a run's place in its block matters cannot be told ({found})."
+        why = f"Carry-over: whether a run's place in its block matters cannot be told ({found})."
+        return [CarryOver(why)]
     told = "differs from none" if found.excludes(1.0) else "cannot be told from none"
-    return (
+    place_words = (
         f"Carry-over: ten places later in a block changed the {response.title} by a factor of "
         f"{words.number(found.estimate, 4)} (95 % interval {words.number(found.low, 4)} to "
-        f"{words.number(found.high, 4)}, all treatments together), which {told}. "
-        + _predecessor(evidence, response)
+        f"{words.number(found.high, 4)}, all treatments together), which {told}."
     )
+    return [CarryOver(place_words, found.excludes(1.0)), _predecessor(evidence, response)]
 
 
-def _predecessor(evidence: Evidence, response: Response) -> str:
+def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
     """Whether the primary level of the run before moves the response."""
     levels: dict[str, str | None] = {}
     before: str | None = None
@@ -119,9 +131,12 @@ def _predecessor(evidence: Evidence, response: Response) -> str:
     )
     factor = words.factor_title(evidence.primary)
     if not isinstance(found, stats.Effect):
-        return f"Whether the {factor} of the run before matters cannot be told ({found})."
-    told = "moved it" if found.p < 0.05 else "cannot be told from none"
-    return f"What the {factor} of the run before did to it: {told} ({words.p_equals(found.p)})."
+        why = f"Whether the {factor} of the run before matters cannot be told ({found})."
+        return CarryOver(why)
+    moved = found.p < ALARM
+    told = "moved it" if moved else "cannot be told from none"
+    what = f"What the {factor} of the run before did to it: {told} ({words.p_equals(found.p)})."
+    return CarryOver(what, moved)
 
 
 def _rejections(evidence: Evidence) -> str:

@@ -296,7 +296,7 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     if far:
         told.append(
             f"A run stands far out ({'; '.join(far)}): intervals are wider for it, and what "
-            "stands below by ranks is moved less."
+            "ranks say is moved less."
         )
     if serial:
         told.append(

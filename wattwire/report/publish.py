@@ -7,12 +7,13 @@ import re
 from collections.abc import Sequence
 
 from wattwire.model.errors import UsageError
-from wattwire.report.answers import answer_all
+from wattwire.report import findings, latency
+from wattwire.report.answers import Answers, answer_all
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import escaped
 from wattwire.report.methods import measured_on, methods
 from wattwire.report.sentences import headline
-from wattwire.report.threats import KINDS, TITLES, threats
+from wattwire.report.threats import KINDS, TITLES, Threat, seen, threats
 
 CFF_VERSION = "1.2.0"
 UNSIGNED = (
@@ -41,12 +42,19 @@ def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> 
     told = methods(evidence, answers)
     found = {
         "methods.tex": methods_tex(_title(evidence), told),
-        "threats.md": threats_markdown(_title(evidence), threats(evidence, answers)),
+        "threats.md": threats_markdown(
+            _title(evidence), [*threats(evidence, answers), *_seen(evidence, answers)]
+        ),
     }
     if authors:
         people = [parse_author(author) for author in authors]
         found["CITATION.cff"] = citation(evidence, people, first, identity)
     return found
+
+
+def _seen(evidence: Evidence, answers: Answers) -> list[Threat]:
+    found = findings.look(evidence, latency.all_series(evidence))
+    return seen(evidence, answers, found)
 
 
 def _title(evidence: Evidence) -> str:

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.report import words
+from wattwire.report import audit, words
+from wattwire.report.answered import gaps
 from wattwire.report.answers import Answers
+from wattwire.report.companions import cautions
 from wattwire.report.evidence import Evidence, column
+from wattwire.report.findings import Findings
 from wattwire.report.methods import boots, facts_of
 from wattwire.report.parts import Section, Text
+from wattwire.store import ImportedCampaign
 
 KINDS = ("construct", "internal", "conclusion", "external")
 TITLES = {
@@ -23,7 +27,6 @@ TITLES = {
 }
 FEW_BLOCKS = 5
 OPEN_SHARE = 1.0
-MANY = "answers that the study asks for have"
 Threat = tuple[str, str]
 
 
@@ -36,6 +39,30 @@ def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
         "external": _external(evidence),
     }
     return [(kind, sentence) for kind in KINDS for sentence in by_kind[kind]]
+
+
+def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
+    """(kind, sentence) of what the page warns of in its other parts, for a text without them."""
+    told = [("internal", f"{one.title} ({one.standing}). {one.cause}") for one in found.found]
+    if isinstance(evidence.reader, ImportedCampaign):
+        told += [
+            (
+                "internal",
+                f"The data show about themselves{_cases(one)}: {one['title']}. {one['text']}",
+            )
+            for one in evidence.reader.findings()
+        ]
+    else:
+        told += [("internal", one.words) for one in audit.carry_over(evidence) if one.moved]
+    responses = [item.response for item in (*answers.computed(), *answers.differences())]
+    warned = [*gaps(evidence, answers), *cautions(evidence, list(dict.fromkeys(responses)))]
+    return told + [("conclusion", one) for one in warned]
+
+
+def _cases(finding: Mapping[str, Any]) -> str:
+    """Where a finding's own table is; a text has no room for it."""
+    count = len(finding["rows"])
+    return f" ({words.plural(count, 'row')} in findings.json)" if count else ""
 
 
 def section(evidence: Evidence, answers: Answers) -> Section:
@@ -132,13 +159,15 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     aside = evidence.set_aside.height
     if aside:
         tried = words.plural(aside + evidence.usable.height, "run")
+        were = "was" if aside == 1 else "were"
         yield (
-            f"{aside} of {tried} were set aside; if what disturbed them goes with the treatment, "
+            f"{aside} of {tried} {were} set aside; if what disturbed them goes with the treatment, "
             "those left are a selection (the answers with all of them stand beside)."
         )
     untried = evidence.untried(evidence.designed)
     if untried:
-        yield f"{words.plural(untried, 'planned run')} of the design not made yet."
+        are = "is" if untried == 1 else "are"
+        yield f"{words.plural(untried, 'planned run')} of the design {are} not made yet."
 
 
 def _open_guards(evidence: Evidence) -> Iterator[str]:
@@ -154,7 +183,7 @@ def _open_guards(evidence: Evidence) -> Iterator[str]:
         seen = seen[np.isfinite(seen)]
         told = f"The guard on {title} was open ({key} = {guards[key]:g})"
         if seen.size:
-            told += f"; it reached {words.percent(float(seen.max()))} of all cores in a used run"
+            told += f"; the most in a used run was {words.percent(float(seen.max()))} of all cores"
         yield told + "."
 
 
@@ -168,8 +197,8 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
         )
     elif 1 < blocks < FEW_BLOCKS:
         yield (
-            f"{words.plural(blocks, 'block')} only: intervals are wide, and that their error is "
-            "alike in all treatments cannot be checked."
+            f"With {words.plural(blocks, 'block')} only, intervals are wide, and whether errors "
+            "are alike in all treatments cannot be checked."
         )
     computed = answers.computed()
     numbers = [*computed, *answers.differences()]
@@ -191,12 +220,18 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
     undecided = sum(answers.outcome(item) == "undecided" for item in numbers)
     if undecided:
         yield (
-            f"{undecided} of {words.plural(len(numbers), 'answer')} undecided: that no difference "
-            "was found there is no finding of equality."
+            f"{undecided} of {words.plural(len(numbers), 'answer')} "
+            f"{'is' if undecided == 1 else 'are'} undecided: no difference was found there, which "
+            "is not to find that there is none."
         )
     without = len(answers.items) - len(numbers)
     if without and numbers:
-        yield f"{words.plural(without, 'answer that the study asks for has', MANY)} no number."
+        titles = [item.response.title for item in answers.items if item not in numbers]
+        yield (
+            f"Of {words.plural(len(answers.items), 'answer')} that the study asks for, "
+            f"{without} {'has' if without == 1 else 'have'} no number "
+            f"({words.listed(list(dict.fromkeys(titles)))})."
+        )
     noisy = max(answers.noise.values(), default=0.0)
     if noisy:
         yield (
@@ -211,7 +246,12 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
 
 def _external(evidence: Evidence) -> Iterator[str]:
     """Whether it holds anywhere else."""
-    if not evidence.imported:
+    if evidence.imported:
+        yield (
+            "On how many machines, boots and builds these data rest is not on record here; what "
+            "holds elsewhere is not known from them."
+        )
+    else:
         number = boots(evidence)
         when = "one boot" if number == 1 else f"{number} boots" if number else "one occasion"
         yield (
@@ -219,9 +259,11 @@ def _external(evidence: Evidence) -> Iterator[str]:
             "are part of the result."
         )
     held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
-    fixed = sorted({*evidence.study.get("fixed", {}), *held} - {"literal"})
+    fixed = {name: evidence.factors[name][0] for name in held}
+    fixed |= {k: v for k, v in evidence.study.get("fixed", {}).items() if k != "literal"}
     if fixed:
-        yield f"Only one level was tried of {words.listed(fixed)}."
+        told = [f"{words.factor_title(k)} ({evidence.title(k, v)})" for k, v in fixed.items()]
+        yield f"Held at one level, so that nothing is known of others: {words.listed(told)}."
 
 
 def is_virtual(facts: Mapping[str, Any]) -> bool:

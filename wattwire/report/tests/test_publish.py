@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import subprocess
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 
+from wattwire import imports
+from wattwire.imports import Finding as DataFinding
+from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.model.errors import UsageError
 from wattwire.report import publish
 from wattwire.report.answers import answer_all
 from wattwire.report.evidence import gather
+from wattwire.report.findings import Findings
+from wattwire.report.findings.finding import Finding
 from wattwire.report.methods import methods
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
-from wattwire.report.threats import threats
+from wattwire.report.threats import seen, threats
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
 NASTY = r"50 % of {A_1} & B\C #3 ~ $x^2$ <i> |y| – 3 × 10⁻² µs … ∞ \input{secret} 漢"
@@ -71,7 +78,7 @@ def test_threats_follow_what_happened(tmp_path):
     assert "One machine, " in plain and "blocks only" not in plain
     other = sentences("other", blocks=3, measured_energy=True, b_over_a=1.4, unknown_runs=(0,))
     assert "No counter of energy" not in other and "shared out by CPU time" in other
-    assert "3 blocks only" in other and "1 of 12 runs were set aside" in other
+    assert "3 blocks only" in other and "1 of 12 runs was set aside" in other
     assert "Two identical labels differed by up to" in other
     one = sentences("one", blocks=1)
     assert "One block: no interval per treatment" in one
@@ -134,3 +141,30 @@ def test_threats_are_a_page_of_four_kinds(tmp_path):
         "External:",
     ]
     assert all(line.endswith(".") for line in page.splitlines() if line.startswith("- "))
+
+
+def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
+    folder = write_campaign(tmp_path / "c", Shape(**SMALL, blocks=6, died_runs=(3,)))
+    at = folder / "runs" / "b02-p001-1" / "summary.parquet"
+    frame = pl.read_parquet(at)
+    frame.with_columns(pl.col("cpu_us_per_message") * 9.0).write_parquet(at)
+    page = publish.documents(FileCampaign(folder), (), "")["threats.md"]
+    chance = page.partition("## Conclusion")[2].partition("## External")[0]
+    assert "- 1 usable run ended as died.\n" in chance
+    assert "- A run stands far out (b02-p001 in CPU time per message," in chance
+
+
+def test_findings_on_causes_and_on_imported_data_are_threats(tmp_path):
+    own = gather(FileCampaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
+    cause = Finding("x", "Acknowledgements are awaited", False, "The kernel waits 40 ms.", (), "")
+    told = seen(own, answer_all(own), Findings((cause,), ()))
+    assert ("internal", "Acknowledgements are awaited (suspected). The kernel waits 40 ms.") in told
+    copied = DataFinding("Files that are copies", "They count twice.", ({"file": "a"},))
+    imported = dataclasses.replace(tiny(), findings=(copied,))
+    theirs = gather(imports.write(imported, tmp_path / "i", ABOUT, {}))
+    told = seen(theirs, answer_all(theirs), Findings((), ()))
+    assert (
+        "internal",
+        "The data show about themselves (1 row in findings.json): Files that are copies. They "
+        "count twice.",
+    ) in told
