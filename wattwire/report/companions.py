@@ -313,9 +313,11 @@ def _wider(
     # Drawn samples give no p below 1/(DRAWS + 1).
     alarm = max(ALARM / asked, 1.0 / (DRAWS + 1))
     told = []
-    for factor in evidence.varied:
-        levels = list(itertools.compress(levels_of(evidence.usable, factor), known))
-        found = stats.spread_between(fit, levels)
+    levels = {
+        factor: list(itertools.compress(levels_of(evidence.usable, factor), known))
+        for factor in evidence.varied
+    }
+    for factor, found in stats.spreads_between(fit, levels).items():
         if isinstance(found, stats.Spread) and found.p <= alarm and found.ratio >= SPREAD_MIN:
             level, ratio = evidence.title(factor, found.noisiest), words.number(found.ratio, 2)
             told.append(f"{level} in {response.title}, {ratio} times as much")

@@ -36,6 +36,7 @@ from wattwire.stats.spread import (
     far_out,
     serial_correlation,
     spread_between,
+    spreads_between,
 )
 from wattwire.stats.steps import SIZES_MIN, loss_excess, step_logs
 from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ranks
@@ -103,6 +104,7 @@ __all__ = [
     "sign_p",
     "slope",
     "spread_between",
+    "spreads_between",
     "step_logs",
     "verdict",
     "welch_ratio",

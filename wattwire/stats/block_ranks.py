@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -34,6 +34,8 @@ DRAWS = 39_999
 """Enough that a p of 5 % is known to ± 0.2 % of its own (two standard errors)."""
 STATES_MAX = 100_000
 ARRANGEMENTS_MAX = 120
+CELLS_KEPT_MAX = 120
+"""Blocks times levels up to which drawn orders are kept: 5 MB. Larger ones are drawn anew."""
 SEED = 1
 
 
@@ -115,10 +117,9 @@ def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Floa
     exact = _every_arrangement(rows)
     if exact is not None:
         return (*exact, True)
-    rng = np.random.default_rng(SEED)
     sums = np.zeros((DRAWS, len(rows[0])), dtype=np.int64)
-    for row in rows:
-        sums += rng.permuted(np.tile(np.array(row, dtype=np.int64), (DRAWS, 1)), axis=1)
+    for row, orders in zip(rows, _drawn_orders(len(rows), len(rows[0])), strict=True):
+        sums += np.array(row, dtype=np.int64)[orders]
     values, counts = np.unique((sums**2).sum(axis=1), return_counts=True)
     chances = counts / (DRAWS + 1)
     # The arrangement seen is one of those possible: without it p could be 0. It weighs in at the
@@ -130,6 +131,32 @@ def null_distribution(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Floa
     )
 
 
+def _drawn_orders(blocks: int, levels: int) -> Iterable[NDArray[np.int8] | IntArray]:
+    """Seeded orders of the levels, shape (DRAWS, levels), for one block after the other.
+
+    They depend on nothing else, so all tests of as many levels share them.
+    """
+    if blocks * levels > CELLS_KEPT_MAX:
+        return itertools.islice(_draw_orders(levels), blocks)
+    kept, more = _kept_orders(levels)
+    kept += [
+        orders.astype(np.int8) for orders in itertools.islice(more, max(0, blocks - len(kept)))
+    ]
+    return kept[:blocks]
+
+
+@lru_cache(maxsize=4)
+def _kept_orders(levels: int) -> tuple[list[NDArray[np.int8]], Iterator[IntArray]]:
+    """The orders drawn so far, and where the next ones come from."""
+    return [], _draw_orders(levels)
+
+
+def _draw_orders(levels: int) -> Iterator[IntArray]:
+    rng = np.random.default_rng(SEED)
+    while True:
+        yield rng.permuted(np.tile(np.arange(levels), (DRAWS, 1)), axis=1)
+
+
 def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, FloatArray] | None:
     """The exact distribution, or None where it takes too many steps.
 
@@ -138,30 +165,47 @@ def _every_arrangement(rows: tuple[tuple[int, ...], ...]) -> tuple[IntArray, Flo
     """
     if math.factorial(len(rows[0])) > ARRANGEMENTS_MAX:
         return None
-    states = np.array([rows[0]], dtype=np.int64)
+    # A column of a state is a row here: sums and comparisons then run along the states.
+    states = np.sort(np.array(rows[0], dtype=np.int64))[:, None]
     chances: FloatArray = np.ones(1, dtype=np.float64)
     for row in rows[1:]:
-        ways = np.array(list(itertools.permutations(row)), dtype=np.int64)
-        if states.shape[0] * ways.shape[0] > STATES_MAX:
+        ways = np.array(list(itertools.permutations(row)), dtype=np.int64).T
+        if states.shape[1] * ways.shape[1] > STATES_MAX:
             return None
-        grown = np.sort((states[:, None, :] + ways).reshape(-1, len(row)), axis=1)
-        weight = np.repeat(chances / ways.shape[0], ways.shape[0])
-        states, where = _unique_rows(grown)
-        chances = np.bincount(where.ravel(), weight).astype(np.float64)
-    values, where = np.unique((states**2).sum(axis=1), return_inverse=True)
+        grown = [(s[:, None] + w).ravel() for s, w in zip(states, ways, strict=True)]
+        weight = np.repeat(chances / ways.shape[1], ways.shape[1])
+        states, where = _unique_columns(_sorted_columns(grown))
+        chances = np.bincount(where, weight).astype(np.float64)
+    values, where = np.unique((states**2).sum(axis=0), return_inverse=True)
     return values.astype(np.int64), np.bincount(where.ravel(), chances).astype(np.float64)
 
 
-def _unique_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Distinct rows in ascending order, and which of them each row is.
+def _sorted_columns(rows: list[IntArray]) -> IntArray:
+    """Each column of `rows` in ascending order: for a few rows faster than sorting them does it."""
+    rows = list(rows)
+    for end in range(len(rows) - 1, 0, -1):
+        for at in range(end):
+            low = np.minimum(rows[at], rows[at + 1])
+            rows[at + 1] = np.maximum(rows[at], rows[at + 1])
+            rows[at] = low
+    return np.array(rows)
 
-    Rows are compared as one whole number each, their entries its digits: many times as fast.
+
+def _unique_columns(columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct columns in ascending order, and which of them each column is.
+
+    Columns are compared as one whole number each, their entries its digits: many times as fast.
     """
-    low = int(rows.min())
-    base = int(rows.max()) - low + 1
-    if base ** rows.shape[1] >= np.iinfo(np.int64).max:
-        found, where = np.unique(rows, axis=0, return_inverse=True)
+    low = int(columns.min())
+    base = int(columns.max()) - low + 1
+    if base ** columns.shape[0] >= np.iinfo(np.int64).max:
+        found, where = np.unique(columns, axis=1, return_inverse=True)
         return found, where.ravel()
-    powers = base ** np.arange(rows.shape[1] - 1, -1, -1, dtype=np.int64)
-    _, first, where = np.unique((rows - low) @ powers, return_index=True, return_inverse=True)
-    return rows[first], where.ravel()
+    keys = np.zeros(columns.shape[1], dtype=np.int64)
+    for row in columns:
+        keys = keys * base + (row - low)
+    order = np.argsort(keys)
+    first = np.append(True, np.diff(keys[order]) > 0)
+    where = np.empty(keys.size, dtype=np.int64)
+    where[order] = np.cumsum(first) - 1
+    return columns[:, order[first]], where

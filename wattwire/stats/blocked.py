@@ -67,12 +67,6 @@ class Fit:
         """What of a contrast the design links, shape (columns, columns): all of it or it is not."""
         return np.asarray(self.design.T @ self.design @ self.covariance_base, dtype=np.float64)
 
-    @cached_property
-    def projection(self) -> FloatArray:
-        """The matrix that turns errors into residuals, shape (runs, runs)."""
-        hat = self.design @ self.covariance_base @ self.design.T
-        return np.asarray(np.eye(self.run_count) - hat, dtype=np.float64)
-
 
 @dataclass(frozen=True)
 class Ratio:

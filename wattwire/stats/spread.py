@@ -17,7 +17,7 @@ Outliers in Statistical Data, 6.3; Anderson 1942, Annals of Mathematical Statist
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ LEVEL_RUNS_MIN = 5
 DEGREES_MIN = 8
 TREATMENTS_MIN = 3
 RUNS_MAX = 5_000
-"""Beyond it the matrix of runs by runs that these comparisons take no longer fits in memory."""
+"""Beyond it the drawn samples, DRAWS of as many runs, take more memory than a page may."""
 FAR_OUT_SHARE = 0.01
 DRAWS = 499
 SEED = 1
@@ -52,45 +52,78 @@ class Spread:
 
 def spread_between(fit: Fit, levels: Sequence[Hashable], draws: int = DRAWS) -> Spread | Unanswered:
     """Compare the errors' spread between `levels`, one entry per run in the fit's order."""
+    return spreads_between(fit, {"": levels}, draws)[""]
+
+
+def spreads_between(
+    fit: Fit, factors: Mapping[str, Sequence[Hashable]], draws: int = DRAWS
+) -> dict[str, Spread | Unanswered]:
+    """`spread_between` for the levels of each factor, by its name; the samples are drawn once."""
+    refused: Unanswered | None = None
     residuals = _scaled(fit)
     if not isinstance(residuals, np.ndarray):
-        return residuals
-    if fit.run_count > RUNS_MAX:
-        return _too_many(fit)
-    if len(fit.treatments) < TREATMENTS_MIN:
-        return NotComputable("two treatments have one residual a block: nothing to compare")
-    names = tuple(dict.fromkeys(levels))
-    member = np.array([[float(level == name) for name in names] for level in levels])
+        refused = residuals
+    elif fit.run_count > RUNS_MAX:
+        refused = _too_many(fit)
+    elif len(fit.treatments) < TREATMENTS_MIN:
+        refused = NotComputable("two treatments have one residual a block: nothing to compare")
+    if refused is not None:
+        return dict.fromkeys(factors, refused)
+    rng = np.random.default_rng(SEED)
+    errors = rng.choice(residuals, (draws, fit.run_count))
+    # The same as errors @ projection, which is the unit matrix but for a few columns' worth.
+    drawn = errors - (errors @ fit.design) @ fit.covariance_base @ fit.design.T
+    squares = np.square(drawn, out=drawn)
+    return {name: _spread(fit, levels, squares) for name, levels in factors.items()}
+
+
+def _spread(fit: Fit, levels: Sequence[Hashable], squares: FloatArray) -> Spread | Unanswered:
+    """Compare one factor's levels; `squares` are those of drawn residuals, shape (draws, runs)."""
+    names = {name: place for place, name in enumerate(dict.fromkeys(levels))}
     if len(names) < 2:
         return NotComputable("one level: nothing to compare")
+    member = np.zeros((fit.run_count, len(names)))
+    member[np.arange(fit.run_count), [names[level] for level in levels]] = 1.0
     smallest = int(member.sum(axis=0).min())
     if smallest < LEVEL_RUNS_MIN:
         return TooFew(smallest, LEVEL_RUNS_MIN, "runs a level to compare spreads")
-    projection = fit.projection
-    mixing = member.T @ projection**2 @ member
+    mixing = _mixing(fit, member)
     if np.linalg.matrix_rank(mixing) < len(names):
         return NotComputable("the design does not part the levels' spreads")
-    found, noisiest = _noisiest(fit.residuals[None, :], member, mixing)
+    found, noisiest = _noisiest(fit.residuals[None, :] ** 2, member, mixing)
     if not np.isfinite(found[0]):
         return NotComputable("but for one level the runs do not scatter")
-    rng = np.random.default_rng(SEED)
-    errors = rng.choice(residuals, (draws, residuals.size))
-    # The same as errors @ projection, which is the unit matrix but for a few columns' worth.
-    drawn = errors - (errors @ fit.design) @ fit.covariance_base @ fit.design.T
-    larger = int(np.sum(_noisiest(drawn, member, mixing)[0] >= found[0]))
+    draws = squares.shape[0]
+    larger = int(np.sum(_noisiest(squares, member, mixing)[0] >= found[0]))
     ratio = float(np.sqrt(found[0]))
-    return Spread(ratio, names[int(noisiest[0])], (larger + 1) / (draws + 1))
+    return Spread(ratio, list(names)[int(noisiest[0])], (larger + 1) / (draws + 1))
+
+
+def _mixing(fit: Fit, member: FloatArray) -> FloatArray:
+    """What of each level's error variance the squares of each level's residuals hold, summed.
+
+    These are the sums over pairs of levels of the squares in the matrix that turns errors into
+    residuals, 1 - D C Dᵀ. A sum of squares of D C Dᵀ over two groups of runs is the trace of
+    C Dᵀ D of the one times C Dᵀ D of the other, so the matrix of runs by runs is never made.
+    """
+    shared = []
+    for of_level in member.T:
+        rows = fit.design[of_level > 0]
+        shared.append(fit.covariance_base @ (rows.T @ rows))
+    mixing = np.array([[float(np.sum(one * other.T)) for other in shared] for one in shared])
+    mixing += np.diag([float(np.sum(of_level)) for of_level in member.T])
+    return mixing - 2.0 * np.diag([float(np.trace(one)) for one in shared])
 
 
 def _noisiest(
-    residuals: FloatArray, member: FloatArray, mixing: FloatArray
+    squares: FloatArray, member: FloatArray, mixing: FloatArray
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     """Variance of the noisiest level over the others' mean, and which it is, for each row.
 
-    A residual holds a part of every error of its block; `mixing` says how much, and solving for
-    the levels' own variances takes that out.
+    `squares` are those of residuals, shape (rows, runs). A residual holds a part of every error
+    of its block; `mixing` says how much, and solving for the levels' own variances takes that out.
     """
-    variances = np.linalg.solve(mixing, ((residuals**2) @ member).T).T
+    variances = np.linalg.solve(mixing, (squares @ member).T).T
     highest = np.argmax(variances, axis=1)
     top = variances[np.arange(variances.shape[0]), highest]
     others = (variances.sum(axis=1) - top) / (variances.shape[1] - 1)
@@ -145,20 +178,29 @@ def serial_correlation(
     if fit.run_count > RUNS_MAX:
         return _too_many(fit)
     places = np.argsort(np.asarray(order, dtype=np.float64), kind="stable")
-    projection = fit.projection[np.ix_(places, places)]
     ordered = fit.residuals[places]
     found = float(ordered[1:] @ ordered[:-1] / (ordered @ ordered))
-    # Each column gives way to the mean of its neighbours: projection @ the matrix of lag one.
-    form = np.zeros_like(projection)
-    form[:, 1:] += 0.5 * projection[:, :-1]
-    form[:, :-1] += 0.5 * projection[:, 1:]
+    trace, square = _lag_one_traces(fit.design[places], fit.covariance_base)
     # Moments of a ratio of quadratic forms whose denominator is independent of the ratio.
-    mean = float(np.trace(form)) / fit.degrees
-    second = (2.0 * float(np.sum(form * form.T)) + float(np.trace(form)) ** 2) / (
-        fit.degrees * (fit.degrees + 2.0)
-    )
+    mean = trace / fit.degrees
+    second = (2.0 * square + trace**2) / (fit.degrees * (fit.degrees + 2.0))
     deviation = (found - mean) / np.sqrt(max(second - mean**2, 1e-12))
     return SerialCorrelation(found - mean, float(2.0 * distributions.norm.sf(abs(deviation))))
+
+
+def _lag_one_traces(design: FloatArray, base: FloatArray) -> tuple[float, float]:
+    """Traces of P L and of P L P L: P = 1 - D C Dᵀ makes residuals, L is the matrix of lag one.
+
+    L has ½ beside its diagonal. Multiplied out, each trace takes matrices of columns by columns
+    only; the matrix of runs by runs is never made.
+    """
+    near = np.zeros_like(design)  # L D: each row gives way to the mean of its neighbours
+    near[:-1] += 0.5 * design[1:]
+    near[1:] += 0.5 * design[:-1]
+    within = base @ (design.T @ near)
+    trace = -float(np.trace(within))
+    square = 0.5 * (design.shape[0] - 1) - 2.0 * float(np.sum(base * (near.T @ near)))
+    return trace, square + float(np.sum(within * within.T))
 
 
 def _too_many(fit: Fit) -> NotComputable:

@@ -199,18 +199,20 @@ def _orders(blocks: bytes, permutations: int) -> NDArray[np.int64]:
 
 
 def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int) -> float:
-    """Share of within-block permutations of the reduced model's residuals with as large an F."""
+    """Share of within-block permutations of the reduced model's residuals with as large an F.
+
+    What the reduced model expects lies in the full model's reach and has no such contrast: to
+    both parts of F only the permuted residuals matter, and the sum of their squares never changes.
+    """
     base = fit.covariance_base
     middle, degrees = _inverse(rows @ base @ rows.T)
     constrained = fit.coefficients - base @ rows.T @ (middle @ (rows @ fit.coefficients))
-    expected = fit.design @ constrained
-    residuals = fit.design @ fit.coefficients + fit.residuals - expected
+    residuals = fit.design @ (fit.coefficients - constrained) + fit.residuals
     blocks = np.argmax(fit.design[:, : fit.block_count], axis=1)
-    drawn = np.empty((permutations, blocks.size))
-    drawn[:, np.argsort(blocks, kind="stable")] = residuals[_orders(blocks.tobytes(), permutations)]
-    drawn += expected
-    found = drawn @ (fit.design @ base)
-    left = (drawn**2).sum(axis=1) - np.einsum("ij,ij->i", found, drawn @ fit.design)
+    drawn = residuals[_orders(blocks.tobytes(), permutations)]
+    sums = drawn @ fit.design[np.argsort(blocks, kind="stable")]
+    found = sums @ base
+    left = float(residuals @ residuals) - np.einsum("ij,ij->i", found, sums)
     tested = found @ rows.T
     explained = np.einsum("ij,ij->i", tested @ middle, tested)
     ratios = explained / degrees / (np.maximum(left, 0.0) / fit.degrees)
