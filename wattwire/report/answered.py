@@ -13,7 +13,7 @@ from wattwire.report import companions, differences, figures, stopping, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers, Result, moderated
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.sentences import sentence, sentence_of_all
+from wattwire.report.sentences import few_degrees, sentence, sentence_of_all
 
 RANK_BLOCKS_MIN = 6
 
@@ -36,6 +36,9 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     stopped = stopping.sentence(evidence)
     if stopped:
         part.parts.append(Text(stopped))
+    few = few_degrees(answers)
+    if few:
+        part.parts.append(Text(few, "warning"))
     missing = gaps(evidence, answers)
     if missing:
         part.parts.append(Text(" ".join(missing), "warning"))

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scipy import stats as distributions
+
 from wattwire import stats
 from wattwire.report import words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.evidence import Evidence
+
+FEW_DEGREES, ENOUGH_DEGREES = 1, 4
+"""Up to so many degrees of freedom an interval comes with a warning; what that compares with."""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str | None:
@@ -66,6 +71,28 @@ def _basis(result: stats.Ratio | stats.Difference) -> str:
     return f"{blocks}, {words.plural(result.run_count, 'run')}"
 
 
+def few_degrees(answers: Answers) -> str:
+    """How little can be told where hardly anything is left for the error; empty where enough is."""
+    numbers = [item.interval for item in (*answers.computed(), *answers.differences())]
+    least = min(numbers, key=lambda one: one.degrees or 0.0, default=None)
+    if least is None or not least.degrees or least.degrees > FEW_DEGREES:
+        return ""
+    here, enough = distributions.t.ppf(0.5 + least.level / 2, [least.degrees, ENOUGH_DEGREES])
+    blocks = words.plural(answers.block_count, "block")
+    leaves = "leaves" if answers.block_count == 1 else "leave"
+    return (
+        f"{blocks} of so few treatments {leaves} {_degrees(least)} of freedom for the error: a "
+        f"limit stands {words.number(float(here))} standard errors from its estimate, where "
+        f"{ENOUGH_DEGREES} degrees would put it at {words.number(float(enough))}, and that error "
+        "is itself hardly known. Only a very large difference can show, and one that does not "
+        "may be there all the same: measure more blocks."
+    )
+
+
+def _degrees(interval: stats.Interval) -> str:
+    return words.plural(round(interval.degrees or 0), "degree")
+
+
 def headline(evidence: Evidence, answers: Answers) -> str:
     """The page's first sentence: the primary factor's first answer that is not about energy."""
     if evidence.usable.height == 0:
@@ -86,6 +113,9 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     elif outcome == "undecided":
         same = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
         words_of_it += f" The two cannot be told apart: {same} lies inside the interval."
+    if few_degrees(answers):
+        degrees = _degrees(candidates[0].interval)
+        words_of_it += f" So few runs tell very little: the error has {degrees} of freedom."
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
     return prefix + words_of_it

@@ -208,12 +208,11 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
             "than the others gets an interval that is too narrow."
         )
     if answers.differences():
-        titles = words.listed(
-            list(dict.fromkeys(item.response.title for item in answers.differences()))
-        )
+        shifted = dict.fromkeys(item.response.title for item in answers.differences())
         yield (
-            f"With runs that are zero or negative, {titles} is answered by differences of means, "
-            "whose error is pooled as if small and large levels scattered alike."
+            f"With runs that are zero or negative, {words.listed(list(shifted))} is answered by "
+            "differences of means, whose error is pooled as if small and large levels scattered "
+            "alike."
         )
     if evidence.usable.height and not numbers:
         yield "No question of the study got a number; what is shown is exploratory."

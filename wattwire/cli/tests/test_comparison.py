@@ -12,7 +12,7 @@ from wattwire import stats
 from wattwire.cli.comparison import compare
 from wattwire.report.answers import answer_all, moderated
 from wattwire.report.evidence import gather
-from wattwire.report.sentences import headline
+from wattwire.report.sentences import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 """A block's effect on all of its runs: the ratio inside a block does not feel it."""
@@ -207,3 +207,15 @@ def test_as_json_it_has_numbers_and_reasons():
     assert document["rows"][1]["ratio_to_baseline"]["estimate"] == pytest.approx(2.0)
     few = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, blocks=1)).to_json()
     assert few["rows"][1]["ratio_to_baseline"].startswith("too few")
+
+
+def test_two_blocks_say_beside_their_interval_how_little_they_tell():
+    two, three = (Made({("a", 64): 30.0, ("b", 64): 10.0}, blocks=blocks) for blocks in (2, 3))
+    evidence, enough = gather(shaken(two)), gather(shaken(three))
+    # Student's t of one answer at 95 %: 12.7 at one degree of freedom, 2.78 at four.
+    told = few_degrees(answer_all(evidence))
+    assert "2 blocks of so few treatments leave 1 degree of freedom for the error: a limit" in told
+    assert "12.7 standard errors from its estimate, where 4 degrees would put it at 2.78" in told
+    assert headline(evidence, answer_all(evidence)).endswith("the error has 1 degree of freedom.")
+    assert few_degrees(answer_all(enough)) == ""
+    assert headline(enough, answer_all(enough)).endswith("3 blocks, 6 runs).")
