@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,12 @@ from wattwire.report import companions, differences, figures, stopping, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers, Result, moderated
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.parts import Column, Figure, Section, Table, Text
+from wattwire.report.responses import Response
 from wattwire.report.sentences import few_degrees, sentence, sentence_of_all
 
 RANK_BLOCKS_MIN = 6
+SENTENCES_MAX, LOWEST_TOLD, HIGHEST_TOLD = 8, 3, 2
+"""A factor with more answers than that has sentences for its lowest and its highest ones only."""
 
 
 def section(evidence: Evidence, answers: Answers) -> Section:
@@ -87,15 +91,53 @@ def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers
     gaps = [answer for answer in mine if not isinstance(answer.result, NUMBER)]
     shifts = [answer.response for answer in mine if isinstance(answer.result, stats.Difference)]
     told = [differences.why(evidence, response) for response in dict.fromkeys(shifts)]
+    alike: dict[tuple[Response, str], list[Answer]] = {}
     for answer in numbers:
-        words_of_it = sentence(evidence, answer, answers.family)[:-1]
-        told.append(f"{words_of_it}: {answers.outcome(answer)}.")
+        alike.setdefault((answer.response, answer.factor), []).append(answer)
+    for group in alike.values():
+        told += _of_levels(evidence, group, answers)
     # Answers that cannot be given for one and the same reason need one sentence, not twenty.
     reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in gaps)
-    told += [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in reasons]
+    why = [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in reasons]
+    more = len(why) - SENTENCES_MAX
+    told += why[:SENTENCES_MAX] + ([f"{more} more have no number; see the table."] * (more > 0))
     if evidence.set_aside.height:
         told += filter(None, (sentence_of_all(evidence, answer, answers) for answer in gaps))
     return [Text(one, "item") for one in told]
+
+
+def _of_levels(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[str]:
+    """A sentence a level; of many levels the lowest and the highest, and one for the rest."""
+    told = list(group)
+    ranked = sorted(group, key=lambda answer: answer.interval.estimate)
+    if len(group) > SENTENCES_MAX:
+        told = [*ranked[:LOWEST_TOLD], *ranked[-HIGHEST_TOLD:]]
+    sentences = []
+    for answer in told:
+        words_of_it = sentence(evidence, answer, answers.family)[:-1]
+        sentences.append(f"{words_of_it}: {answers.outcome(answer)}.")
+    if len(group) == len(told):
+        return sentences
+    rest = ranked[LOWEST_TOLD:-HIGHEST_TOLD]
+    ends = [words.number(rest[at].interval.estimate) for at in (0, -1)]
+    of_ratio = isinstance(rest[0].result, stats.Ratio)
+    unit = " times" if of_ratio else f" {rest[0].response.unit}".rstrip()
+    outcomes = Counter(answers.outcome(answer) for answer in rest)
+    counted = words.listed([f"{count} {outcome}" for outcome, count in outcomes.most_common()])
+    table = "All answers" if of_ratio else "Answers as differences"
+    first, response = rest[0], rest[0].response
+    sentences.append(
+        f"Between them lie {words.plural(len(rest), 'more level')} of "
+        f"{words.factor_title(first.factor)} in {response.title}, {ends[0]} to {ends[1]}{unit}: "
+        f"{counted}; each stands in the table “{table}”. All are compared with "
+        f"{evidence.title(first.factor, first.baseline)}{_unnamed(evidence, first.factor)}."
+    )
+    return sentences
+
+
+def _unnamed(evidence: Evidence, factor: str) -> str:
+    named = factor in evidence.study.get("answers", {}).get("baseline", {})
+    return "" if named else ", the first level, for the study names no other (answers.baseline)"
 
 
 def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answers) -> Figure:

@@ -1,0 +1,49 @@
+"""The part with the answers: few sentences for many levels, and none left out of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wattwire import imports
+from wattwire.imports import table
+from wattwire.imports.tests.test_writing import ABOUT
+from wattwire.report import answered
+from wattwire.report.answers import answer_all
+from wattwire.report.evidence import gather
+from wattwire.report.parts import Section, Text, tables_of
+
+
+def section(folder: Path, levels: int) -> Section:
+    """Level k costs 10 + k W, give or take; three blocks."""
+    lines = ["node,day,power"]
+    for day in range(3):
+        for at in range(levels):
+            scatter = 1.0 + 0.01 * ((7 * day + 3 * at) % 5)
+            lines.append(f"n{at:02},{day},{(10.0 + at) * scatter:.6f}")
+    folder.mkdir()
+    (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    asked = table.Asked((("power", "W"),), ("node",), "day")
+    read = table.read(folder / "table.csv", asked)
+    evidence = gather(imports.write(read, folder / "c", ABOUT, {}))
+    return answered.section(evidence, answer_all(evidence))
+
+
+def sentences(part: Section) -> list[str]:
+    return [one.words for one in part.parts if isinstance(one, Text) and one.tone == "item"]
+
+
+def test_many_levels_have_sentences_for_their_ends_and_one_for_the_rest(tmp_path) -> None:
+    part = section(tmp_path / "many", 30)
+    told = sentences(part)
+    assert [one.split()[0] for one in told] == ["n01", "n02", "n03", "n28", "n29", "Between"]
+    assert told[-1].startswith("Between them lie 24 more levels of node in power, 1.4")
+    assert "24 different; each stands in the table “All answers”. All are compared with" in told[-1]
+    assert told[-1].endswith(
+        "n00, the first level, for the study names no other (answers.baseline)."
+    )
+    (answers,) = [one for one in tables_of(part.parts) if one.id == "answers"]
+    assert len(answers.rows) == 29
+
+
+def test_few_levels_have_a_sentence_each(tmp_path) -> None:
+    assert len(sentences(section(tmp_path / "few", 9))) == 8
