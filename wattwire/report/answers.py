@@ -235,28 +235,32 @@ def block_table(
     a block without one is left out. +inf stands for a response without a bound (loss).
     """
     frame = evidence.usable
-    others = [name for name in evidence.varied if name != factor]
-    keys = list(zip(*[levels_of(frame, name) for name in others], strict=True))
     values, sides = column(frame, response.column), levels_of(frame, factor)
     if scale == "log":
         values = np.log(np.where(values > 0, values, math.nan))
     place_of = {
-        side: next((i for i, one in enumerate(levels) if same_level(side, one)), None)
+        side: next((i for i, one in enumerate(levels) if same_level(side, one)), -1)
         for side in set(sides)
     }
-    cells: dict[Any, dict[Any, dict[int, list[float]]]] = {}
-    for at, block in enumerate(frame["block"].to_list()):
-        place = place_of[sides[at]]
-        if place is not None and not math.isnan(values[at]):
-            key = keys[at] if keys else ()
-            cells.setdefault(block, {}).setdefault(key, {}).setdefault(place, []).append(values[at])
-    rows = []
-    for treatments in cells.values():
-        whole = [one for one in treatments.values() if len(one) == len(levels)]
-        if whole:
-            means = [[float(np.mean(one[i])) for i in range(len(levels))] for one in whole]
-            rows.append(np.mean(means, axis=0).tolist())
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(levels))
+    place = np.array([place_of[side] for side in sides], dtype=np.int64)
+    kept = np.flatnonzero((place >= 0) & ~np.isnan(values))
+    others = [levels_of(frame, name) for name in evidence.varied if name != factor]
+    blocks = frame["block"].to_list()
+    # A cell is a block's combination of the other factors, numbered as its first value comes.
+    cells: dict[tuple[Any, ...], int] = {}
+    rows = list(zip(blocks, *others, strict=True))
+    cell = np.array([cells.setdefault(rows[at], len(cells)) for at in kept], dtype=np.int64)
+    shape = (len(cells), len(levels))
+    slot, size = cell * len(levels) + place[kept], len(cells) * len(levels)
+    counts = np.bincount(slot, minlength=size).reshape(shape)
+    sums = np.bincount(slot, values[kept], size).reshape(shape)
+    whole = (counts > 0).all(axis=1)
+    met = {block: at for at, block in enumerate(dict.fromkeys(key[0] for key in cells))}
+    block = np.array([met[key[0]] for key in cells], dtype=np.int64)[whole]
+    table = np.zeros((len(met), len(levels)))
+    np.add.at(table, block, sums[whole] / counts[whole])
+    held = np.bincount(block, minlength=len(met))
+    return np.asarray(table[held > 0] / held[held > 0, None], dtype=np.float64)
 
 
 def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | None:

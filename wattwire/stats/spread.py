@@ -59,11 +59,11 @@ def spreads_between(
     fit: Fit, factors: Mapping[str, Sequence[Hashable]], draws: int = DRAWS
 ) -> dict[str, Spread | Unanswered]:
     """`spread_between` for the levels of each factor, by its name; the samples are drawn once."""
-    refused: Unanswered | None = None
     residuals = _scaled(fit)
     if not isinstance(residuals, np.ndarray):
-        refused = residuals
-    elif fit.run_count > RUNS_MAX:
+        return dict.fromkeys(factors, residuals)
+    refused: Unanswered | None = None
+    if fit.run_count > RUNS_MAX:
         refused = _too_many(fit)
     elif len(fit.treatments) < TREATMENTS_MIN:
         refused = NotComputable("two treatments have one residual a block: nothing to compare")
