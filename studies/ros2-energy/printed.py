@@ -75,6 +75,11 @@ class Means:
                     table[key] = row
         joined = material.recordings.join(material.planned, on=RUN).sort("folder", "run_id", "rank")
         by = ["pattern", "side", "language", "interval_s", "clients"]
+        several = pl.col("rank").max().over(NODE) > 1
+        first = pl.col("power_all_w").filter(pl.col("rank") == 1)
+        doubled = pl.struct(NODE).filter("several").n_unique()
+        told = joined.with_columns(several=several).group_by(by).agg(doubled, first.mean())
+        self._files = {tuple(row[: len(by)]): row[len(by) :] for row in told.iter_rows()}
         self._recordings = joined.partition_by(by, as_dict=True, maintain_order=True)
         self._no_recording = joined.clear()
         self.picks_known = bool(material.recordings["picked"].drop_nulls().len())
@@ -87,6 +92,12 @@ class Means:
         """All recordings of a treatment's node (role, language, interval_s, clients)."""
         role, *levels = key
         return self._recordings.get((*SIDE[role], *levels), self._no_recording)
+
+    def files(self, key: tuple[Any, ...]) -> tuple[int, float | None]:
+        """How many runs of a treatment's node hold several recordings, and the mean power (W) of
+        the earliest ones with all their samples."""
+        role, *levels = key
+        return self._files.get((*SIDE[role], *levels), (0, None))
 
 
 def published(folder: Path) -> list[dict[str, str]]:
@@ -199,9 +210,7 @@ def _missed(
 ) -> str:  # fmt: skip
     """What the data show about a number that does not come out."""
     told = []
-    of_node = means.recordings(key)
-    several = of_node.filter(pl.col("rank").max().over(NODE) > 1)
-    doubled = several.select(NODE).n_unique() if several.height else 0
+    doubled, first = means.files(key)
     if doubled:
         told.append(f"{doubled} of {found['planned']} runs hold several recordings")
     if quantity.key == "energy_j":
@@ -209,10 +218,8 @@ def _missed(
         right = means.row(values.EARLIEST, key)
         if agrees(row["power_w"], watts, 2) and doubled and right is not None:
             told.append(f"the printed energy is the printed power × 180 s ({watts:.3f} W)")
-    if quantity.key == "power_w":
-        first = of_node.filter(pl.col("rank") == 1)["power_all_w"].mean()
-        if isinstance(first, float) and agrees(row["power_w"], first, 2):
-            told.append("with samples of 3 W and more it would be the printed digits")
+    if quantity.key == "power_w" and first is not None and agrees(row["power_w"], first, 2):
+        told.append("with samples of 3 W and more it would be the printed digits")
     if not means.picks_known and key[0] == "publisher" and doubled:
         told.append("which file the authors' script took is not recorded here")
     return "; ".join(told) or "no choice of files among those tried gives it"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ def write(
         "plan": _plan(runs),
         "machine": {"hosts": {}, **_plain(imported.machine)},
         "columns": {name: described[name] for name in runs.columns if name in described},
-        "checks": [_plain({**asdict(c), "verdict": c.verdict.value}) for c in imported.checks],
-        "findings": [_plain(asdict(finding)) for finding in imported.findings],
+        "checks": [_plain(c) for c in imported.checks],
+        "findings": [_plain(finding) for finding in imported.findings],
     }
     rows = [(one.path, one.rows, one.why) for one in imported.set_aside]
     return write_imported(path, documents, runs, imported.provenance, rows)
@@ -104,10 +105,10 @@ def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
     foreign = set(table["run"].unique()) - set(runs["run"])
     if foreign:
         raise ReaderError(f"the study's reader: provenance of an unknown run {min(foreign)}")
-    told = set(zip(table["run"], table["column"], strict=True))
+    told = {name: set(part["run"].to_list()) for (name,), part in table.group_by("column")}
     for name in responses(runs):
-        with_value = runs.filter(pl.col(name).is_not_null())["run"]
-        bare = next((run for run in with_value if (run, name) not in told), None)
+        with_value = runs.filter(pl.col(name).is_not_null())["run"].to_list()
+        bare = next((run for run in with_value if run not in told.get(name, ())), None)
         if bare is not None:
             raise ReaderError(f"the study's reader: {name} of run {bare} has no provenance")
 
@@ -134,10 +135,16 @@ def _plan(runs: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     """The value as JSON holds it: tuples as lists, NaN and infinity as nothing."""
+    if value is None or type(value) in (str, int, bool):
+        return value
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if hasattr(value, "item") and not isinstance(value, (str, bytes)):
