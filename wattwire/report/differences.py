@@ -48,7 +48,7 @@ def table(evidence: Evidence, answers: Answers) -> Table:
             Column("factor", "factor"),
             Column("level", "level"),
             Column("baseline", "against"),
-            Column("of", "mean of that one's runs", "measured"),
+            Column("of", "baseline's mean", "measured"),
             Column("difference", "difference [interval]", "measured"),
             Column("unit", "unit"),
             Column("outcome", "outcome"),

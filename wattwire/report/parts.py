@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from wattwire.report import words
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
-TEXT_MAX, SHORT_MAX = 240, 28
+TEXT_MAX, SHORT_MAX, WORD_MAX = 240, 28, 10
 KINDS = ("text", "measured", "estimate", "bound", "published")
 
 
@@ -63,7 +63,10 @@ class Table:
         """The cell as printed."""
         value = row.get(column.key)
         if isinstance(value, str):
-            return clipped(column.labels.get(value, value))
+            text = clipped(column.labels.get(value, value))
+            return with_minus(text) if column.numeric else text
+        if isinstance(value, Marked):
+            return with_minus(str(value))
         if value == 0 and isinstance(value, float) and column.title.split(",")[0] == "p":
             return words.NO_P
         return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
@@ -84,6 +87,7 @@ class Table:
             style = "number " if column.numeric else ""
             style += column.kind + (" muted" if self.muted(column, row) else "")
             style += " short" if len(text) <= SHORT_MAX else ""
+            style += " word" if len(text) <= WORD_MAX else ""
             found.append((style, self.hint(column, row), text))
         return found
 
@@ -168,6 +172,11 @@ class Section:
     id: str
     title: str
     parts: list[Any] = field(default_factory=list)
+
+
+def with_minus(number: str) -> str:
+    """Digits as others wrote them, with the minus sign that all other numbers here have."""
+    return f"−{number[1:]}" if number[:1] == "-" else number
 
 
 def clipped(text: str) -> str:
