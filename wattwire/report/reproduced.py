@@ -27,6 +27,8 @@ LEGEND = (
 )
 OPEN_ROWS = 12
 """A table of more rows stays folded."""
+LINES = r"\blines? \d+( to \d+)?"
+"""Where in a table a value stood: each has its own, which is no other way to make it."""
 WAYS_MAX = 3
 """So many ways to make a response's values are told in full."""
 COLUMN = "column"
@@ -269,13 +271,14 @@ def _findings(reader: ImportedCampaign) -> list[Section]:
     part = Section("about-the-data", "What the data show about themselves")
     for at, finding in enumerate(found, 1):
         rows = finding["rows"]
-        table = Table(f"about-{at}", finding["title"], _columns_of(rows), rows, finding["text"])
-        if not rows:
-            part.parts.append(Text(f"{finding['title']}. {finding['text']}"))
-        elif len(rows) <= OPEN_ROWS:
+        is_open = 0 < len(rows) <= OPEN_ROWS
+        note = finding["text"] if is_open else ""  # what stands before a fold is not said in it
+        table = Table(f"about-{at}", finding["title"], _columns_of(rows), rows, note)
+        if is_open:
             part.parts.append(table)
-        else:
-            part.parts.append(Text(f"{finding['title']}. {finding['text']}"))
+            continue
+        part.parts.append(Text(f"{finding['title']}. {finding['text']}"))
+        if rows:
             part.parts.append(
                 Fold(f"{finding['title']}: {words.plural(len(rows), 'row')}", [table])
             )
@@ -296,7 +299,9 @@ def _titled(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
     if known and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known):
         kind = "measured"
     elif known and all(isinstance(v, str) and NUMBER.fullmatch(v) for v in known):
-        kind = "published"  # digits as printed
+        # Digits as written: those of the paper stand back, as everywhere.
+        printed = title.startswith("printed") or title.endswith("printed")
+        kind = "published" if printed else "measured"
     return title.replace("_", " "), kind, unit
 
 
@@ -314,14 +319,15 @@ def _sources(reader: ImportedCampaign) -> Section:
             "each value its files, how many rows it rests on and how it was made."
         )
     )
-    part.parts.append(_provenance(reader))
+    part.parts += _provenance(reader)
     part.parts.append(_set_aside(reader))
     return part
 
 
-def _provenance(reader: ImportedCampaign) -> Table:
-    """Provenance by response: values, files, rows, and how they were made."""
+def _provenance(reader: ImportedCampaign) -> list[Any]:
+    """Provenance by response: values, files, rows, and how they were made; ways where many."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
+    used = used.with_columns(pl.col("how").str.replace(LINES, "its own line"))
     files = used.select("column", "files").explode("files")
     counted_files = dict(files.group_by("column").agg(pl.col("files").n_unique()).iter_rows())
     summed = used.group_by("column", maintain_order=True).agg(
@@ -332,7 +338,7 @@ def _provenance(reader: ImportedCampaign) -> Table:
     )
     rows = []
     for name, values, rows_used, left_out, ways in summed.iter_rows():
-        many = f"{words.count(len(ways))} ways, told in provenance.parquet; the first: {ways[0]}"
+        many = f"{words.count(len(ways))} ways, listed below; the first: {ways[0]}"
         rows.append(
             {
                 "column": name,
@@ -351,7 +357,27 @@ def _provenance(reader: ImportedCampaign) -> Table:
         Column("left", "rows left out", "measured"),
         Column("how", "how"),
     ]
-    return Table("provenance", "Values by response", columns, rows)
+    table = Table("provenance", "Values by response", columns, rows)
+    many_ways = [name for name, *_, ways in summed.iter_rows() if len(ways) > WAYS_MAX]
+    return [table, _ways(used.filter(pl.col("column").is_in(many_ways)))] if many_ways else [table]
+
+
+def _ways(used: pl.DataFrame) -> Fold:
+    """Every way in which values of these responses were made, with how many were."""
+    counted_ways = (
+        used.group_by("column", "how", maintain_order=True)
+        .agg(pl.len().alias("values"), pl.col("run").first())
+        .sort("column", maintain_order=True)
+    )
+    columns = [
+        Column("column", "response"),
+        Column("how", "how"),
+        Column("values", "values", "measured"),
+        Column("run", "as in run"),
+    ]
+    rows = counted_ways.rows(named=True)
+    table = Table("provenance-ways", "How values were made", columns, rows)
+    return Fold(f"How values were made: {words.plural(len(rows), 'way')}", [table])
 
 
 def _set_aside(reader: ImportedCampaign) -> Table:

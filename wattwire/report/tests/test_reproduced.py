@@ -123,6 +123,16 @@ def test_many_rows_of_a_finding_are_folded(tmp_path) -> None:
     rows = tuple({"n": n} for n in range(30))
     part = sections(tmp_path, findings=[Finding("Odd", "Many.", rows)])["about-the-data"]
     assert part.parts[1].title == "Odd: 30 rows"
+    assert part.parts[0].words == "Odd. Many."
+    assert part.parts[1].parts[0].note == "", "not a second time"
+
+
+def test_numbers_of_the_paper_stand_back_and_ours_do_not(tmp_path) -> None:
+    rows = ({"printed (J)": "-1.5", "time printed (s)": "3", "from the printed numbers": "-2.5"},)
+    part = sections(tmp_path, findings=[Finding("Odd", "One is.", rows)])["about-the-data"]
+    odd = table(part, "about-1")
+    assert [c.kind for c in odd.columns] == ["published", "published", "measured"]
+    assert [text for _, _, text in odd.cells(odd.rows[0])] == ["−1.5", "3", "−2.5"]
 
 
 def test_provenance_and_what_was_set_aside_are_summed(tmp_path) -> None:
@@ -136,17 +146,24 @@ def test_provenance_and_what_was_set_aside_are_summed(tmp_path) -> None:
     ]
 
 
-def test_values_made_in_many_ways_are_one_row(tmp_path) -> None:
+@pytest.mark.parametrize(("how", "ways"), [("mean of {} files", 10), ("watts, line {}", 1)])
+def test_many_ways_to_make_values_are_named_below_one_row(tmp_path, how: str, ways: int) -> None:
     imported = tiny()
     more = pl.concat([imported.provenance] * 5).with_columns(
-        how=pl.format("line {}", pl.int_range(pl.len()))
+        how=pl.format(how, pl.int_range(pl.len()))
     )
     reader = imports.write(
         dataclasses.replace(imported, provenance=more), tmp_path / "c", ABOUT, {}
     )
     part = reproduced.sections(SimpleNamespace(reader=reader))[-1]
     (row,) = table(part, "provenance").rows
-    assert row["how"].startswith("10 ways, told in provenance.parquet; the first: line 0")
+    folds = [one for one in part.parts if isinstance(one, Fold)]
+    if ways == 1:
+        assert row["how"] == "watts, its own line" and not folds
+        return
+    assert row["how"].startswith("10 ways, listed below; the first: mean of 0 files")
+    assert [fold.title for fold in folds] == ["How values were made: 10 ways"]
+    assert [one["how"] for one in folds[0].parts[0].rows] == [how.format(n) for n in range(10)]
 
 
 def test_without_printed_numbers_there_is_nothing_to_reproduce(tmp_path) -> None:
