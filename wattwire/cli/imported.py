@@ -26,6 +26,14 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         f"from {plural(about['files'], 'file')}: {campaign.path}",
         width,
     )
+    if "comparable" in campaign.study:  # a table whose factors have one level each
+        columns = ", ".join(campaign.study["comparable"])
+        which = f", as in: {columns}" if columns else ""
+        yield wrapped(
+            "Nothing to compare: each factor has one level. Import again, with --factor for a "
+            f"column in which runs differ{which}.",
+            width,
+        )
     if about["recipe"]:
         yield f"Recipe: {about['recipe']}."
     reasons = sorted(about["set_aside"].items(), key=lambda item: -item[1])

@@ -69,7 +69,10 @@ def read(path: Path, asked: Asked) -> Imported:
     reasons = {
         record["run"]: "no response in its rows" for record in records if record["verdict"] != "ok"
     }
-    return Imported(_study(path, records, asked), runs, frame, set_aside, columns, reasons)
+    study = _study(path, records, asked)
+    if all(len(levels) == 1 for levels in study["factors"].values()):
+        study["comparable"] = _several(header, rows, asked)
+    return Imported(study, runs, frame, set_aside, columns, reasons)
 
 
 def column(name: str) -> str:
@@ -254,6 +257,19 @@ def _levels(series: pl.Series) -> pl.Series:
         if cast.null_count() == 0:
             return cast
     return series
+
+
+def _several(
+    header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], asked: Asked
+) -> list[str]:
+    """Columns not asked for in which values differ and come back: what could be compared."""
+    taken = {*asked.factors, *(name for name, _ in asked.responses), asked.block, asked.run}
+    found = []
+    for name in header:
+        values = {row[name] for _, row in rows if not _absent(row[name])}
+        if name not in taken and 1 < len(values) <= len(rows) / 2:
+            found.append(name)
+    return found
 
 
 def _study(path: Path, records: Sequence[dict[str, Any]], asked: Asked) -> dict[str, Any]:

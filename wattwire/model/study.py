@@ -56,6 +56,12 @@ TOP_KEYS = frozenset(
      "guards", "answers", "exclude", "presets", "limit", "variants", "paper_path", "awaits"}
 )  # fmt: skip
 
+CALLED = {
+    "window_s": "duration_s", "seconds": "duration_s", "repetitions": "blocks", "repeats": "blocks",
+    "runs": "blocks", "warm_up_s": "warmup_s", "order_seed": "seed",
+}  # fmt: skip
+"""Words for keys that people bring along, and what they are called here."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -365,7 +371,7 @@ def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
-            raise unknown(where, "key", key, known)
+            raise unknown(where, "key", key, known, CALLED)
         default = known[key].default
         wanted = type(default)
         whole = isinstance(value, int) and not isinstance(value, bool)

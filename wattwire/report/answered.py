@@ -15,7 +15,7 @@ from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers, Result,
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import Response
-from wattwire.report.sentences import few_degrees, sentence, sentence_of_all
+from wattwire.report.sentences import few_degrees, nothing_to_compare, sentence, sentence_of_all
 
 RANK_BLOCKS_MIN = 6
 SENTENCES_MAX, LOWEST_TOLD, HIGHEST_TOLD = 8, 3, 2
@@ -26,7 +26,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     """The page's part that answers each question, with the family its intervals hold in."""
     part = Section("answers", "Answers")
     if not answers.items:
-        part.parts.append(Text("The study asks no question that compares levels."))
+        part.parts.append(Text(nothing_to_compare(evidence)))
         return part
     if answers.block_count == 1:
         part.parts.append(

@@ -149,6 +149,21 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> str:
         )
     if answers.items:
         return f"No question can be answered with a number: {answers.items[0].result}."
-    return (
-        f"{words.plural(evidence.usable.height, 'run')} measured; the study asks for no comparison."
-    )
+    return nothing_to_compare(evidence)
+
+
+def nothing_to_compare(evidence: Evidence) -> str:
+    """Why there is no answer where no question has two levels, and what to give instead."""
+    runs = words.plural(evidence.usable.height, "run")
+    if not evidence.factors or evidence.varied:
+        return f"{runs} measured; the study asks for no comparison: a [[question]] names what of."
+    held = [f"{words.factor_title(name)} {words.plain(levels[0])}" for name, levels in
+            evidence.factors.items() if levels]  # fmt: skip
+    told = f"{runs} measured, all with {words.listed(held)}: there is nothing to compare."
+    if not evidence.imported:
+        return f"{told} Give one of these two levels or more."
+    if "comparable" not in evidence.study:
+        return told
+    columns = evidence.study["comparable"]
+    which = f": {', '.join(columns)}" if columns else ""
+    return f"{told} Import again, with --factor for a column in which runs differ{which}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,10 @@ import pytest
 from wattwire.cli.main import main
 from wattwire.imports.tests.test_loading import study
 from wattwire.model.errors import EXIT_OK, EXIT_USAGE
+from wattwire.report.answers import answer_all
+from wattwire.report.evidence import gather
+from wattwire.report.sentences import headline
+from wattwire.store import open_campaign
 
 TABLE = "lang,size,day,power\n" + "".join(
     f"{lang},{size},{day},{base + size / 10 + day / 100}\n"
@@ -130,5 +135,21 @@ def test_a_table_becomes_a_page_with_an_answer(table, tmp_path, capsys) -> None:
     page = Path(capsys.readouterr().out.splitlines()[-1])
     text = page.read_text(encoding="utf-8")
     assert "Py had" in text or "py had" in text
-    assert "Where the values come from" in text and "power, line 2" in text
+    assert "Where the values come from" in text and "power, its own line" in text
     assert main(["report", str(tmp_path / "c")]) == EXIT_OK
+
+
+def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> None:
+    (tmp_path / "one.csv").write_text(
+        "lang,day,at,w\n" + "".join(f"c,{at // 2},{at},{1.5 + at / 10}\n" for at in range(4))
+    )
+    typed = ["import", "csv", str(tmp_path / "one.csv"), "--response", "w:W", "--factor", "lang"]
+    assert main([*typed, "--campaign", str(tmp_path / "c"), "--no-report"]) == EXIT_OK
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Nothing to compare: each factor has one level." in told
+    assert "with --factor for a column in which runs differ, as in: day." in told
+    with contextlib.closing(open_campaign(tmp_path / "c")) as campaign:
+        evidence = gather(campaign)
+        first = headline(evidence, answer_all(evidence))
+    assert first.startswith("4 runs measured, all with lang c: there is nothing to compare.")
+    assert first.endswith("--factor for a column in which runs differ: day.")

@@ -41,6 +41,13 @@ def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
         'variants. Did you mean "plan"?'
     )
     assert 'plan: unknown key "bocks"' in refused(plan={"bocks": 3})
+    for word, meant in (
+        ("window_s", "duration_s"),
+        ("repetitions", "blocks"),
+        ("warmp_s", "warmup_s"),
+    ):
+        assert refused(plan={word: 3}).endswith(f'Did you mean "{meant}"?')
+    assert "Did you mean" not in refused(plan={"tempo_s": 3}), "a unit makes nothing alike"
     assert 'unknown factor "langage"' in refused(factors={"langage": ["cpp"]})
 
 
