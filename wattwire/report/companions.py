@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats as distributions
 
 from wattwire import stats
 from wattwire.report import words
@@ -27,6 +26,7 @@ from wattwire.report.controls import pairs
 from wattwire.report.evidence import Evidence, FloatArray, column, levels_of
 from wattwire.report.parts import Column, Fold, Table, Text
 from wattwire.report.responses import Response
+from wattwire.stats import distributions
 from wattwire.stats.spread import DRAWS
 
 PAIRS_BY_RANKS_MIN = 6

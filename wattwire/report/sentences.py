@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scipy import stats as distributions
-
 from wattwire import stats
 from wattwire.report import words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.evidence import Evidence
+from wattwire.stats import distributions
 
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
 """Up to so many degrees of freedom an interval comes with a warning; what that compares with."""

@@ -19,8 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -56,12 +56,10 @@ def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
         return pair
-    found = distributions.pearsonr(_unit(pair[0]), _unit(pair[1]))
+    r, p = distributions.pearson(_unit(pair[0]), _unit(pair[1]))
     count = pair[0].size
-    interval = _fisher(float(found.statistic), 1.0 / (count - 3), count, confidence, "Pearson")
-    return Association(
-        "Pearson", float(found.statistic), float(found.pvalue), "t distribution", interval, count
-    )
+    interval = _fisher(r, 1.0 / (count - 3), count, confidence, "Pearson")
+    return Association("Pearson", r, p, "t distribution", interval, count)
 
 
 def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
@@ -74,7 +72,7 @@ def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Un
         return pair
     first, second = (distributions.rankdata(one) for one in pair)
     count = first.size
-    rho = float(distributions.pearsonr(first, second).statistic)
+    rho, _ = distributions.pearson(first, second)
     if count <= SPEARMAN_EXACT_MAX:
         p, method = _spearman_p(tuple(first), tuple(second)), "exact, all orders counted"
     else:
@@ -161,10 +159,11 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
     first, second = np.log(pair[0]), np.log(pair[1])
     if float(np.ptp(first)) <= ROUNDING:
         return NotComputable("all values of one of the two are equal")
-    found = distributions.linregress(first, second)
-    degrees = first.size - 2
-    half = float(distributions.t.ppf(0.5 + confidence / 2, degrees)) * float(found.stderr)
-    slope = float(found.slope)
+    (of_x, of_both), (_, of_y) = np.cov(first, second, bias=True)
+    slope, degrees = float(of_both / of_x), first.size - 2
+    r = float(np.clip(of_both / np.sqrt(of_x * of_y), -1.0, 1.0)) if of_y > 0 else 0.0
+    error = float(np.sqrt((1.0 - r**2) * of_y / of_x / degrees))
+    half = float(distributions.t.ppf(0.5 + confidence / 2, degrees)) * error
     return Interval(
         slope, slope - half, slope + half, confidence, first.size, "t, log–log", float(degrees)
     )

@@ -20,8 +20,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, NotPositive, TooFew
 
 FloatArray = NDArray[np.float64]

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, Level, Unanswered, contrast_of
 from wattwire.stats.results import Interval, NotComputable
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.blocked import geometric_mean
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 

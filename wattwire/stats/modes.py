@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
+
+from wattwire.stats import distributions
 
 FloatArray = NDArray[np.float64]
 

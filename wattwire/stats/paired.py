@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.results import Interval, TooFew
 
 FloatArray = NDArray[np.float64]

@@ -19,8 +19,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.dependence import clusters_above, effective_size
 from wattwire.stats.results import Interval, TooFew
 

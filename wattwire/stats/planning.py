@@ -20,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, Level, contrast_weights, is_estimable
 from wattwire.stats.results import NotComputable, TooFew
 

@@ -9,8 +9,8 @@ Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.results import Interval
 
 

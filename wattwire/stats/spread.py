@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -150,9 +150,8 @@ def far_out(fit: Fit) -> FarOut | None | Unanswered:
     place = int(np.argmax(sizes))
     # The error was estimated with the run in it: its square over the sum is a beta variable.
     share = 1.0 - (1.0 - FAR_OUT_SHARE) ** (1.0 / fit.run_count)
-    limit = float(
-        np.sqrt(fit.degrees * distributions.beta.isf(share, 0.5, (fit.degrees - 1) / 2.0))
-    )
+    largest = distributions.beta_isf(share, 0.5, (fit.degrees - 1) / 2.0)
+    limit = float(np.sqrt(fit.degrees * largest))
     return FarOut(place, float(sizes[place]), limit) if sizes[place] > limit else None
 
 

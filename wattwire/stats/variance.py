@@ -25,8 +25,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, contrast_weights, is_estimable
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
@@ -176,7 +176,7 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
     def excess(noncentrality: float) -> float:
         if noncentrality <= 0.0:
             return float(special.fdtr(degrees, error_degrees, statistic)) - share
-        # What distributions.ncf.cdf calls, without a check of its arguments each time.
+        # What ncf.cdf of scipy.stats calls, without a check of its arguments each time.
         chance = special.ncfdtr(degrees, error_degrees, noncentrality, statistic)
         # Far out the series underflows to NaN: nothing that large is ever so small.
         return (0.0 if np.isnan(chance) else float(chance)) - share

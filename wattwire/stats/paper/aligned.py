@@ -16,8 +16,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     FloatArray,
     Significance,

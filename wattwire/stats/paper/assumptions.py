@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     FloatArray,
     Significance,
@@ -51,11 +51,8 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
     scaled = standardised([data])
     if not scatters(scaled):
         return NotComputable("all values are equal")
-    found = distributions.shapiro(scaled[0])
-    return Significance(
-        "Shapiro–Wilk", "W", float(found.statistic), float(found.pvalue), (data.size,),
-        "Royston's approximation",
-    )  # fmt: skip
+    statistic, p = distributions.royston(scaled[0])
+    return Significance("Shapiro–Wilk", "W", statistic, p, (data.size,), "Royston's approximation")
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.paper.results import Significance, Unanswered, Values, arrays, refuse_groups
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -47,14 +47,14 @@ def kruskal_wallis(groups: Sequence[Values]) -> Significance | Unanswered:
         return TooFew(sum(sizes), 3, "values")
     if float(np.ptp(ranks)) == 0:
         return NotComputable("all values are equal")
-    parts = np.split(ranks, np.cumsum(sizes)[:-1])
-    found = distributions.kruskal(*parts)
-    p, least, method = float(found.pvalue), None, "χ² approximation"
+    statistic, p = distributions.kruskal_h(ranks, sizes)
+    least, method = None, "χ² approximation"
     if max(sizes) <= EXACT_SIZE_MAX:
+        parts = np.split(ranks, np.cumsum(sizes)[:-1])
         doubled = [np.rint(2 * part).astype(np.int64) for part in parts]
         p, least, method = _exact(doubled, sizes)
     return Significance(
-        "Kruskal–Wallis", "H", float(found.statistic), p, sizes, method,
+        "Kruskal–Wallis", "H", statistic, p, sizes, method,
         (len(sizes) - 1.0,), least,
     )  # fmt: skip
 

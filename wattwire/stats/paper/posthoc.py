@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from scipy import stats as distributions
 
+from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     ROUNDING,
     FloatArray,
