@@ -22,7 +22,7 @@ from wattwire.report.executed import Executed, Row, told
 from wattwire.report.words import count as count_words
 from wattwire.report.words import duration, listed, number
 from wattwire.rig.targets import parse_target
-from wattwire.run.exec_one import Request
+from wattwire.run.exec_one import Request, check_program
 from wattwire.run.executor import Executor
 from wattwire.run.output import MessageCounter
 
@@ -41,6 +41,7 @@ LEFT_OUT_FIRST = ("switches", "threads", "system s", "peak", "PSS")
 def execute(options: argparse.Namespace) -> int:
     """Measure, print the table, say where the data are."""
     request = _request(options)
+    check_program(request)
     folder = Path(options.out or _folder_name(request))
     executor = Executor(folder, request, _Progress())
     executor.execute(_show)

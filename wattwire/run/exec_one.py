@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -49,6 +51,23 @@ class Request:
         """The names under which the agent knows what is measured."""
         own = [COMMAND] if self.command else []
         return own + [attached_name(i) for i in range(len(self.targets))]
+
+
+def check_program(request: Request) -> None:
+    """Refuse a command whose program is not there, before anything is measured or written.
+
+    Raises UsageError where it is not found, MissingError where it may not be executed.
+    """
+    if not request.command:
+        return
+    program = request.command[0]
+    path = Path(request.cwd, program) if os.sep in program else None
+    if shutil.which(path or program):
+        return
+    if path is not None and path.is_file():
+        raise _refusal(program, {"kind": "permission", "message": "it is not executable"})
+    where = f"in {Path(request.cwd).resolve()}" if path else f"on PATH ({os.environ.get('PATH')})"
+    raise _refusal(program, {"message": f"there is no such program {where}"})
 
 
 def attached_name(index: int) -> str:

@@ -1,0 +1,27 @@
+"""`wattwire exec` before it measures: what cannot be started is refused at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.cli.main import main
+from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "words"),
+    [
+        ("no-such-program-here", EXIT_USAGE, "no-such-program-here: cannot be started (there is"),
+        ("./gone", EXIT_USAGE, "./gone: cannot be started (there is no such program in"),
+        ("./plain.txt", EXIT_ENVIRONMENT, "./plain.txt: permission denied"),
+        (".", EXIT_USAGE, "cannot be started"),
+    ],
+)
+def test_a_program_that_cannot_be_started_leaves_nothing(
+    tmp_path, monkeypatch, capsys, program: str, code: int, words: str
+) -> None:
+    (tmp_path / "plain.txt").write_text("not a program")
+    monkeypatch.chdir(tmp_path)
+    assert main(["exec", "--baseline", "60s", "--out", "out", "--", program]) == code
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
