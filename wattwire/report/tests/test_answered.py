@@ -11,6 +11,7 @@ from wattwire.report import answered
 from wattwire.report.answers import answer_all
 from wattwire.report.evidence import gather
 from wattwire.report.parts import Section, Text, tables_of
+from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
 
 
 def section(folder: Path, levels: int) -> Section:
@@ -47,3 +48,10 @@ def test_many_levels_have_sentences_for_their_ends_and_one_for_the_rest(tmp_path
 
 def test_few_levels_have_a_sentence_each(tmp_path) -> None:
     assert len(sentences(section(tmp_path / "few", 9))) == 8
+
+
+def test_a_level_without_runs_is_called_by_its_title(tmp_path) -> None:
+    shape = Shape(blocks=2, duration_s=1.0, clients=(1,), skip={"language": FAST})
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    told = sentences(answered.section(evidence, answer_all(evidence)))
+    assert "CPU time per message: Swift has no usable run." in told
