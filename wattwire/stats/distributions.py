@@ -105,7 +105,9 @@ def rankdata(values: Any, axis: int | None = None) -> FloatArray:
 
 def _ranks(values: FloatArray) -> FloatArray:
     order = np.argsort(values, kind="stable")
-    begins = np.flatnonzero(np.append(True, np.diff(values[order]) != 0)[: values.size])
+    ascending = values[order]
+    differs = ascending[1:] != ascending[:-1]
+    begins = np.flatnonzero(np.append(True, differs)[: values.size])
     counts = np.diff(np.append(begins, values.size))
     ranks = np.empty(values.size)
     ranks[order] = np.repeat(begins + (counts + 1) / 2.0, counts)

@@ -52,7 +52,8 @@ def test_royston_s_w_is_theirs_but_for_their_shorter_normal_quantiles():
 def test_ranks_and_what_rests_on_them_are_theirs():
     rng = np.random.default_rng(2)
     table = rng.integers(0, 4, (6, 5)).astype(float)
-    table[2, 1] = np.inf
+    table[2, 1:3] = table[4, 2:] = np.inf
+    table[3, :2] = -np.inf
     assert distributions.rankdata(table, axis=1).tolist() == theirs.rankdata(table, axis=1).tolist()
     assert distributions.rankdata(table).tolist() == theirs.rankdata(table).tolist()
     assert distributions.rankdata([]).tolist() == []
