@@ -243,7 +243,7 @@ def block_table(
         for side in set(sides)
     }
     place = np.array([place_of[side] for side in sides], dtype=np.int64)
-    kept = np.flatnonzero((place >= 0) & ~np.isnan(values))
+    kept = np.flatnonzero((place >= 0) & ~np.isnan(values)).tolist()
     others = [levels_of(frame, name) for name in evidence.varied if name != factor]
     blocks = frame["block"].to_list()
     # A cell is a block's combination of the other factors, numbered as its first value comes.

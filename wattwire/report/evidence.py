@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +80,8 @@ class Evidence:
     @property
     def planned(self) -> list[dict[str, Any]]:
         """Plan entries that were to be executed; blocks that a stop by width spared are not."""
-        return [e for e in self.plan if not e.get("skipped") and not self._spared(e)]
+        entries = [entry for entry in self.plan if not entry.get("skipped")]
+        return [e for e in entries if not self._spared(e)] if self.stopping else entries
 
     def _spared(self, entry: Mapping[str, Any]) -> bool:
         plan, block = self.study.get("plan", {}), entry.get("block") or 0
@@ -314,7 +316,14 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
             for word, known in zip(key, planned, strict=True)
         )
 
-    return {key: frame[places[key]] for key in sorted(places, key=place)}
+    # The rows are brought into order at once: a group is then a piece that no one has to copy.
+    keys = sorted(places, key=place)
+    ordered = frame[[at for key in keys for at in places[key]]]
+    begins = itertools.accumulate((len(places[key]) for key in keys), initial=0)
+    return {
+        key: ordered.slice(begin, len(places[key]))
+        for key, begin in zip(keys, begins, strict=False)
+    }
 
 
 def same_level(one: Any, other: Any) -> bool:

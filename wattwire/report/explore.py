@@ -213,7 +213,7 @@ def _runs(
             found[f"r{n}"] = _rounded(frame, response)
         for name, values in found.items():
             columns.setdefault(name, []).extend(values)
-    order = np.argsort(columns["order"], kind="stable")
+    order = np.argsort(columns["order"], kind="stable").tolist()
     sorted_columns = {name: [values[at] for at in order] for name, values in columns.items()}
     return packed_columns(sorted_columns, len(order))
 

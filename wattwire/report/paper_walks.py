@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from wattwire.model.paper_path import Walk
 from wattwire.report import words
@@ -87,14 +88,12 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
         title = ", ".join(
             evidence.title(name, level) for name, level in zip(by, levels, strict=True)
         )
-        inside = [
-            at
-            for at in range(frame.height)
-            if all(same_level(row[at], level) for row, level in zip(rows, levels, strict=True))
-        ]
-        if inside:
-            groups[title] = [float(values[at]) for at in inside]
-            of_block[title] = [blocks[at] for at in inside]
+        inside = np.ones(frame.height, bool)
+        for row, level in zip(rows, levels, strict=True):
+            inside &= _at(row, [level])
+        if inside.any():
+            groups[title] = values[inside].tolist()
+            of_block[title] = list(compress(blocks, inside))
     pooled = tuple(
         name
         for name in evidence.varied
@@ -107,6 +106,16 @@ def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
     """The rows of `frame` whose levels the walk's filter allows."""
     mask = np.ones(frame.height, bool)
     for name, allowed in walk.where.items():
-        levels = levels_of(frame, name)
-        mask &= np.array([any(same_level(one, level) for level in allowed) for one in levels])
+        mask &= _at(levels_of(frame, name), allowed)
     return frame.filter(pl.Series(mask))
+
+
+def _at(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
+    """Which of the levels, shape (rows,), are among those allowed; each is compared once."""
+    # Kinds apart: 1 and True are one key, and the words of a list are no list.
+    keys = [(type(one), one if isinstance(one, Hashable) else str(one)) for one in levels]
+    known = {
+        key: any(same_level(one, level) for level in allowed)
+        for key, one in dict(zip(keys, levels, strict=True)).items()
+    }
+    return np.array([known[key] for key in keys], dtype=bool)

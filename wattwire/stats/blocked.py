@@ -132,7 +132,7 @@ def _fit(
     covariate: Sequence[float] | FloatArray | None,
 ) -> Fit | Unanswered:
     names = [name for name, levels in factors.items() if len(set(levels)) > 1]
-    rows = [tuple(factors[name][i] for name in names) for i in range(len(values))]
+    rows = list(zip(*(factors[name] for name in names), strict=True)) or [()] * len(values)
     treatments = tuple(dict.fromkeys(rows))
     block_names = tuple(dict.fromkeys(blocks))
     levels = {name: tuple(dict.fromkeys(factors[name])) for name in names}

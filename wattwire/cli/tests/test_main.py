@@ -1,4 +1,5 @@
 import argparse
+import gc
 
 import pytest
 
@@ -28,3 +29,9 @@ def test_a_verb_that_is_none_is_told_which_there_are(capsys):
     told = capsys.readouterr().err
     assert left.value.code == 2
     assert all(verb in told for verb in MODULES)
+
+
+def test_how_often_cycles_are_looked_for_is_as_before_after_a_verb(capsys):
+    before = gc.get_threshold()
+    assert main(["list", "meters"]) == 0
+    assert gc.get_threshold() == before
