@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.report.controls import noise
@@ -183,58 +184,100 @@ def contrast(
     )  # fmt: skip
     fit = _remembered(evidence, frame, wanted.response, scope)
     if isinstance(fit, stats.NotPositive):
+        ranked = _typical_difference(evidence, frame, wanted, level, within)
+        if ranked is not None:
+            return ranked
         fit = _remembered(evidence, frame, wanted.response, scope, "plain")
         return stats.difference(fit, *asked, names) if isinstance(fit, stats.Fit) else fit
     return stats.ratio(fit, *asked, names) if isinstance(fit, stats.Fit) else fit
 
 
+def _typical_difference(
+    evidence: Evidence,
+    frame: pl.DataFrame,
+    wanted: Answer,
+    level: float,
+    within: tuple[str, Any] | None,
+) -> stats.Difference | None:
+    """The difference by ranks: a pair is a treatment that holds both levels in one block.
+
+    Runs of one block that differ in nothing else are two samples. Where ranks are too few for
+    `level`, the mean over pairs by t; None where that has none either. One run gone wrong moves
+    a mean by all it is off, and ranks by one place.
+    """
+    both = [wanted.level, wanted.baseline]
+    if within is not None:
+        at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
+        frame = frame.filter(pl.Series(at_level))
+    pairs, blocks = matched(evidence, frame, wanted.response, wanted.factor, both, "plain")
+    kind, runs, strata = "pairs", 2 * len(pairs), len(pairs)
+    found = stats.paired_shift_by_ranks(pairs[:, 0], pairs[:, 1], level)
+    if frame["block"].n_unique() == 1 and evidence.varied == [wanted.factor]:
+        values, sides = column(frame, wanted.response.column), levels_of(frame, wanted.factor)
+        upper, lower = (
+            values[[same_level(one, side) for one in sides] & np.isfinite(values)] for side in both
+        )
+        kind, runs, strata = "two samples", len(upper) + len(lower), 1
+        found = stats.shift_by_ranks(upper, lower, level)
+    if isinstance(found, stats.Interval) and found.level < level and kind == "pairs":
+        found = stats.TooFew(len(pairs), len(pairs) + 1, "pairs for so high a level")
+    if isinstance(found, stats.TooFew) and frame["block"].n_unique() > 1:
+        # The error of these pairs alone: one run gone wrong elsewhere, or here, shows in no other.
+        (found,), kind = stats.block_intervals([pairs[:, 0] - pairs[:, 1]], level), "pair means"
+    if not isinstance(found, stats.Interval) or found.level < level or found.low == found.high:
+        return None
+    return stats.Difference(
+        wanted.factor, wanted.level, wanted.baseline, found, strata, runs,
+        len(set(blocks.tolist())), kind,
+    )  # fmt: skip
+
+
 def rank_companion(
     evidence: Evidence, wanted: Answer, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
-    """The contrast by ranks: one pair per block, over the treatments that hold both levels there.
-
-    A ratio, or a difference where a run has no logarithm.
-    """
+    """The ratio by ranks: one pair per block, over the treatments that hold both levels there."""
     refused = _refused(evidence.usable, wanted.response)
     if refused is not None:
         return refused
-    plain = isinstance(usable_fit(evidence, wanted.response), stats.NotPositive)
-    sides = block_table(
-        evidence, wanted.response, wanted.factor, [wanted.level, wanted.baseline],
-        "plain" if plain else "log",
-    )  # fmt: skip
+    fit = usable_fit(evidence, wanted.response)
+    if isinstance(fit, stats.NotPositive):
+        return fit
+    sides = block_table(evidence, wanted.response, wanted.factor, [wanted.level, wanted.baseline])
     if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)")
-    if plain and len(sides) == 1 and evidence.varied == [wanted.factor]:
-        values, levels = (
-            column(evidence.usable, wanted.response.column),
-            levels_of(evidence.usable, wanted.factor),
-        )
-        upper, lower = (
-            values[[same_level(one, side) for one in levels] & np.isfinite(values)]
-            for side in (wanted.level, wanted.baseline)
-        )
-        return stats.shift_by_ranks(upper, lower, level)
-    if plain:
-        return stats.paired_shift_by_ranks(sides[:, 0], sides[:, 1], level)
     return stats.paired_ratio_by_ranks(
         np.exp(sides[:, 0] - sides[:, 1]), np.ones(len(sides)), level
     )
 
 
 def block_table(
-    evidence: Evidence,
-    response: Response,
-    factor: str,
-    levels: Sequence[Any],
-    scale: str = "log",
+    evidence: Evidence, response: Response, factor: str, levels: Sequence[Any]
 ) -> FloatArray:
-    """Mean (log) response of each block at each level, shape (blocks, levels).
+    """Mean log response of each block at each level, shape (blocks, levels).
 
     The mean is over the combinations of the other factors that hold every level in that block;
     a block without one is left out. +inf stands for a response without a bound (loss).
     """
-    frame = evidence.usable
+    means, block = matched(evidence, evidence.usable, response, factor, levels)
+    size = int(block.max()) + 1 if block.size else 0
+    table = np.zeros((size, len(levels)))
+    np.add.at(table, block, means)
+    held = np.bincount(block, minlength=size)
+    return np.asarray(table[held > 0] / held[held > 0, None], dtype=np.float64)
+
+
+def matched(
+    evidence: Evidence,
+    frame: pl.DataFrame,
+    response: Response,
+    factor: str,
+    levels: Sequence[Any],
+    scale: str = "log",
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Means of a block's runs that differ in `factor` alone, and the number of their block.
+
+    Shapes (combinations, levels), of those that hold every level, and (combinations,).
+    """
     values, sides = column(frame, response.column), levels_of(frame, factor)
     if scale == "log":
         values = np.log(np.where(values > 0, values, math.nan))
@@ -257,10 +300,7 @@ def block_table(
     whole = (counts > 0).all(axis=1)
     met = {block: at for at, block in enumerate(dict.fromkeys(key[0] for key in cells))}
     block = np.array([met[key[0]] for key in cells], dtype=np.int64)[whole]
-    table = np.zeros((len(met), len(levels)))
-    np.add.at(table, block, sums[whole] / counts[whole])
-    held = np.bincount(block, minlength=len(met))
-    return np.asarray(table[held > 0] / held[held > 0, None], dtype=np.float64)
+    return np.asarray(sums[whole] / counts[whole], dtype=np.float64), block
 
 
 def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | None:

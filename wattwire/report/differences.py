@@ -9,10 +9,16 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.report import words
-from wattwire.report.answers import CONFIDENCE, Answer, Answers
+from wattwire.report.answers import CONFIDENCE, Answer, Answers, usable_fit
 from wattwire.report.evidence import Evidence, column, levels_of, same_level
 from wattwire.report.parts import Column, Table
 from wattwire.report.responses import Response
+
+HOW = {
+    "pairs": "ranks of {} pairs",
+    "two samples": "ranks of two samples",
+    "pair means": "means of {} pairs",
+}
 
 
 def why(evidence: Evidence, response: Response) -> str:
@@ -28,7 +34,8 @@ def why(evidence: Evidence, response: Response) -> str:
         f"{words.plural(known, 'run')} {are} zero or negative (the least "
         f"{words.number(float(values[least]))}{unit}, {evidence.usable['run'][least]}). A ratio "
         "of geometric means takes each run's logarithm, which such a run does not have, and to "
-        "leave it out would shift the answer. So these are differences of means, in blocks."
+        "leave it out would shift the answer. So these are differences, by ranks where there are "
+        "runs enough."
     )
 
 
@@ -52,28 +59,32 @@ def table(evidence: Evidence, answers: Answers) -> Table:
             Column("difference", "difference [interval]", "measured"),
             Column("unit", "unit"),
             Column("outcome", "outcome"),
-            Column("by_ranks", "Hodges–Lehmann by ranks", "measured"),
-            Column("rank_level", "its exact level"),
+            Column("how", "how"),
             Column("level_exact", "exact level"),
-            Column("degrees", "df", "measured"),
+            Column("of_means", "of means [interval]", "measured"),
+            Column("degrees", "df of that", "measured"),
             Column("runs", "runs", "measured"),
             Column("blocks", "blocks", "measured"),
         ],
         rows,
-        "For responses with runs that have no logarithm. Estimand: difference of arithmetic means "
-        "inside blocks, averaged with equal weight over the combinations of the other factors, in "
-        "the response's unit; of the same family as the ratios. “Different” excludes 0; a margin "
-        "that is a share cannot be laid on it, so nothing here is called equivalent. The error is "
-        "pooled, as if small and large levels scattered alike, and one run far out moves a mean: "
-        "Hodges–Lehmann, the typical difference within blocks (without blocks: of two samples), "
-        "takes neither for granted. Where the two disagree, trust neither.",
+        "For responses with runs that have no logarithm. Estimand: the typical difference "
+        "(Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside blocks, or as "
+        "two samples where nothing else varies; where there are too few for the level, the mean "
+        "over those pairs, by t. In the response's unit, and of the same family as the ratios. "
+        "“Different” excludes 0; a margin that is a share cannot be laid on it, so nothing here is "
+        "called equivalent. A typical difference hides that small and large treatments may differ "
+        "by different amounts. Beside it that of arithmetic means inside blocks, by t: one run far "
+        "out moves it, and its error is pooled as if small and large levels scattered alike.",
     )
 
 
 def _row(
     evidence: Evidence, answers: Answers, answer: Answer, result: stats.Difference
 ) -> dict[str, Any]:
-    ranked = answer.by_ranks
+    fit = usable_fit(evidence, answer.response, "plain")
+    means: Any = fit
+    if isinstance(fit, stats.Fit):
+        means = stats.difference(fit, answer.factor, answer.level, answer.baseline, answers.level)
     levels = levels_of(evidence.usable, answer.factor)
     values = column(evidence.usable, answer.response.column)
     at_baseline = values[[same_level(one, answer.baseline) for one in levels]]
@@ -87,12 +98,12 @@ def _row(
         "difference": result.interval,
         "unit": answer.response.unit,
         "outcome": answers.outcome(answer),
-        "by_ranks": ranked,
-        "rank_level": words.confidence(ranked.level)
-        if isinstance(ranked, stats.Interval)
-        else None,
+        "how": HOW.get(result.kind, "means").format(result.strata),
         "level_exact": words.confidence(result.interval.level),
-        "degrees": int(result.interval.degrees or 0),
+        "of_means": means.interval if isinstance(means, stats.Difference) else means,
+        "degrees": int(means.interval.degrees or 0)
+        if isinstance(means, stats.Difference)
+        else None,
         "runs": result.run_count,
         "blocks": result.block_count,
     }

@@ -229,25 +229,29 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
         yield "No comparison is made of these data."
         return
     told = "A run is the experimental unit: messages inside a run add no degrees of freedom."
-    for scaled, what in ((computed, "logarithm of each run's "), (shifts, "")):
-        named = words.listed(list(dict.fromkeys(item.response.title for item in scaled)))
-        if named:
-            told += (
-                f" The {what}{named} was modelled by least squares with fixed effects of blocks "
-                f"and {_kind(scaled)}, the error pooled."
-            )
+    if computed:
+        named = words.listed(list(dict.fromkeys(item.response.title for item in computed)))
+        told += (
+            f" The logarithm of each run's {named} was modelled by least squares with fixed "
+            f"effects of blocks and {_kind(computed)}, the error pooled; ratios are of geometric "
+            "means with t intervals."
+        )
+    if shifts:
+        named = words.listed(list(dict.fromkeys(item.response.title for item in shifts)))
+        told += (
+            f" Where runs were zero or negative ({named}), levels were compared by the "
+            "Hodges–Lehmann difference of runs matched inside blocks, with limits by inversion of "
+            "the rank test, or by the difference of means where these were too few."
+        )
     yield told
-    kinds = ["ratios of geometric means"] if computed else []
-    kinds += ["differences of means, where a run was zero or negative,"] if shifts else []
     yield (
-        f"Answers are {words.listed(kinds)} with t intervals, simultaneous at "
-        f"{words.confidence(CONFIDENCE)} over the family of {answers.family} "
-        f"(Bonferroni; each at {words.confidence(answers.level)})."
+        f"Intervals are simultaneous at {words.confidence(CONFIDENCE)} over the family of "
+        f"{answers.family} (Bonferroni; each at {words.confidence(answers.level)})."
     )
-    if any(isinstance(item.by_ranks, stats.Interval) for item in [*computed, *shifts]):
+    if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
         yield (
-            f"Beside them stand Hodges–Lehmann {'ratios' if computed else 'differences'} over "
-            "blocks with limits by inversion of the rank test at its exact level."
+            "Beside them stand Hodges–Lehmann ratios over blocks with limits by inversion of the "
+            "signed-rank test at its exact level."
         )
     if answers.margin is not None:
         yield (

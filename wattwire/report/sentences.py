@@ -10,6 +10,7 @@ from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.evidence import Evidence
 from wattwire.stats import distributions
 
+BY_RANKS = ("pairs", "two samples")
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
 """Up to so many degrees of freedom an interval comes with a warning; what that compares with."""
 
@@ -51,8 +52,9 @@ def _of_difference(
     interval = result.interval
     unit = f" {answer.response.unit}" if answer.response.unit else ""
     place = "above" if interval.estimate > 0 else "below"
+    lies = "typically lies" if result.kind in BY_RANKS else "lies on average"
     return (
-        f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} lies "
+        f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} {lies} "
         f"{words.number(abs(interval.estimate))}{unit} {place} that of "
         f"{evidence.title(answer.factor, answer.baseline)} ({_together(interval, family)} "
         f"{words.number(interval.low)} to {words.number(interval.high)}{unit}, {_basis(result)})."
@@ -67,15 +69,22 @@ def _together(interval: stats.Interval, family: int) -> str:
 
 def _basis(result: stats.Ratio | stats.Difference) -> str:
     blocks = words.plural(result.block_count, "block")
+    if result.kind == "pairs":
+        return f"by ranks of {words.plural(result.strata, 'pair')} in {blocks}"
+    if result.kind == "pair means":
+        return f"means of {words.plural(result.strata, 'pair')} in {blocks}"
+    if result.kind == "two samples":
+        return f"by ranks of {words.plural(result.run_count, 'run')}"
     return f"{blocks}, {words.plural(result.run_count, 'run')}"
 
 
 def few_degrees(answers: Answers) -> str:
     """How little can be told where hardly anything is left for the error; empty where enough is."""
     numbers = [item.interval for item in (*answers.computed(), *answers.differences())]
-    least = min(numbers, key=lambda one: one.degrees or 0.0, default=None)
-    if least is None or not least.degrees or least.degrees > FEW_DEGREES:
+    few = [one for one in numbers if one.degrees and one.degrees <= FEW_DEGREES]
+    if not few:
         return ""
+    least = few[0]
     here, enough = distributions.t.ppf(0.5 + least.level / 2, [least.degrees, ENOUGH_DEGREES])
     blocks = words.plural(answers.block_count, "block")
     leaves = "leaves" if answers.block_count == 1 else "leave"
@@ -112,7 +121,7 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     elif outcome == "undecided":
         same = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
         words_of_it += f" The two cannot be told apart: {same} lies inside the interval."
-    if few_degrees(answers):
+    if 0 < (candidates[0].interval.degrees or 0) <= FEW_DEGREES:
         degrees = _degrees(candidates[0].interval)
         words_of_it += f" So few runs tell very little: the error has {degrees} of freedom."
     if answers.block_count == 1:

@@ -211,8 +211,7 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
         shifted = dict.fromkeys(item.response.title for item in answers.differences())
         yield (
             f"With runs that are zero or negative, {words.listed(list(shifted))} is answered by "
-            "differences of means, whose error is pooled as if small and large levels scattered "
-            "alike."
+            "differences: one number stands for treatments that may differ by different amounts."
         )
     if evidence.usable.height and not numbers:
         yield "No question of the study got a number; what is shown is exploratory."

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats as scipy_stats
 
 from wattwire import stats
-from wattwire.report import answered
+from wattwire.report import answered, differences
 from wattwire.report.answers import Answers, answer_all
 from wattwire.report.evidence import Evidence, column, gather
 from wattwire.report.parts import Text, tables_of
@@ -21,10 +22,10 @@ BLOCKS = 8
 NEGATIVE_US = -4.0
 
 
-def campaign(folder: Path, b_over_a: float | None = None) -> FileCampaign:
-    """Eight blocks of two languages at two intervals; one run's CPU time is below zero."""
+def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> FileCampaign:
+    """Blocks of two languages at two intervals; one run's CPU time is below zero."""
     shape = Shape(
-        blocks=BLOCKS, duration_s=1.0, clients=(1,), patterns=("topic",), b_over_a=b_over_a
+        blocks=blocks, duration_s=1.0, clients=(1,), patterns=("topic",), b_over_a=b_over_a
     )
     path = write_campaign(folder, shape)
     at = path / "runs" / "b01-p001-1" / "summary.parquet"
@@ -42,30 +43,45 @@ def of_cpu(answers: Answers):
     return next(item for item in answers.items if item.response.column == CPU)
 
 
-def test_the_answer_is_the_difference_of_means_inside_blocks(found) -> None:
+def test_the_answer_is_the_typical_difference_of_matched_runs(found) -> None:
     evidence, answers = found
     answer = of_cpu(answers)
+    frame = evidence.usable.with_columns(value=column(evidence.usable, CPU))
+    both = frame.pivot(on="factor.language", index=["block", "factor.interval_s"], values="value")
+    shifts = (both[FAST] - both[SLOW]).to_numpy()
+    at, other = np.triu_indices(shifts.size)
     assert isinstance(answer.result, stats.Difference)
-    values, frame = column(evidence.usable, CPU), evidence.usable
-    sides = [np.mean(values[(frame["factor.language"] == one).to_numpy()]) for one in (FAST, SLOW)]
-    assert answer.interval.estimate == pytest.approx(sides[0] - sides[1])
-    assert answer.result.run_count == 4 * BLOCKS
+    assert (answer.result.kind, answer.result.strata) == ("pairs", 2 * BLOCKS)
+    assert answer.interval.estimate == pytest.approx(np.median((shifts[at] + shifts[other]) / 2))
+    assert answer.interval.level >= answers.level
     assert answers.outcome(answer) == "different"
     # The other responses keep their ratios, in one family with the difference.
     assert {item.response.title for item in answers.computed()} == {"median latency"}
     assert answers.family == len(answers.computed()) + 1
 
 
-def test_ranks_give_the_typical_difference_of_a_block(found) -> None:
-    evidence, answers = found
+def test_one_run_gone_wrong_moves_means_and_no_ranks(found, tmp_path) -> None:
+    reader = campaign(tmp_path / "c")
+    at = reader.path / "runs" / "b01-p001-1" / "summary.parquet"
+    pl.read_parquet(at).with_columns(pl.lit(-19_632.0).alias(CPU)).write_parquet(at)
+    evidence = gather(FileCampaign(reader.path))
+    wrong, right = of_cpu(answer_all(evidence)), of_cpu(found[1])
+    assert wrong.interval.estimate == pytest.approx(right.interval.estimate, rel=0.1)
+    (row,) = differences.table(evidence, answer_all(evidence)).rows
+    assert abs(row["of_means"].estimate) > 3 * abs(wrong.interval.estimate)
+
+
+def test_too_few_pairs_for_the_level_leave_means(tmp_path) -> None:
+    reader = campaign(tmp_path / "c", blocks=2)
+    answers = answer_all(gather(reader))
+    answer = of_cpu(answers)
+    assert isinstance(answer.result, stats.Difference)
+    assert (answer.result.kind, answer.interval.degrees) == ("pair means", 3)
+    evidence = gather(reader)
     frame = evidence.usable.with_columns(value=column(evidence.usable, CPU))
-    means = frame.group_by("block", "factor.language").agg(pl.col("value").mean())
-    both = means.pivot(on="factor.language", index="block", values="value")
-    shifts = (both[FAST] - both[SLOW]).to_numpy()
-    walsh = [(shifts[i] + shifts[j]) / 2 for i in range(BLOCKS) for j in range(i, BLOCKS)]
-    ranked = of_cpu(answers).by_ranks
-    assert isinstance(ranked, stats.Interval)
-    assert ranked.estimate == pytest.approx(np.median(walsh))
+    both = frame.pivot(on="factor.language", index=["block", "factor.interval_s"], values="value")
+    low, high = scipy_stats.ttest_rel(both[FAST], both[SLOW]).confidence_interval(answers.level)
+    assert (answer.interval.low, answer.interval.high) == pytest.approx((low, high))
 
 
 def test_the_page_says_how_many_and_why_and_answers(found) -> None:
@@ -75,8 +91,9 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
         "1 of 32 runs is zero or negative (the least −4.00 µs, b01-p001). A ratio of geometric "
         "means takes each run's logarithm"
     ) in text
-    assert "The CPU time per message of Swift lies" in text
+    assert "The CPU time per message of Swift typically lies" in text
     assert "µs below that of Python (simultaneous 95 % interval −" in text
+    assert "by ranks of 16 pairs in 8 blocks): different." in text
     tables = {one.id: one for one in tables_of(part.parts)}
     refused = next(row for row in tables["answers"].rows if row["response"].startswith("CPU"))
     assert "see the differences below" in str(refused["ratio"])
@@ -87,7 +104,7 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
 def test_a_page_with_differences_alone_begins_with_one(found) -> None:
     evidence, answers = found
     alone = Answers((of_cpu(answers),), 1, 0.95, None, BLOCKS)
-    assert headline(evidence, alone).startswith("The CPU time per message of Swift lies ")
+    assert headline(evidence, alone).startswith("The CPU time per message of Swift typically lies ")
 
 
 def test_no_difference_is_claimed_that_two_identical_labels_show(tmp_path) -> None:
