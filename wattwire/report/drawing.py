@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import vl_convert
 
@@ -21,6 +22,7 @@ SINGLE_MAX_PX = 400
 """A picture up to this wide goes into one column; its smallest font is 7.1 pt there."""
 REPEATED_MIN = 8
 POINTS_PER_MM = 72 / 25.4
+NOTHING = {"data": {"values": []}, "mark": "point"}
 FORMAT = 1
 """To be raised when files of the same spec would turn out otherwise than before."""
 PRINTED = re.compile(
@@ -47,6 +49,9 @@ class Drawer:
         self._pen, self._press = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         folder.mkdir(parents=True, exist_ok=True)
         self._library = self._pen.submit(library.for_pages)
+        if next(folder.glob("*.svg"), None) is None:
+            # There is something to draw: the library's engine starts while data are looked at.
+            self._pen.submit(_svg_of, NOTHING)
 
     def __enter__(self) -> Drawer:
         return self
@@ -80,7 +85,7 @@ class Drawer:
             if there.endswith(mark):
                 return unsized(there.removesuffix(mark))
         pdf.unlink(missing_ok=True)
-        svg = small(vl_convert.vega_to_svg(vl_convert.vegalite_to_vega(figure.spec)))
+        svg = small(_svg_of(figure.spec))
         path.write_text(sized(svg) + mark, "utf-8")
         self._written.append(self._press.submit(_write_pdf, svg, pdf))
         return svg
@@ -90,6 +95,10 @@ class Drawer:
             for path in self._folder.glob(pattern):
                 if path.stem not in self._drawn:
                     path.unlink()
+
+
+def _svg_of(spec: Mapping[str, Any]) -> str:
+    return str(vl_convert.vega_to_svg(vl_convert.vegalite_to_vega(dict(spec))))
 
 
 def _mark(figure: Figure) -> str:
