@@ -87,7 +87,7 @@ class ImportedCampaign:
 
     def checks(self) -> list[dict[str, Any]]:
         """Printed numbers beside those of the data, as the reader of the study compared them."""
-        return read_json(self.path / "checks.json")
+        return self._checks
 
     def findings(self) -> list[dict[str, Any]]:
         """What the data show about themselves: title, text, rows."""
@@ -103,6 +103,10 @@ class ImportedCampaign:
     def messages(self, run_id: str) -> pl.DataFrame:
         """Always empty: a table from elsewhere has no single messages."""
         return pl.DataFrame()
+
+    @cached_property
+    def _checks(self) -> list[dict[str, Any]]:
+        return read_json(self.path / "checks.json")
 
     @cached_property
     def _runs(self) -> dict[str, dict[str, Any]]:
