@@ -114,6 +114,10 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
         refuse_used(Path(options.campaign))
     reader = imports.find(options.study, default_roots())
     recipe = options.recipe or reader.default
+    if not options.no_report:
+        from wattwire.report.drawing import start_engine  # noqa: PLC0415 - loads the statistics
+
+        start_engine()
     return reader.study, recipe, reader.read(source, recipe)
 
 

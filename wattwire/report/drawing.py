@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -95,6 +96,14 @@ class Drawer:
             for path in self._folder.glob(pattern):
                 if path.stem not in self._drawn:
                     path.unlink()
+
+
+def start_engine() -> None:
+    """Start the drawing library's engine beside what else is done: who draws finds it running.
+
+    The thread is no daemon: one that ends in the middle of foreign code takes the process along.
+    """
+    threading.Thread(target=_svg_of, args=(NOTHING,), name="wattwire-engine").start()
 
 
 def _svg_of(spec: Mapping[str, Any]) -> str:

@@ -249,3 +249,7 @@ def test_a_title_in_lines_keeps_its_words(words, room_px) -> None:
     lines = fitting.wrapped(title, room_px)
     assert " ".join(lines) == title
     assert lines[-1].endswith("(µs, log scale)")
+
+
+def test_what_the_engine_is_started_with_can_be_drawn() -> None:
+    assert drawing._svg_of(drawing.NOTHING).startswith("<svg")
