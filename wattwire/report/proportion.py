@@ -173,12 +173,17 @@ def _strata(evidence: Evidence) -> list[Stratum]:
 
 def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
     """Median of each column over each treatment's runs, shape (treatments, columns)."""
-    rows = []
-    for part in by_treatment(evidence, frame).values():
-        values = [column(part, name) for name in names]
-        rows.append([float(np.median(v[~np.isnan(v)])) if (v == v).any() else np.nan
-                     for v in values])  # fmt: skip
-    return np.array(rows, dtype=np.float64).reshape(-1, len(names))
+    parts = list(by_treatment(evidence, frame).values())
+    if not parts:
+        return np.empty((0, len(names)))
+    ordered = pl.concat(parts)  # each column is taken out of polars once, not once a treatment
+    ends = np.cumsum([part.height for part in parts])[:-1]
+    columns = []
+    for name in names:
+        pieces = np.split(column(ordered, name), ends)
+        known = [piece[~np.isnan(piece)] for piece in pieces]
+        columns.append([float(np.median(v)) if v.size else np.nan for v in known])
+    return np.array(columns, dtype=np.float64).T
 
 
 def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence[Stratum]) -> Table:
