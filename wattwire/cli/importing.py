@@ -20,6 +20,7 @@ from wattwire.cli.reporting import write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.report import pen
 from wattwire.store.imported import refuse_used
 
 CSV = "csv"
@@ -115,9 +116,7 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
     reader = imports.find(options.study, default_roots())
     recipe = options.recipe or reader.default
     if not options.no_report:
-        from wattwire.report.drawing import start_engine  # noqa: PLC0415 - loads the statistics
-
-        start_engine()
+        pen.shared()  # who draws starts while the data are read
     return reader.study, recipe, reader.read(source, recipe)
 
 

@@ -8,8 +8,6 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-import vl_convert
-
 from wattwire.model.places import cache_folder
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -34,6 +32,8 @@ def for_pages() -> str:
 
 
 def _made() -> str:
+    import vl_convert  # noqa: PLC0415 - slow to load, and most pages find the library made
+
     return str(vl_convert.javascript_bundle(SNIPPET)).replace("</script", "<\\/script")
 
 

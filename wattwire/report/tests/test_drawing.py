@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,8 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wattwire.report import drawing, figures, library
+from wattwire.model.errors import WattwireError
+from wattwire.report import drawing, figures, library, pen
 from wattwire.report.figures import fitting
 from wattwire.report.parts import Figure
 
@@ -89,12 +94,12 @@ def test_every_chart_fills_a_column_of_print_with_letters_of_seven_points_or_mor
     folder, pictures = drawn
     assert len(pictures) == 11
     for name, picture in pictures.items():
-        wide_px, high_px = drawing.size_px(picture)
+        wide_px, high_px = pen.size_px(picture)
         text = (folder / f"{name}.svg").read_text("utf-8")
         found = re.search(r'width="([\d.]+)mm" height="([\d.]+)mm" viewBox="0 0 ([\d.]+)', text)
         assert found, name
         wide_mm, high_mm = float(found[1]), float(found[2])
-        assert wide_mm in drawing.COLUMN_MM, name
+        assert wide_mm in pen.COLUMN_MM, name
         assert high_mm / wide_mm == pytest.approx(high_px / wide_px, rel=0.01), name
         sizes_px = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', text)]
         points_per_px = wide_mm / 25.4 * 72 / wide_px
@@ -108,7 +113,7 @@ def test_a_pdf_has_the_same_size_and_carries_its_fonts(drawn) -> None:
         document = (folder / f"{name}.pdf").read_bytes()
         box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", document)
         assert box, name
-        assert float(box[1]) == pytest.approx(drawing.width_mm(picture) / 25.4 * 72, abs=0.1)
+        assert float(box[1]) == pytest.approx(pen.width_mm(picture) / 25.4 * 72, abs=0.1)
         assert document.count(b"/FontFile") >= 1, name
         assert not re.search(rb"/BaseFont ?/(?!\w{6}\+)", document), f"{name}: a font is missing"
 
@@ -154,20 +159,15 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch) -
 
 
 def test_a_narrow_chart_goes_into_one_column() -> None:
-    assert (
-        drawing.width_mm('<svg class="marks" width="390" height="100" viewBox="0 0 390 100">') == 84
-    )
-    assert (
-        drawing.width_mm('<svg class="marks" width="401" height="100" viewBox="0 0 401 100">')
-        == 174
-    )
+    assert pen.width_mm('<svg class="marks" width="390" height="100" viewBox="0 0 390 100">') == 84
+    assert pen.width_mm('<svg class="marks" width="401" height="100" viewBox="0 0 401 100">') == 174
     with pytest.raises(ValueError, match="no width"):
-        drawing.size_px("<svg>")
+        pen.size_px("<svg>")
 
 
 def test_writing_marks_once_changes_no_pixel() -> None:
     svg = vl_convert.vegalite_to_svg(charts()["order"])
-    small = drawing.small(svg)
+    small = pen.small(svg)
     assert len(small) < len(svg) / 2
     assert vl_convert.svg_to_png(small) == vl_convert.svg_to_png(svg)
 
@@ -251,5 +251,31 @@ def test_a_title_in_lines_keeps_its_words(words, room_px) -> None:
     assert lines[-1].endswith("(µs, log scale)")
 
 
-def test_what_the_engine_is_started_with_can_be_drawn() -> None:
-    assert drawing._svg_of(drawing.NOTHING).startswith("<svg")
+def test_who_draws_says_what_went_wrong_and_goes_on(tmp_path) -> None:
+    mine = pen.Pen()
+    svg, pdf = tmp_path / "a.svg", tmp_path / "a.pdf"
+    with pytest.raises(ValueError, match=r"^a: "):
+        mine.draw({"mark": 5}, svg, pdf, "")
+    nowhere = tmp_path / "no" / "a.svg"
+    with pytest.raises(FileNotFoundError) as missing:
+        mine.draw(pen.NOTHING, nowhere, pdf, "")
+    assert missing.value.filename == str(nowhere)
+    assert mine.draw(pen.NOTHING, svg, pdf, "<!-- m -->").startswith("<svg")
+    assert svg.read_text().endswith("<!-- m -->") and pdf.read_bytes().startswith(b"%PDF")
+    mine._process.kill()
+    with pytest.raises(WattwireError, match=r"exit code -9.* give the same command again"):
+        mine.draw(pen.NOTHING, svg, pdf, "")
+    assert not mine.is_alive
+
+
+def test_who_draws_ends_with_who_asks_however_that_ends() -> None:
+    code = "import os, sys; from wattwire.report import pen; one = pen.shared()\n"
+    code += (
+        "assert pen.shared() is one; print(one._process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 60.0
+    while Path(f"/proc/{done.stdout.strip()}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
