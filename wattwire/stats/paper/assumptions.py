@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
@@ -25,6 +24,7 @@ from wattwire.stats.paper.results import (
     standardised,
 )
 from wattwire.stats.results import NotComputable, TooFew
+from wattwire.stats.searching import lowest
 
 SHAPIRO_MIN, SHAPIRO_MAX = 3, 5000
 LAMBDA_LIMIT = 5.0
@@ -97,11 +97,9 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
 
     # Infinite lack of fit, where squares overflow, is only a place to go away from.
     with np.errstate(invalid="ignore"):
-        found = optimize.minimize_scalar(
-            lack, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-9}
-        )
-    power = float(found.x)
-    if not np.isfinite(found.fun) or abs(power) > limit - 1e-3:
+        power = lowest(lack, -limit, limit, within=1e-9)
+        best = lack(power)
+    if not np.isfinite(best) or abs(power) > limit - 1e-3:
         return NotComputable(f"Box–Cox finds no best power between {-limit:g} and {limit:g}")
     return BoxCox(power, tuple(_transformed(group, power) for group in logs))
 
