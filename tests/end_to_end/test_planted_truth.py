@@ -9,9 +9,11 @@ added to it, more than makes up. So the delay lies between the planted latency l
 direct, and the planted latency itself: a bound, added linearly. A control is two clean legs: the t
 interval of their three paired differences must hold 0. WATTWIRE_PLANTED_SEEDS=20 is the full count.
 
-A seed whose machine was taken away in one of its runs, by evidence that no latency is part of, is
-set aside and the next one taken. Where 8 of 10 did not do, 17 of 20 must: a control with nothing
-planted is alarmed in one of twenty by its interval's own word.
+The lost sequence numbers and the truth are held to in every seed. How narrow the bound is, and
+whether controls stay quiet, is a promise for a machine that is there: a seed during which it was
+taken away, by evidence that no latency is part of, is set aside for them and the next one taken.
+Where the first SEEDS do not pass, twice as many must, as controls alarm once in twenty by their
+intervals' own word.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from scipy import stats
 
 pytestmark = pytest.mark.quiet
 
-SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "10"))
+SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "6"))
 TRIES_MAX = 2 * SEEDS
 PASSING_SHARE = 17 / 20
 DISTURBED = {"steal_share": 0.02, "stalled_ms": 5.0, "other_load_share": 0.4}
@@ -162,31 +164,20 @@ def interval_us(first: dict, second: dict) -> tuple[float, float]:
 
 
 def disturbance(legs: dict) -> str:
-    """The evidence against a seed's runs, or nothing."""
+    """The evidence against a seed's runs in words, or nothing."""
     rows = [row for leg in legs.values() for row in leg["rows"]]
     worst = {name: max(row[name] or 0.0 for row in rows) for name in DISTURBED}
-    return ", ".join(f"{k} {v:.3g}" for k, v in worst.items() if v > DISTURBED[k])
+    over = [f"{name} {value:.3g}" for name, value in worst.items() if value > DISTURBED[name]]
+    return f"; set aside: {', '.join(over)}" if over else ""
 
 
-def passed(legs: dict) -> tuple[tuple[bool, bool, bool], str]:
-    """Whether a seed's bounds hold the truth, are narrow, and its control is quiet; in words."""
-    truth = np.mean(legs["planted"]["log"]["stayed_ns"]) / 1000
-    low, high = bounds_us(legs["planted"], [legs["clean a"], legs["direct"]])
-    control = interval_us(legs["clean a"], legs["clean b"])
-    marks = (low <= truth <= high, high - low <= WIDTH_MAX_US, control[0] <= 0.0 <= control[1])
-    bounds = f"[{low:.1f}, {high:.1f}] µs, truth {truth:.1f}"
-    return marks, f"{bounds}; control [{control[0]:.1f}, {control[1]:.1f}]"
-
-
-def enough(marks: list[tuple[bool, bool, bool]]) -> bool:
-    return all(
-        sum(column) >= round(len(marks) * PASSING_SHARE) for column in zip(*marks, strict=True)
-    )
+def enough(found: list[bool]) -> bool:
+    return sum(found) >= round(len(found) * PASSING_SHARE)
 
 
 @pytest.mark.slow
 def test_a_planted_delay_and_loss_come_out_and_controls_stay_quiet(cli, tmp_path):
-    marks, told = [], []
+    held, narrow, quiet, told = [], [], [], []
     for seed in range(1, TRIES_MAX + 1):
         folder = tmp_path / f"seed{seed}"
         folder.mkdir()
@@ -196,15 +187,26 @@ def test_a_planted_delay_and_loss_come_out_and_controls_stay_quiet(cli, tmp_path
         assert lost_sequences(legs["planted"]) == legs["planted"]["log"]["dropped"]
         for leg in ("clean a", "clean b", "direct"):
             assert lost_sequences(legs[leg]) == []
+        truth = np.mean(legs["planted"]["log"]["stayed_ns"]) / 1000
+        low, high = bounds_us(legs["planted"], [legs["clean a"], legs["direct"]])
+        control = interval_us(legs["clean a"], legs["clean b"])
+        held.append(low <= truth <= high)
         against = disturbance(legs)
-        mark, words = passed(legs)
-        told.append(f"seed {seed}: {words}{'; set aside: ' + against if against else ''}")
-        marks += [] if against else [mark]
-        if len(marks) == SEEDS and enough(marks):
+        if not against:
+            narrow.append(high - low <= WIDTH_MAX_US)
+            quiet.append(control[0] <= 0.0 <= control[1])
+        told.append(f"seed {seed}: [{low:.1f}, {high:.1f}] µs, truth {truth:.1f}; "
+                    f"control [{control[0]:.1f}, {control[1]:.1f}]{against}")  # fmt: skip
+        passing = len(narrow) == SEEDS and all(map(enough, (held, narrow, quiet)))
+        if passing or (seed == SEEDS and not narrow):
             break
     print("\n".join(told))
-    if len(marks) < SEEDS:
-        pytest.skip(f"this machine was taken away in {TRIES_MAX - len(marks)} of {TRIES_MAX} seeds")
-    held, narrow, quiet = (sum(column) for column in zip(*marks, strict=True))
-    print(f"holds {held}, narrow {narrow}, quiet {quiet} of {len(marks)}")
-    assert enough(marks), told
+    print(f"holds {sum(held)} of {len(held)}; narrow {sum(narrow)}, quiet {sum(quiet)} of "
+          f"{len(narrow)}")  # fmt: skip
+    assert enough(held), told
+    if len(narrow) < SEEDS:
+        pytest.skip(
+            f"the truth was held in {sum(held)} of {len(held)} seeds; how narrowly was not judged, "
+            f"as this machine was taken away in {len(held) - len(narrow)} of them"
+        )
+    assert enough(narrow) and enough(quiet), told
