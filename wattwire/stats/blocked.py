@@ -15,7 +15,7 @@ Dunn 1961, JASA 56:52 (Bonferroni's simultaneous intervals).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -69,11 +69,11 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """Geometric mean of `level` over that of `baseline`, with a t interval.
+class Contrast:
+    """Two levels of a factor compared.
 
     `strata` is the number of combinations of the other factors that hold both levels and over
-    which the log ratios are averaged with equal weight (1 under main effects).
+    which contrasts are averaged with equal weight (1 under main effects).
     """
 
     factor: str
@@ -84,6 +84,10 @@ class Ratio:
     run_count: int
     block_count: int
     kind: str
+
+
+class Ratio(Contrast):
+    """Geometric mean of `level` over that of `baseline`, with a t interval."""
 
 
 Unanswered = TooFew | NotComputable
@@ -340,19 +344,21 @@ def slope(fit: Fit, step: float, confidence: float = 0.95) -> Interval | Unanswe
     return _exponential_interval(fit, weights, confidence)
 
 
-def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
+def contrast_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
+    """A contrast with its limits by t, on the scale of the fit."""
     centre = float(weights @ fit.coefficients)
     error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
     half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
     return Interval(
-        float(np.exp(centre)),
-        float(np.exp(centre - half)),
-        float(np.exp(centre + half)),
-        confidence,
-        fit.run_count,
-        f"t, log scale, {fit.kind}",
-        float(fit.degrees),
-    )
+        centre, centre - half, centre + half, confidence, fit.run_count,
+        f"t, {fit.scale} scale, {fit.kind}", float(fit.degrees),
+    )  # fmt: skip
+
+
+def _exponential_interval(fit: Fit, weights: FloatArray, confidence: float) -> Interval:
+    logs = contrast_interval(fit, weights, confidence)
+    estimate, low, high = (float(np.exp(end)) for end in (logs.estimate, logs.low, logs.high))
+    return replace(logs, estimate=estimate, low=low, high=high)
 
 
 def bonferroni(confidence: float, family_size: int) -> float:

@@ -11,30 +11,19 @@ Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Searle, Linear
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from wattwire.stats.blocked import (
+    Contrast,
+    Fit,
+    Level,
+    Unanswered,
+    contrast_interval,
+    contrast_of,
+)
+from wattwire.stats.results import NotComputable
 
-import numpy as np
 
-from wattwire.stats import distributions
-from wattwire.stats.blocked import Fit, Level, Unanswered, contrast_of
-from wattwire.stats.results import Interval, NotComputable
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Mean of `level` minus that of `baseline`, with a t interval, in the response's unit.
-
-    `strata` as in `blocked.Ratio`.
-    """
-
-    factor: str
-    level: Level
-    baseline: Level
-    interval: Interval
-    strata: int
-    run_count: int
-    block_count: int
-    kind: str
+class Difference(Contrast):
+    """Typical or mean `level` minus `baseline`, with an interval, in the response's unit."""
 
 
 def difference(
@@ -56,19 +45,14 @@ def difference(
     if not isinstance(asked, tuple):
         return asked
     weights, strata = asked
-    centre = float(weights @ fit.coefficients)
     if not fit.variance > 0:
+        centre = float(weights @ fit.coefficients)
         upper, lower = names or (level, baseline)
         return NotComputable(
             f"{upper} minus {lower} is {centre:.3g} without any scatter between runs: no error to "
             "judge it by"
         )
-    error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
-    half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
-    interval = Interval(
-        centre, centre - half, centre + half, confidence, fit.run_count,
-        f"t, plain scale, {fit.kind}", float(fit.degrees),
-    )  # fmt: skip
+    interval = contrast_interval(fit, weights, confidence)
     return Difference(
         factor, level, baseline, interval, strata, fit.run_count, fit.block_count, fit.kind
     )
