@@ -62,7 +62,9 @@ class Pen:
         Raises OSError where a file cannot be written, ValueError for a spec that is none, and
         WattwireError where the process ended.
         """
-        request = {"spec": spec, "svg": str(svg), "pdf": str(pdf), "mark": mark}
+        # The process stays in the folder that it was started in, wherever we have gone since.
+        files = {"svg": str(svg.absolute()), "pdf": str(pdf.absolute())}
+        request = {"spec": spec, **files, "mark": mark}
         with self._lock:
             answer = self._asked(json.dumps(request), svg)
         if "errno" in answer:
