@@ -1,9 +1,9 @@
 """Draws charts in a process of its own: as SVG for page and print, and as PDF.
 
 The drawing library holds the interpreter's lock for most of the time that it works, so a thread
-would not draw beside anything. `python -m wattwire.report.pen` reads a request a line and answers
-each with a line, both JSON; it ends with its input, and so with whoever started it, however that
-ends. It starts fast, as it loads nothing of the report; `shared` gives this process's pen.
+would not draw beside anything. The process reads a request a line and answers each with a line,
+both JSON; it ends with its input, and so with whoever started it, however that ends. It starts
+fast, as it loads nothing of the report; `shared` gives this process's pen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import wattwire
 from wattwire.model.errors import WattwireError
 
 COLUMN_MM = (84.0, 174.0)
@@ -29,6 +28,8 @@ SINGLE_MAX_PX = 400
 """A picture up to this wide goes into one column; its smallest font is 7.1 pt there."""
 REPEATED_MIN = 8
 POINTS_PER_MM = 72 / 25.4
+SERVE = "import sys; sys.path[:] = sys.argv[1:]; from wattwire.report import pen; pen.serve()"
+"""Finds modules where we do and nowhere else: with -m, a file of the user's would come first."""
 NOTHING = {"data": {"values": []}, "mark": "point"}
 PRINTED = re.compile(
     r'<svg ([^>]*?)width="[\d.]+mm" height="[\d.]+mm" viewBox="0 0 ([\d.]+) ([\d.]+)"'
@@ -41,14 +42,10 @@ class Pen:
     """A process that draws, one chart after the other; may be used from several threads."""
 
     def __init__(self) -> None:
-        package = str(Path(wattwire.__file__).parents[1])
-        known = os.environ.get("PYTHONPATH")
-        path = f"{package}{os.pathsep}{known}" if known else package
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "wattwire.report.pen"], stdin=subprocess.PIPE,
+            [sys.executable, "-I", "-c", SERVE, *sys.path], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": path},
         )  # fmt: skip
 
     @property
@@ -196,7 +193,3 @@ def _svg_of(spec: Mapping[str, Any]) -> str:
     import vl_convert  # noqa: PLC0415
 
     return str(vl_convert.vega_to_svg(vl_convert.vegalite_to_vega(dict(spec))))
-
-
-if __name__ == "__main__":
-    serve()

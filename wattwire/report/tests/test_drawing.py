@@ -271,10 +271,14 @@ def test_who_draws_says_what_went_wrong_and_goes_on(tmp_path) -> None:
 def test_files_are_found_from_where_it_is_asked_and_not_from_where_it_was_started(
     tmp_path, monkeypatch
 ) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / "json.py").write_text("raise SystemExit('a module of the user')")
+    monkeypatch.chdir(begun)
     mine = pen.Pen()
     monkeypatch.chdir(tmp_path)
     mine.draw(pen.NOTHING, Path("a.svg"), Path("a.pdf"), "")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.svg", "a.pdf"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.svg", "a.pdf", "begun"}
 
 
 def test_who_draws_ends_with_who_asks_however_that_ends() -> None:
