@@ -120,11 +120,11 @@ impl Builder {
             self.cache.lay(&file.hash, &source.join(&file.path), file.mode)?;
         }
         let env = request.env.iter();
+        let substituted = |text: &String| self.substituted(text, directory);
         let env: BTreeMap<String, String> =
-            env.map(|(key, value)| (key.clone(), substituted(value, directory))).collect();
+            env.map(|(key, value)| (key.clone(), substituted(value))).collect();
         for (index, command) in request.commands.iter().enumerate() {
-            let argv: Vec<String> =
-                command.iter().map(|word| substituted(word, directory)).collect();
+            let argv: Vec<String> = command.iter().map(substituted).collect();
             let text = format!("[{}/{}] {}", index + 1, request.commands.len(), argv.join(" "));
             log.line(&text);
             self.progress(&request.key, &text);
@@ -171,6 +171,12 @@ impl Builder {
             })),
             None => Err(Problem::failed(format!("{program}: its guard was killed"))),
         }
+    }
+
+    fn substituted(&self, text: &str, directory: &Path) -> String {
+        text.replace("{source}", &directory.join("source").display().to_string())
+            .replace("{build}", &directory.display().to_string())
+            .replace("{cache}", &self.cache.compilers().display().to_string())
     }
 
     fn lines(&self, key: &str, log: &Log) -> Sink {
@@ -283,11 +289,6 @@ fn check(request: &Build) -> Result<(), Problem> {
         true => Err(Problem::usage("build: commands: found an empty one; needed: a program")),
         false => Ok(()),
     }
-}
-
-fn substituted(text: &str, directory: &Path) -> String {
-    text.replace("{source}", &directory.join("source").display().to_string())
-        .replace("{build}", &directory.display().to_string())
 }
 
 fn complete(directory: &Path, seconds: f64) -> io::Result<()> {

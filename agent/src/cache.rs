@@ -40,6 +40,11 @@ impl Cache {
         self.folder.join("builds")
     }
 
+    /// What compilers keep between builds, each in a folder of its own: `{cache}` in a build.
+    pub fn compilers(&self) -> PathBuf {
+        self.folder.join("compilers")
+    }
+
     /// Where agents note the shared memory that their processes use.
     pub fn shared_memory(&self) -> PathBuf {
         self.folder.join("shared-memory")

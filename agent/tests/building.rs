@@ -27,12 +27,13 @@ fn files_are_laid_out_commands_run_and_the_second_time_nothing_does() {
     let request = json!({
         "key": "k1", "files": [{"path": "sub/make.sh", "hash": hash, "mode": 0o755}],
         "commands": [["sh", "{source}/sub/make.sh", "{build}"]],
-        "env": {"WORD": "of {source}"}, "timeout_s": 60});
+        "env": {"WORD": "of {source} and {cache}"}, "timeout_s": 60});
     let first = agent.ask("build", request.clone());
     assert_eq!(first["cached"], json!(false));
     let directory = std::path::PathBuf::from(first["directory"].as_str().unwrap());
     let made = std::fs::read_to_string(directory.join("made")).unwrap();
-    assert_eq!(made.trim(), format!("of {}", directory.join("source").display()));
+    let (source, compilers) = (directory.join("source"), folder.join("cache/compilers"));
+    assert_eq!(made.trim(), format!("of {} and {}", source.display(), compilers.display()));
     std::fs::write(directory.join("made"), "kept").unwrap();
     // A finished build needs no lock, so that a cache that cannot be written serves too.
     let lock = folder.join("cache/builds/k1.lock");

@@ -70,7 +70,7 @@ def loopback_cell(
     shutil.copytree(kit or ROOT / "languages" / language / "kit", source / "_kit", ignore=unlaid)
     names: dict[str, Any] = {
         "source": str(source), "build": str(build), "python": sys.executable,
-        "kit": str(source / "_kit"),
+        "kit": str(source / "_kit"), "cache": str(ROOT / "target" / "compilers"),
     }  # fmt: skip
     merged: dict[str, Any] = {"build": {}, "run": {}}
     for table in tables:

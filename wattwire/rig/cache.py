@@ -16,6 +16,8 @@ from wattwire.model.places import cache_folder as folder
 MARKER = ".wattwire-complete"
 TREES = "trees"
 """Sources of commits that were measured as variants; agents know nothing of them."""
+COMPILERS = "compilers"
+"""What compilers keep between builds, a folder each."""
 DAY_S = 86_400.0
 
 
@@ -36,10 +38,10 @@ class Entry:
 
 
 def entries(place: Path, now_s: float | None = None) -> list[Entry]:
-    """All builds, blobs and trees; one that vanishes meanwhile is left out."""
+    """All builds, blobs, trees and compilers' own caches; one that vanishes is left out."""
     now = time.time() if now_s is None else now_s
     found = []
-    for part in ("builds", "blobs", TREES):
+    for part in ("builds", "blobs", TREES, COMPILERS):
         with contextlib.suppress(OSError):
             for path in sorted((place / part).iterdir()):
                 if part != "blobs" and not path.is_dir():

@@ -31,8 +31,9 @@ def test_entries_are_builds_and_blobs_with_their_size_and_the_age_of_their_last_
     build(tmp_path, "new", 1.0)
     (tmp_path / "blobs").mkdir()
     (tmp_path / "blobs" / "b").write_bytes(b"x")
+    (tmp_path / cache.COMPILERS / "c").mkdir(parents=True)
     found = {entry.path.name: entry for entry in cache.entries(tmp_path, NOW_S)}
-    assert set(found) == {"old", "new", "b"}
+    assert set(found) == {"old", "new", "b", "c"}
     assert found["old"].age_days == pytest.approx(40.0)
     assert found["old"].size_bytes >= 10_000
 
