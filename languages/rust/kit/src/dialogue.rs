@@ -1,14 +1,16 @@
-//! Lines to and from the harness on private descriptors (C-05, C-08, C-09).
+//! Lines to the harness on descriptor 3, words from it on standard input (C-05, C-08, C-09).
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
-use std::os::fd::AsFd;
+use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex};
 
 use serde_json::{json, Value};
 
 use crate::clock::now_ns;
+
+const LINES_FD: i32 = 3;
 
 pub(crate) struct Dialogue {
     out: Mutex<File>,
@@ -20,15 +22,16 @@ pub(crate) struct Dialogue {
 }
 
 impl Dialogue {
-    /// Takes standard output for the lines; what libraries print goes to standard error.
+    /// Takes the descriptor of the lines, which no process that this one starts inherits. Fails
+    /// where it is not open.
     pub fn open() -> io::Result<Self> {
-        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        // SAFETY: both descriptors are open for as long as the process lives.
-        if unsafe { libc::dup2(2, 1) } < 0 {
+        // SAFETY: only this number is looked at, whatever it names.
+        if unsafe { libc::fcntl(LINES_FD, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(Dialogue {
-            out: Mutex::new(out),
+            // SAFETY: it is open, and by C-05 nobody else's.
+            out: Mutex::new(unsafe { File::from_raw_fd(LINES_FD) }),
             start_ns: AtomicI64::new(0),
             stop_ns: AtomicI64::new(0),
             changed_lock: Mutex::new(()),

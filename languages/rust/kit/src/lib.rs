@@ -28,7 +28,7 @@ pub use record::{Record, Sample};
 pub use schedule::Slot;
 pub use sending::{Call, Events};
 pub use serde_json::{Map, Value};
-pub use spec::Rule;
+pub use spec::Type;
 
 /// The compiler that built this program, for READY's `library.build`.
 pub const COMPILER: &str = env!("WATTWIRE_COMPILER");

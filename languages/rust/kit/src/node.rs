@@ -8,7 +8,7 @@ use crate::clock::now_ns;
 use crate::dialogue::{exit_now, Dialogue};
 use crate::error::Error;
 use crate::kit::Kit;
-use crate::spec::{is_sender, Rule, Spec};
+use crate::spec::{is_sender, Spec, Type};
 
 /// What a node does in one role; samples and DONE follow when it returns.
 pub type Role = fn(&'static Kit) -> Result<(), Error>;
@@ -17,7 +17,7 @@ pub type Role = fn(&'static Kit) -> Result<(), Error>;
 #[derive(Clone, Copy)]
 pub struct Cell {
     pub roles: &'static [(&'static str, Role)],
-    pub settings: &'static [(&'static str, Rule)],
+    pub settings: &'static [(&'static str, Type)],
     pub capabilities: &'static [&'static str],
     pub payload_bytes_max: Option<i64>,
     /// The same for records, where their wire form grows; None: as above.
@@ -29,7 +29,12 @@ pub fn run(cell: Cell) -> ! {
     let process_start_ns = now_ns();
     let dialogue: &'static Dialogue = match Dialogue::open() {
         Ok(dialogue) => Box::leak(Box::new(dialogue)),
-        Err(_) => exit_now(2), // nobody could read a line
+        Err(error) => {
+            eprintln!(
+                "descriptor 3, which is to carry lines: {error}; the harness opens it (C-05)"
+            );
+            exit_now(2)
+        }
     };
     // A library's thread that panics leaves a node that is no longer what it says.
     std::panic::set_hook(Box::new(|info| dialogue.fail(4, None, &info.to_string())));

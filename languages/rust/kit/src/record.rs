@@ -43,7 +43,7 @@ impl Record {
         let name = Value::from(self.name.as_str());
         let (seq, send_ns) = (self.seq, self.send_ns);
         let head = format_args!(
-            "{{\"header\":{{\"seq\":{seq},\"send_ns\":{send_ns}}},\"name\":{name},\"pose\":{{\
+            "{{\"header\":{{\"seq\":\"{seq}\",\"send_ns\":\"{send_ns}\"}},\"name\":{name},\"pose\":{{\
              \"position\":{{\"x\":{px:?},\"y\":{py:?},\"z\":{pz:?}}},\
              \"orientation\":{{\"x\":{ox:?},\"y\":{oy:?},\"z\":{oz:?},\"w\":{ow:?}}}}},\
              \"samples\":["
@@ -55,7 +55,8 @@ impl Record {
                 .expect("memory takes all that is written");
         }
         let seq = self.trailer_seq;
-        write!(out, "],\"trailer\":{{\"seq\":{seq}}}}}").expect("memory takes all that is written");
+        write!(out, "],\"trailer\":{{\"seq\":\"{seq}\"}}}}")
+            .expect("memory takes all that is written");
     }
 
     /// The record of a JSON text; None where a field is missing or of another type.
@@ -70,8 +71,8 @@ impl Record {
             })
         };
         Some(Record {
-            seq: found.pointer("/header/seq")?.as_u64()?,
-            send_ns: found.pointer("/header/send_ns")?.as_i64()?,
+            seq: digits(found.pointer("/header/seq")?)?,
+            send_ns: digits(found.pointer("/header/send_ns")?)?,
             name: found.get("name")?.as_str()?.into(),
             position: [
                 number("/pose/position/x")?,
@@ -85,7 +86,7 @@ impl Record {
                 number("/pose/orientation/w")?,
             ],
             samples: found.get("samples")?.as_array()?.iter().map(sample).collect::<Option<_>>()?,
-            trailer_seq: found.pointer("/trailer/seq")?.as_u64()?,
+            trailer_seq: digits(found.pointer("/trailer/seq")?)?,
         })
     }
 
@@ -93,6 +94,11 @@ impl Record {
     pub(crate) fn answer(seq: u64, send_ns: i64, trailer_seq: u64, name: &str) -> Record {
         Record { seq, send_ns, trailer_seq, name: name.into(), ..Record::default() }
     }
+}
+
+/// A whole number of 64 bits, which JSON has as a string of decimal digits (C-32).
+fn digits<T: std::str::FromStr>(found: &Value) -> Option<T> {
+    found.as_str().filter(|text| !text.starts_with('+'))?.parse().ok()
 }
 
 /// What a run's records hold, and the nodes that send them.

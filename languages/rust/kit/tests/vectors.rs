@@ -24,8 +24,12 @@ fn cases(found: &Value) -> &[Value] {
 
 fn whole<T: TryFrom<i128>>(case: &Value, key: &str) -> T {
     let found = &case[key];
-    let number = found.as_i64().map(i128::from).or(found.as_u64().map(i128::from));
-    number.and_then(|n| T::try_from(n).ok()).unwrap_or_else(|| panic!("{key} of {case}"))
+    let digits = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+    digits
+        .parse::<i128>()
+        .ok()
+        .and_then(|n| T::try_from(n).ok())
+        .unwrap_or_else(|| panic!("{key} of {case}"))
 }
 
 fn bytes_of(hex: &str) -> Vec<u8> {

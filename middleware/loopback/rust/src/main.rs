@@ -5,10 +5,7 @@ mod link;
 mod service;
 mod topic;
 
-use wattwire_kit::{run, Cell, Rule};
-
-const STAGE: Rule = Rule::OneOf(&["none", "before_ready", "window", "drain"]);
-const NUMBER: Rule = Rule::Integer(0, i32::MAX as i64);
+use wattwire_kit::{run, Cell, Type};
 
 fn main() {
     run(Cell {
@@ -23,13 +20,13 @@ fn main() {
             ("action_server", action::server),
         ],
         settings: &[
-            ("fault_role", Rule::String),
-            ("die_at", STAGE),
-            ("hang_at", STAGE),
-            ("drop_every", NUMBER),
-            ("drop_counters", Rule::String),
-            ("duplicate_every", NUMBER),
-            ("delay_us", NUMBER),
+            ("fault_role", Type::String),
+            ("die_at", Type::String),
+            ("hang_at", Type::String),
+            ("drop_every", Type::Integer),
+            ("drop_counters", Type::String),
+            ("duplicate_every", Type::Integer),
+            ("delay_us", Type::Integer),
         ],
         capabilities: &[
             "encoding.bytes",

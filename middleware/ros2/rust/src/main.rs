@@ -6,7 +6,7 @@ mod service;
 mod session;
 mod topic;
 
-use wattwire_kit::{run, Cell, Rule};
+use wattwire_kit::{run, Cell, Type};
 
 fn main() {
     run(Cell {
@@ -19,16 +19,16 @@ fn main() {
             ("ping", service::call),
         ],
         settings: &[
-            ("reliability", Rule::OneOf(&["reliable", "best_effort"])),
-            ("history", Rule::OneOf(&["keep_last", "keep_all"])),
-            ("depth", Rule::Integer(1, i32::MAX as i64)),
-            ("durability", Rule::OneOf(&["volatile", "transient_local"])),
-            ("rmw", Rule::String),
-            ("rmw_profile", Rule::String),
-            ("transports", Rule::OneOf(&["default", "udp"])),
-            ("domain", Rule::Integer(0, 101)),
-            ("discovery", Rule::OneOf(&["localhost", "subnet"])),
-            ("late_feedback", Rule::OneOf(&["keep", "drop"])),
+            ("reliability", Type::String),
+            ("history", Type::String),
+            ("depth", Type::Integer),
+            ("durability", Type::String),
+            ("rmw", Type::String),
+            ("rmw_profile", Type::String),
+            ("transports", Type::String),
+            ("domain", Type::Integer),
+            ("discovery", Type::String),
+            ("late_feedback", Type::String),
         ],
         capabilities: &[
             "encoding.bytes",

@@ -5,9 +5,7 @@ mod service;
 mod stream;
 mod topic;
 
-use wattwire_kit::{run, Cell, Rule};
-
-const BUFFER_BYTES: Rule = Rule::Integer(0, (1 << 30) - 1);
+use wattwire_kit::{run, Cell, Type};
 
 fn main() {
     run(Cell {
@@ -20,12 +18,12 @@ fn main() {
             ("pong", service::server),
         ],
         settings: &[
-            ("tcp_nodelay", Rule::Boolean),
-            ("tcp_quickack", Rule::Boolean),
-            ("writes", Rule::Integer(1, 2)),
-            ("receive_buffer_bytes", BUFFER_BYTES),
-            ("send_buffer_bytes", BUFFER_BYTES),
-            ("bind_address", Rule::String),
+            ("tcp_nodelay", Type::Boolean),
+            ("tcp_quickack", Type::Boolean),
+            ("writes", Type::Integer),
+            ("receive_buffer_bytes", Type::Integer),
+            ("send_buffer_bytes", Type::Integer),
+            ("bind_address", Type::String),
         ],
         capabilities: &[
             "encoding.bytes",

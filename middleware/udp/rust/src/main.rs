@@ -4,9 +4,7 @@ mod service;
 mod socket;
 mod topic;
 
-use wattwire_kit::{run, Cell, Rule};
-
-const BUFFER_BYTES: Rule = Rule::Integer(0, (1 << 30) - 1);
+use wattwire_kit::{run, Cell, Type};
 
 fn main() {
     run(Cell {
@@ -19,11 +17,11 @@ fn main() {
             ("pong", service::server),
         ],
         settings: &[
-            ("receive_buffer_bytes", BUFFER_BYTES),
-            ("send_buffer_bytes", BUFFER_BYTES),
-            ("bind_address", Rule::String),
-            ("bind_port", Rule::Integer(0, 65_535)),
-            ("endpoint_override", Rule::String),
+            ("receive_buffer_bytes", Type::Integer),
+            ("send_buffer_bytes", Type::Integer),
+            ("bind_address", Type::String),
+            ("bind_port", Type::Integer),
+            ("endpoint_override", Type::String),
         ],
         capabilities: &[
             "encoding.bytes",

@@ -29,7 +29,9 @@ impl Port {
         let (key, host) = ("settings.bind_address", kit.string("settings.bind_address"));
         let address: Ipv4Addr =
             host.parse().map_err(|_| Error::bad_spec(key, host, "an IPv4 address"))?;
-        let port = kit.integer("settings.bind_port") as u16;
+        let (key, port) = ("settings.bind_port", kit.integer("settings.bind_port"));
+        let port =
+            u16::try_from(port).map_err(|_| Error::bad_spec(key, port, "a port, 0 to 65535"))?;
         let socket = open(kit, SocketAddrV4::new(address, port))?;
         kit.listening(&[socket.local_addr()?.to_string()]);
         Ok(Port::over(kit, socket))

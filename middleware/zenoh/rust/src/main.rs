@@ -6,7 +6,7 @@ mod service;
 mod session;
 mod topic;
 
-use wattwire_kit::{run, Cell, Rule};
+use wattwire_kit::{run, Cell, Type};
 
 fn main() {
     run(Cell {
@@ -19,13 +19,13 @@ fn main() {
             ("ping", service::call),
         ],
         settings: &[
-            ("transport", Rule::OneOf(&["tcp", "udp"])),
-            ("shared_memory", Rule::Boolean),
-            ("batching", Rule::Boolean),
-            ("express", Rule::Boolean),
-            ("congestion_control", Rule::OneOf(&["default", "drop", "block"])),
-            ("reliability", Rule::OneOf(&["reliable", "best_effort"])),
-            ("scouting", Rule::Boolean),
+            ("transport", Type::String),
+            ("shared_memory", Type::Boolean),
+            ("batching", Type::Boolean),
+            ("express", Type::Boolean),
+            ("congestion_control", Type::String),
+            ("reliability", Type::String),
+            ("scouting", Type::Boolean),
         ],
         capabilities: &[
             "encoding.bytes",
