@@ -4,12 +4,13 @@
 
 #include "wattwire/kit.hpp"
 
+using wattwire::Type;
+
 int main() {
-  const std::map<std::string, wattwire::Rule> settings = {
-      {"drop_every", wattwire::integer(0, INT32_MAX)},
-      {"die_at", wattwire::one_of({"none", "window"})},
-      {"drop_counters", wattwire::string()},
-      {"nodelay", wattwire::boolean()}};
+  const std::map<std::string, Type> settings = {{"drop_every", Type::kInteger},
+                                                {"die_at", Type::kString},
+                                                {"drop_counters", Type::kString},
+                                                {"nodelay", Type::kBoolean}};
   std::string text;
   for (size_t bytes; std::cin >> bytes;) {
     std::cin.get();

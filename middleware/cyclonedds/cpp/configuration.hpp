@@ -10,7 +10,7 @@
 
 // The spec's domain, or one of 1 … 100 from the run token (FNV-1a, so that all languages agree).
 inline dds_domainid_t domain_of(const wattwire::Kit& kit) {
-  const int64_t given = kit.integer("settings.domain");
+  const int64_t given = kit.integer("settings.domain", 0, 230);
   if (given != 0) return static_cast<dds_domainid_t>(given);
   uint32_t state = 0x811C9DC5u;
   for (unsigned char byte : kit.string("run")) state = (state ^ byte) * 0x01000193u;

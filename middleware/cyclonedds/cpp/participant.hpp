@@ -111,7 +111,7 @@ class Participant {
     dds_qset_reliability(qos, reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
                          kBlockingMax);
     dds_qset_history(qos, all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST,
-                     static_cast<int32_t>(kit_.integer("settings.depth")));
+                     static_cast<int32_t>(kit_.integer("settings.depth", 1, INT32_MAX)));
     return qos;
   }
 

@@ -3,9 +3,9 @@
 #include "service.hpp"
 #include "topic.hpp"
 
+using wattwire::Type;
+
 int main(int argc, char** argv) {
-  const wattwire::Rule stage = wattwire::one_of({"none", "before_ready", "window", "drain"});
-  const wattwire::Rule number = wattwire::integer(0, INT32_MAX);
   wattwire::Cell cell;
   cell.roles = {{"publisher", publish},
                 {"subscriber", subscribe},
@@ -15,13 +15,10 @@ int main(int argc, char** argv) {
                 {"pong", server},
                 {"action_client", goal_client},
                 {"action_server", goal_server}};
-  cell.settings = {{"fault_role", wattwire::string()},
-                   {"die_at", stage},
-                   {"hang_at", stage},
-                   {"drop_every", number},
-                   {"drop_counters", wattwire::string()},
-                   {"duplicate_every", number},
-                   {"delay_us", number}};
+  cell.settings = {{"fault_role", Type::kString},    {"die_at", Type::kString},
+                   {"hang_at", Type::kString},       {"drop_every", Type::kInteger},
+                   {"drop_counters", Type::kString}, {"duplicate_every", Type::kInteger},
+                   {"delay_us", Type::kInteger}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",      "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",
                        "reply.literal",  "literal",       "encoding.record", "async_client"};

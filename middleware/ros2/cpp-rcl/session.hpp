@@ -88,7 +88,7 @@ class Session {
     profile.history = kit_.string("settings.history") == "keep_last"
                           ? RMW_QOS_POLICY_HISTORY_KEEP_LAST
                           : RMW_QOS_POLICY_HISTORY_KEEP_ALL;
-    profile.depth = static_cast<size_t>(kit_.integer("settings.depth"));
+    profile.depth = static_cast<size_t>(kit_.integer("settings.depth", 1, INT32_MAX));
     profile.durability = topic && kit_.string("settings.durability") == "transient_local"
                              ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL
                              : RMW_QOS_POLICY_DURABILITY_VOLATILE;

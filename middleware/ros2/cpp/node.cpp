@@ -5,6 +5,8 @@
 #include "topic.hpp"
 #include "wattwire/kit.hpp"
 
+using wattwire::Type;
+
 int main(int argc, char** argv) {
   wattwire::Cell cell;
   cell.roles = {{"publisher", publish},
@@ -15,16 +17,11 @@ int main(int argc, char** argv) {
                 {"ping", call},
                 {"action_server", serve_goals},
                 {"action_client", perform}};
-  cell.settings = {{"reliability", wattwire::one_of({"reliable", "best_effort"})},
-                   {"history", wattwire::one_of({"keep_last", "keep_all"})},
-                   {"depth", wattwire::integer(1, INT32_MAX)},
-                   {"durability", wattwire::one_of({"volatile", "transient_local"})},
-                   {"rmw", wattwire::string()},
-                   {"rmw_profile", wattwire::string()},
-                   {"transports", wattwire::one_of({"default", "udp"})},
-                   {"domain", wattwire::integer(0, 101)},
-                   {"discovery", wattwire::one_of({"localhost", "subnet"})},
-                   {"late_feedback", wattwire::one_of({"keep", "drop"})}};
+  cell.settings = {{"reliability", Type::kString}, {"history", Type::kString},
+                   {"depth", Type::kInteger},      {"durability", Type::kString},
+                   {"rmw", Type::kString},         {"rmw_profile", Type::kString},
+                   {"transports", Type::kString},  {"domain", Type::kInteger},
+                   {"discovery", Type::kString},   {"late_feedback", Type::kString}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",  "pacing.native",
                        "loop.open",      "loop.closed",   "reply.echo",  "reply.ack",
                        "reply.literal",  "literal",       "async_client"};

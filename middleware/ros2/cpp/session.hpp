@@ -73,7 +73,7 @@ class Session {
 
   // The settings as a profile. Services stay volatile, as ROS demands of them.
   rclcpp::QoS qos(bool topic) const {
-    rclcpp::QoS qos(static_cast<size_t>(kit_.integer("settings.depth")));
+    rclcpp::QoS qos(static_cast<size_t>(kit_.integer("settings.depth", 1, INT32_MAX)));
     if (kit_.string("settings.history") == "keep_all") qos.keep_all();
     kit_.string("settings.reliability") == "reliable" ? qos.reliable() : qos.best_effort();
     if (topic && kit_.string("settings.durability") == "transient_local") qos.transient_local();

@@ -44,7 +44,7 @@ inline int open_socket(const Kit& kit) {
   if (opened < 0) throw MiddlewareFailed(std::string("socket: ") + std::strerror(errno));
   for (auto [key, option] : {std::pair("settings.receive_buffer_bytes", SO_RCVBUF),
                              std::pair("settings.send_buffer_bytes", SO_SNDBUF)}) {
-    int bytes = static_cast<int>(kit.integer(key));
+    int bytes = static_cast<int>(kit.integer(key, 0, (1 << 30) - 1));
     if (bytes != 0) setsockopt(opened, SOL_SOCKET, option, &bytes, sizeof bytes);
   }
   int nodelay = kit.boolean("settings.tcp_nodelay") ? 1 : 0;

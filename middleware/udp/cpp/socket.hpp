@@ -47,7 +47,7 @@ class Socket {
     own.sin_family = AF_INET;
     if (inet_pton(AF_INET, host.c_str(), &own.sin_addr) != 1)
       throw wattwire::BadSpec("settings.bind_address", host, "an IPv4 address");
-    own.sin_port = htons(static_cast<uint16_t>(kit_.integer("settings.bind_port")));
+    own.sin_port = htons(static_cast<uint16_t>(kit_.integer("settings.bind_port", 0, 65535)));
     socklen_t bytes = sizeof own;
     if (bind(socket_, reinterpret_cast<sockaddr*>(&own), bytes) != 0)
       throw wattwire::MiddlewareFailed("bind " + host + ": " + std::strerror(errno));
@@ -104,7 +104,7 @@ class Socket {
     if (socket_ < 0) throw wattwire::MiddlewareFailed(std::string("socket: ") + strerror(errno));
     for (auto [key, option] : {std::pair("settings.receive_buffer_bytes", SO_RCVBUF),
                                std::pair("settings.send_buffer_bytes", SO_SNDBUF)}) {
-      int bytes = static_cast<int>(kit_.integer(key));
+      int bytes = static_cast<int>(kit_.integer(key, 0, (1 << 30) - 1));
       if (bytes != 0) setsockopt(socket_, SOL_SOCKET, option, &bytes, sizeof bytes);
     }
   }

@@ -1,10 +1,11 @@
-// Answers questions about the C++ kit, a line each, for test_cpp_vectors.py. Byte strings are
-// hexadecimal; "-" stands for none.
+// Answers questions about the C++ kit, a line each. Byte strings are hexadecimal; "-" stands for
+// none.
+//   clock                                               -> now in ns
 //   payload SEED SEQ BEGIN_NS ENCODING BYTES            -> hexadecimal payload
 //   check SEED ENCODING BYTES NODE VERIFY HEX [HEX ...] -> verdict and sequence of each arrival
 //   record SEED SEQ BEGIN_NS BYTES                      -> the record as JSON
-//   check-record SEED BYTES NODE VERIFY JSON            -> verdict and sequence
-//   samples PATH ROLE NODE SEED CAPACITY < records      -> writes the file
+//   check-record SEED BYTES NODE VERIFY HEX             -> verdict and sequence
+//   samples PATH ROLE NODE SEED CAPACITY NUMBERS        -> writes the file; recorded, overflow
 //   spec PATH                                           -> "ok", or the key that is refused
 #include <iostream>
 
@@ -17,6 +18,12 @@ static std::string from_hex(const std::string& digits) {
   for (size_t at = 0; digits != "-" && at + 1 < digits.size(); at += 2)
     out += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
   return out;
+}
+
+static std::string verdict(const Checked& found) {
+  static const char* const kNames[] = {"ok", "corrupt", "foreign"};
+  return std::string(kNames[static_cast<int>(found.verdict)]) + " " +
+         (found.seq ? std::to_string(*found.seq) : "-");
 }
 
 static void payload(std::istream& in) {
@@ -37,14 +44,12 @@ static void check(std::istream& in) {
   int64_t node;
   in >> seed >> encoding >> bytes >> node >> verify;
   Payload made({bytes, encoding == "text", seed, "", verify == "full"}, {node});
+  std::string answer;
   while (in >> hex) {
     std::string data = from_hex(hex);
-    Checked found = made.check(data);
-    static const char* const kNames[] = {"ok", "corrupt", "foreign"};
-    std::cout << kNames[static_cast<int>(found.verdict)] << " "
-              << (found.seq ? std::to_string(*found.seq) : "-") << " ";
+    answer += (answer.empty() ? "" : " ") + verdict(made.check(data));
   }
-  std::cout << "\n";
+  std::cout << answer << "\n";
 }
 
 static void record(std::istream& in) {
@@ -59,17 +64,13 @@ static void record(std::istream& in) {
 
 static void check_record(std::istream& in) {
   uint64_t seed;
-  std::string verify, json;
+  std::string verify, hex;
   size_t bytes;
   int64_t node;
-  in >> seed >> bytes >> node >> verify;
-  std::getline(in, json);
+  in >> seed >> bytes >> node >> verify >> hex;
   Payload made({bytes, false, seed, "", verify == "full", true}, {node});
-  std::optional<Record> read = record_from_json(json);
-  Checked found = made.check(read ? Bytes(*read) : Bytes::unreadable());
-  static const char* const kNames[] = {"ok", "corrupt", "foreign"};
-  std::cout << kNames[static_cast<int>(found.verdict)] << " "
-            << (found.seq ? std::to_string(*found.seq) : "-") << "\n";
+  std::optional<Record> read = record_from_json(from_hex(hex));
+  std::cout << verdict(made.check(read ? Bytes(*read) : Bytes::unreadable())) << "\n";
 }
 
 static void samples(std::istream& in) {
@@ -103,6 +104,7 @@ int main() {
   for (std::string line, what; std::getline(std::cin, line);) {
     std::istringstream in(line);
     in >> what;
+    if (what == "clock") std::cout << now_ns() << "\n";
     if (what == "payload") payload(in);
     if (what == "check") check(in);
     if (what == "record") record(in);

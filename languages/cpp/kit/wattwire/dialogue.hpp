@@ -1,4 +1,4 @@
-// Lines to and from the harness on private descriptors (C-05, C-08, C-09).
+// Lines to the harness on descriptor 3, and from it on standard input (C-05, C-08, C-09).
 #pragma once
 
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -30,13 +31,17 @@ inline void sleep_until_ns(int64_t due_ns) {
 
 class Dialogue {
  public:
-  Dialogue() : out_(fcntl(1, F_DUPFD_CLOEXEC, 3)) { dup2(2, 1); }
+  Dialogue() {
+    if (fcntl(kLines, F_SETFD, FD_CLOEXEC) == 0) return;
+    std::fputs("descriptor 3 is not open; start the node with it, as by 3>&1 in a shell\n", stderr);
+    _exit(2);
+  }
 
   void line(const std::string& keyword, const Fields& fields) {
     std::lock_guard<std::mutex> lock(line_mutex_);
     std::string text = keyword + " " + object(fields) + "\n";
     for (size_t done = 0; done < text.size();) {
-      ssize_t wrote = ::write(out_, text.data() + done, text.size() - done);
+      ssize_t wrote = ::write(kLines, text.data() + done, text.size() - done);
       if (wrote < 0 && errno != EINTR) return;  // the harness is gone: end of input follows
       if (wrote > 0) done += static_cast<size_t>(wrote);
     }
@@ -99,7 +104,7 @@ class Dialogue {
     changed_.notify_all();
   }
 
-  const int out_;
+  static constexpr int kLines = 3;
   std::mutex line_mutex_, mutex_;
   std::condition_variable changed_;
   std::atomic<int64_t> start_ns_{0}, stop_ns_{0};

@@ -70,6 +70,9 @@ class Kit {
 
   const std::string& string(const std::string& key) const { return spec_.string(key); }
   int64_t integer(const std::string& key) const { return spec_.integer(key); }
+  int64_t integer(const std::string& key, int64_t low, int64_t high) const {
+    return spec_.integer(key, low, high);
+  }
   bool boolean(const std::string& key) const { return spec_.boolean(key); }
   Names strings(const std::string& key) const { return spec_.strings(key); }
   std::vector<int64_t> integers(const std::string& key) const { return spec_.integers(key); }
@@ -628,10 +631,10 @@ class Kit {
   uint64_t sent_ = 0, received_ = 0, foreign_ = 0, corrupt_ = 0, probes_ = 0;
 };
 
-// What a cell is: `roles` maps role names to functions, `settings` names to rules.
+// What a cell is: `roles` maps role names to functions, `settings` names to types.
 struct Cell {
   std::map<std::string, std::function<void(Kit&)>> roles;
-  std::map<std::string, Rule> settings;
+  std::map<std::string, Type> settings;
   Names capabilities;
   std::optional<int64_t> payload_bytes_max;
   std::optional<int64_t> record_bytes_max;  // the same for records, where their wire form is longer
@@ -647,6 +650,7 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
   if (is_sender(role)) wanted.push_back("pacing." + spec.string("pacing"));
   if (spec.string("pattern") != "topic") wanted.push_back("reply." + spec.string("reply"));
   if (!spec.string("payload.literal").empty()) wanted.push_back("literal");
+  if (!spec.string("tls.authority").empty()) wanted.push_back("tls");
   if (has({"client", "ping"}, role) && spec.string("loop") == "open" &&
       spec.integer("outstanding_max") > 1)
     wanted.push_back("async_client");

@@ -54,9 +54,8 @@ inline std::string to_json(const Record& record) {
       out += std::string(at == 0 ? "\"" : ",\"") + "xyzw"[at] + "\":" + number(values[at]);
     return out + "}";
   };
-  std::string out = "{\"header\":{\"seq\":" + std::to_string(record.seq) +
-                    ",\"send_ns\":" + std::to_string(record.send_ns) +
-                    "},\"name\":" + quoted(record.name) +
+  std::string out = "{\"header\":{\"seq\":\"" + std::to_string(record.seq) + "\",\"send_ns\":\"" +
+                    std::to_string(record.send_ns) + "\"},\"name\":" + quoted(record.name) +
                     ",\"pose\":{\"position\":" + axes(record.position.data(), 3) +
                     ",\"orientation\":" + axes(record.orientation.data(), 4) + "},\"samples\":[";
   for (const Sample& sample : record.samples) {
@@ -64,7 +63,7 @@ inline std::string to_json(const Record& record) {
     out += "{\"id\":" + std::to_string(sample.id) + ",\"state\":" + std::to_string(sample.state) +
            ",\"value\":" + number(sample.value) + "}";
   }
-  return out + "],\"trailer\":{\"seq\":" + std::to_string(record.trailer_seq) + "}}";
+  return out + "],\"trailer\":{\"seq\":\"" + std::to_string(record.trailer_seq) + "\"}}";
 }
 
 // Reads a record's JSON text; every field must be there once, and nothing else.
@@ -77,7 +76,7 @@ class RecordReader {
     fields(5, [&](std::string_view name) {
       if (name == "header")
         return fields(2, [&](std::string_view key) {
-          return key == "seq" ? number(&out.seq) : key == "send_ns" && number(&out.send_ns);
+          return key == "seq" ? digits(&out.seq) : key == "send_ns" && digits(&out.send_ns);
         });
       if (name == "name") return text(&out.name);
       if (name == "pose")
@@ -88,7 +87,7 @@ class RecordReader {
         });
       if (name == "samples") return samples(&out.samples);
       return name == "trailer" && fields(1, [&](std::string_view key) {
-               return key == "seq" && number(&out.trailer_seq);
+               return key == "seq" && digits(&out.trailer_seq);
              });
     });
     space();
@@ -160,6 +159,16 @@ class RecordReader {
     at_ = after;
     return at_ == end_ || std::string_view(",}] \t\r\n").find(*at_) != std::string_view::npos ||
            wrong();
+  }
+
+  // A string of decimal digits (C-32).
+  template <class Number>
+  bool digits(Number* out) {
+    std::string found;
+    if (!text(&found)) return false;
+    const char* end = found.data() + found.size();
+    auto [after, error] = std::from_chars(found.data(), end, *out);
+    return (error == std::errc() && after == end && found[0] != '-') || wrong();
   }
 
   bool text(std::string* out) {

@@ -39,7 +39,7 @@ void subscribe(wattwire::Kit& kit) {
 int main(int argc, char** argv) {
   wattwire::Cell cell;
   cell.roles = {{"publisher", publish}, {"subscriber", subscribe}};
-  cell.settings = {{"arrivals", wattwire::integer(0, (int64_t{1} << 31) - 1)}};
+  cell.settings = {{"arrivals", wattwire::Type::kInteger}};
   cell.capabilities = {"encoding.bytes", "pacing.kit", "loop.open"};
   return wattwire::run(argc, argv, cell);
 }
