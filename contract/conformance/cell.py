@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 PATTERN_ROLES = {
     "topic": ("publisher", "subscriber"),
@@ -58,14 +60,45 @@ def _no_service() -> AbstractContextManager[list[str]]:
     return contextlib.nullcontext([])
 
 
+class Wire(Protocol):
+    """The other side of a middleware's wire without a kit: `middleware/MW/wire.py`.
+
+    `Wire(token)` may listen; `endpoint` is what a node finds in peers.endpoints. Kinds: 0 message,
+    1 request, 2 reply. `sender`, as `receive` gives it, is where a reply goes.
+    """
+
+    endpoint: str
+
+    def send(self, kind: int, number: int, data: bytes, endpoint: str) -> None:
+        """Sends one message, request or reply; raises OSError where nobody is there."""
+
+    def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
+        """The next (kind, number, data, sender), or None at the timeout."""
+
+    def close(self) -> None:
+        """Frees what it opened."""
+
+
+def wire_of(folder: Path) -> Callable[[str], Wire] | None:
+    """The class Wire of a middleware's `wire.py`, or None where there is no such file."""
+    path = folder / "wire.py"
+    if not path.is_file():
+        return None
+    module = types.ModuleType(f"wire of {folder.name}")
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)  # noqa: S102
+    return module.Wire  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class CellUnderTest:
     """A built cell: how its node is started and what its manifests declare.
 
     `argv` is the command before `--spec`; `env` is laid over the caller's environment;
     `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
-    middleware's settings without their prefix, at the values to test with; `service` gives a
-    context manager that runs what the middleware needs beside nodes and yields its endpoints.
+    middleware's settings without their prefix, at the values to test with, `excluded` a value for
+    each that this cell does not have; `wire` makes a peer without a kit for a run's token, where
+    the middleware's folder has one; `service` gives a context manager that runs what the
+    middleware needs beside nodes and yields its endpoints.
     """
 
     name: str
@@ -77,6 +110,9 @@ class CellUnderTest:
     settings: Mapping[str, Any] = field(default_factory=dict)
     payload_bytes_max: int | None = None
     record_bytes_max: int | None = None
+    payload_bytes_min: int = 0
+    excluded: Mapping[str, Any] = field(default_factory=dict)
+    wire: Callable[[str], Wire] | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service
 
     @property
@@ -93,6 +129,10 @@ class CellUnderTest:
         if encoding == "record" and self.record_bytes_max is not None:
             return self.record_bytes_max
         return self.payload_bytes_max
+
+    def bytes_min(self, encoding: str) -> int:
+        """The shortest payload in an encoding; a text has two characters for a byte (C-20)."""
+        return {"bytes": 1, "text": 2}.get(encoding, 0) * self.payload_bytes_min
 
     def listening_role(self, pattern: str) -> str:
         return self.listens.get(pattern, "none")

@@ -57,7 +57,7 @@ def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
     words = struct.unpack(f"<{9 + size // 16}Q", fill(seed, 8 * (9 + size // 16)))
     values = [struct.unpack("<i", struct.pack("<Q", word)[4:])[0] / 1024 for word in words]
     return {
-        "header": {"seq": seq, "send_ns": send_ns},
+        "header": {"seq": str(seq), "send_ns": str(send_ns)},
         "name": "".join(ALPHABET[byte % 64] for byte in fill(seed, 16)),
         "pose": {
             "position": dict(zip("xyz", values[2:5], strict=True)),
@@ -67,7 +67,7 @@ def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
             {"id": i, "state": words[9 + i] % 256, "value": values[9 + i]}
             for i in range((size - 96) // 16)
         ],
-        "trailer": {"seq": seq},
+        "trailer": {"seq": str(seq)},
     }
 
 
@@ -83,14 +83,14 @@ def answer(request: dict[str, Any], kind: str, literal: str) -> dict[str, Any]:
 
 
 def encoded(seq: int, send_ns: int, size: int, seed: int, encoding: str) -> bytes:
-    """The payload as loopback has it on the wire."""
+    """The payload as it is on the wire."""
     if encoding == "record":
         return json.dumps(record(seq, send_ns, size, seed)).encode()
     return payload(seq, send_ns, size, seed, encoding == "text")
 
 
 def same(found: bytes, due: bytes, encoding: str) -> bool:
-    """Whether two payloads on loopback's wire say the same."""
+    """Whether two payloads on the wire say the same."""
     if encoding != "record":
         return found == due
     try:

@@ -24,7 +24,11 @@ def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
         bench.need(f"encoding.{encoding}")
         problems: list[Problem] = []
         for size in wanted:
-            if size > (bench.cell.bytes_max(encoding) or size):
+            if (
+                not bench.cell.bytes_min(encoding)
+                <= size
+                <= (bench.cell.bytes_max(encoding) or size)
+            ):
                 continue
             changes: dict[str, Any] = {"payload.bytes": size, "payload.encoding": encoding}
             if pattern == "topic" or "loop.closed" not in bench.cell.capabilities:
@@ -52,6 +56,8 @@ def reply(pattern: str, kind: str, record: bool = False) -> Scenario:
         bench.need(f"reply.{kind}", *(["encoding.record"] if record else []))
         problems = []
         for size in (128,) if record else (3, 64):
+            if not record and size < bench.cell.payload_bytes_min:
+                continue
             changes: dict[str, Any] = {"reply": kind, "payload.bytes": size}
             if record:
                 changes["payload.encoding"] = "record"
@@ -133,6 +139,8 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
             if any(f"encoding.{encoding}" not in cell.capabilities for cell in (sender, receiver)):
                 continue
             for size in RECORD_PAIR_SIZES if encoding == "record" else PAIR_SIZES:
+                if size < max(cell.bytes_min(encoding) for cell in (sender, receiver)):
+                    continue
                 runs += 1
                 shared = {"payload.bytes": size, "payload.encoding": encoding}
                 shared |= gentle(pattern, 12, 10)

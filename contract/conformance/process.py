@@ -17,6 +17,8 @@ from typing import Any
 from .cell import CellUnderTest
 
 KEYWORDS = ("LISTENING", "READY", "SENT", "DONE", "ERROR")
+LINES_ON_THREE = ("sh", "-c", 'exec "$@" 3>&1 1>&2', "sh")
+"""What goes before a node's command: its lines leave on descriptor 3 (C-05)."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class NodeProcess:
         self.spawn_ns = time.monotonic_ns()
         with open(folder / "stderr", "wb") as stderr:
             self._process = subprocess.Popen(
-                [*cell.argv, "--spec", str(spec_path), "--out", str(self.out), *extra],
+                [*LINES_ON_THREE, *cell.argv, "--spec", str(spec_path), "--out", str(self.out),
+                 *extra],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
                 env={**env, **cell.env}, cwd=folder, start_new_session=True, bufsize=0,
             )  # fmt: skip

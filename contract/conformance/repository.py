@@ -1,4 +1,4 @@
-"""Loopback cells straight from the repository's folders, for tests of the suite itself."""
+"""Cells straight from the repository's folders, for tests of the suite and of the kits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .cell import CellUnderTest
+from .cell import CellUnderTest, wire_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,15 +29,21 @@ def _manifest(*parts: str) -> dict[str, Any]:
     return read_toml(ROOT.joinpath(*parts))
 
 
-def loopback_languages() -> list[str]:
-    """The languages that have a loopback cell."""
-    found = (ROOT / "middleware" / "loopback").glob("*/node.toml")
-    return sorted(path.parent.name for path in found)
+def kit_languages() -> list[str]:
+    """The languages whose kit is proved by mutants."""
+    return sorted(path.parent.name for path in (ROOT / "languages").glob("*/mutants.toml"))
+
+
+def proving_middleware(language: str) -> str:
+    """The middleware with whose cell a kit is proved, as its `mutants.toml` says."""
+    return str(_manifest("languages", language, "mutants.toml").get("middleware", "loopback"))
 
 
 def missing_tools(language: str) -> list[str]:
-    """What a language's cells need on PATH and is not there."""
-    needed = _manifest("languages", language, "language.toml").get("requires", [])
+    """What the cell that proves a kit needs on PATH and is not there."""
+    folder = ("middleware", proving_middleware(language), language)
+    needed = [*_manifest("languages", language, "language.toml").get("requires", []),
+              *_manifest(*folder, "node.toml").get("requires", [])]  # fmt: skip
     return [name for name in needed if shutil.which(name) is None]
 
 
@@ -51,19 +57,19 @@ def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def loopback_cell(
+def proving_cell(
     language: str, build: Path, kit: Path | None = None, extra_flags: tuple[str, ...] = ()
 ) -> CellUnderTest:
-    """Builds loopback/LANGUAGE into the folder `build` with `kit` (default: the language's own).
+    """Builds the cell that proves a kit into the folder `build`, with `kit` or the repository's.
 
     Source and kit are laid out as for a run: the kit is the folder `_kit` beside the source.
 
     Raises RuntimeError with the compiler's last words where it does not build.
     """
-    folder = ROOT / "middleware" / "loopback"
-    tables = (_manifest("languages", language, "language.toml"), _manifest(
-        "middleware", "loopback", language, "node.toml"))  # fmt: skip
-    middleware = _manifest("middleware", "loopback", "middleware.toml")
+    folder = ROOT / "middleware" / proving_middleware(language)
+    tables = (_manifest("languages", language, "language.toml"),
+              read_toml(folder / language / "node.toml"))  # fmt: skip
+    middleware = read_toml(folder / "middleware.toml")
     source = build / "source"
     unlaid = shutil.ignore_patterns("__pycache__", "tests", "target")
     shutil.copytree(folder / language, source, ignore=unlaid)
@@ -85,10 +91,10 @@ def loopback_cell(
             timeout=BUILD_TIMEOUT_S, check=False,
         )  # fmt: skip
         if done.returncode:
-            raise RuntimeError(f"loopback/{language} does not build: {done.stderr[-2000:]}")
+            raise RuntimeError(f"{folder.name}/{language} does not build: {done.stderr[-2000:]}")
     node = tables[1]
     return CellUnderTest(
-        name=f"loopback/{language}",
+        name=f"{folder.name}/{language}",
         argv=_replaced(merged["run"]["argv"], names),
         env={k: _replaced([v], names)[0] for k, v in merged["run"].get("env", {}).items()},
         patterns=node["patterns"],
@@ -97,4 +103,6 @@ def loopback_cell(
         settings={name: table["default"] for name, table in middleware["settings"].items()},
         payload_bytes_max=middleware.get("payload_bytes_max"),
         record_bytes_max=middleware.get("record_bytes_max"),
+        payload_bytes_min=node.get("payload_bytes_min", 0),
+        wire=wire_of(folder),
     )

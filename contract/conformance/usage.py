@@ -94,6 +94,14 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
             spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
             spec.update({"payload.encoding": encoding, "payload.bytes": most + 1})
             found.append((f"payload.bytes above {most} with {encoding}", spec))
+        least = cell.bytes_min(encoding)
+        if f"encoding.{encoding}" in cell.capabilities and least:
+            spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
+            spec.update({"payload.encoding": encoding, "payload.bytes": least - 1})
+            found.append((f"payload.bytes below {least} with {encoding}", spec))
+    for name, value in cell.excluded.items():
+        spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
+        found.append((f"{name} = {value!r}", {**spec, f"settings.{name}": value}))
     return found
 
 

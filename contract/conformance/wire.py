@@ -1,24 +1,19 @@
 """The suite as the other side of the wire: it sends what no sound node would send.
 
-Only the loopback middleware is spoken here, whose frame is one byte of kind, eight bytes of the
-call's number, then the payload (a record as JSON). The kits do this work for every middleware
-alike.
+It speaks the wire of middlewares whose folder has a `wire.py`; records travel there as JSON. The
+kits do this work for every middleware alike.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
-import select
-import socket
-import struct
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from .audit import some
-from .cell import Broken, Problem, Skipped
+from .cell import Broken, Problem, Skipped, Wire
 from .group import GO_MARGIN_NS, HANG_S
 from .payload import SIZE_CLAUSES, encoded, same
 from .payload import record as record_of
@@ -28,47 +23,24 @@ from .samples import CORRUPT, PROBE, Record, read_samples
 from .scenario import Bench, Scenario
 from .spec import ENCODINGS, MILLISECOND_NS, READY_TIMEOUT_MS, SEED, SENDER_NODE, open_loop
 
-_FRAME = struct.Struct("<BQ")
 MESSAGE, REQUEST, REPLY = range(3)
 SIZE = 200
 SENT_SIZES = (*GOLDEN_SIZES, 23, 24, 31, 33, 47, 48, 50)
 UNREADABLE = b'{"header": {"seq": '
 
 
-class Wire:
-    """A bound socket of the loopback middleware."""
-
-    def __init__(self, token: str) -> None:
-        self.name = f"wattwire-{token}-suite-{os.getpid()}"
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
-        self.socket.bind("\0" + self.name)
-        self.socket.settimeout(HANG_S)
-
-    def send(self, kind: int, number: int, data: bytes, endpoint: str) -> None:
-        address = "\0" + endpoint.removeprefix("@")
-        self.socket.sendto(_FRAME.pack(kind, number) + data, address)
-
-    def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
-        if not select.select([self.socket], [], [], timeout_s)[0]:
-            return None
-        data, address = self.socket.recvfrom(300_000)
-        name = address.decode() if isinstance(address, bytes) else str(address)
-        return *_FRAME.unpack_from(data), data[_FRAME.size :], "@" + name.lstrip("\0")
-
-
 @contextlib.contextmanager
 def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess, Wire]]:
     """One node whose peer is the suite; nothing is left at the end."""
-    wire = Wire(spec["run"])
+    wire = made_wire(bench, spec["run"])
     if spec["role"] in ("publisher", "client"):
-        spec["peers.endpoints"] = [f"@{wire.name}"]
+        spec["peers.endpoints"] = [wire.endpoint]
     node = bench.single(spec)
     try:
         yield node, wire
     finally:
         node.kill()
-        wire.socket.close()
+        wire.close()
 
 
 def await_line(node: NodeProcess, keyword: str, clause: str) -> dict[str, Any]:
@@ -94,9 +66,10 @@ def stop(node: NodeProcess) -> tuple[dict[str, Any], list[Record], list[Problem]
     return done, samples.records, samples.problems
 
 
-def only_loopback(bench: Bench) -> None:
-    if bench.cell.middleware != "loopback":
-        raise Skipped("the suite is the other side of the wire for loopback only")
+def made_wire(bench: Bench, token: str) -> Wire:
+    if bench.cell.wire is None:
+        raise Skipped("the middleware's folder has no wire.py: the suite cannot be its other side")
+    return bench.cell.wire(token)
 
 
 def unit_of(encoding: str) -> int:
@@ -108,11 +81,12 @@ def sent_bytes(encoding: str) -> Scenario:
     """What a publisher puts on the wire, byte for byte."""
 
     def check(bench: Bench) -> list[Problem]:
-        only_loopback(bench)
         bench.need(f"encoding.{encoding}")
         problems: list[Problem] = []
         clause = SIZE_CLAUSES[encoding]
         for size in RECORD_SIZES if encoding == "record" else SENT_SIZES:
+            if size < bench.cell.bytes_min(encoding):
+                continue
             changes = {"payload__bytes": size, "payload__encoding": encoding, **open_loop(4, 5)}
             spec = bench.lone_spec("topic", "publisher", **changes)
             with lone_node(bench, spec) as (node, wire):
@@ -143,7 +117,6 @@ def sent_bytes(encoding: str) -> Scenario:
 
 def sent_literal(bench: Bench) -> list[Problem]:
     """A literal is the payload, unstamped."""
-    only_loopback(bench)
     bench.need("literal")
     literal = "Hello, this is a literal of 35 bytes"
     spec = bench.lone_spec("topic", "publisher", payload__literal=literal, **open_loop(4, 5))
@@ -208,7 +181,7 @@ def _corrupt_records(now_ns: int) -> Iterator[tuple[str, int, bytes]]:
     changed = {
         4: {**made(4), "samples": made(4)["samples"][:-1]},
         5: {**made(5), "samples": [*made(5)["samples"][:-1], {**last, "state": 256}]},
-        6: {**made(6), "trailer": {"seq": SENDER_NODE << 48 | 7}},
+        6: {**made(6), "trailer": {"seq": str(SENDER_NODE << 48 | 7)}},
         7: moved(7),
         8: {**made(8), "samples": [*made(8)["samples"], last]},
     }
@@ -222,7 +195,6 @@ def received_bytes(encoding: str) -> Scenario:
     """What a subscriber makes of good, corrupt, foreign, doubled and disordered messages."""
 
     def check(bench: Bench) -> list[Problem]:
-        only_loopback(bench)
         bench.need(f"encoding.{encoding}")
         changes = {"payload__bytes": SIZE, "payload__encoding": encoding}
         spec = bench.lone_spec("topic", "subscriber", **changes)

@@ -1,4 +1,4 @@
-"""Calls seen from the other side of loopback's wire: replies, wrong replies, overlapping calls."""
+"""Calls seen from the other side of the wire: replies, wrong replies, overlapping calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .cell import Problem
+from .cell import Problem, Wire
 from .group import GO_MARGIN_NS, HANG_S
 from .payload import answer, encoded, same
 from .samples import CORRUPT, PROBE, TIMEOUT, Record
@@ -20,12 +20,10 @@ from .wire import (
     REQUEST,
     SIZE,
     UNREADABLE,
-    Wire,
     await_line,
     flip,
     go,
     lone_node,
-    only_loopback,
     stop,
     unit_of,
 )  # fmt: skip
@@ -38,7 +36,6 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
     """What a server answers, byte for byte, and whom it does not answer."""
 
     def check(bench: Bench) -> list[Problem]:
-        only_loopback(bench)
         bench.need(f"reply.{kind}", f"encoding.{encoding}")
         literal = "granted" if kind == "literal" else ""
         changes = {"payload__bytes": SIZE, "payload__encoding": encoding, "reply": kind}
@@ -83,7 +80,6 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
     """What a client makes of wrong replies, of none, and of one that comes too late."""
 
     def check(bench: Bench) -> list[Problem]:
-        only_loopback(bench)
         bench.need(f"reply.{kind}", f"encoding.{encoding}", "loop.open")
         literal = "granted" if kind == "literal" else ""
         # Blocking calls and overlapping ones go different ways through a kit.
@@ -189,7 +185,6 @@ def overlapping(kind: str, encoding: str) -> Scenario:
     """Three calls at a time, answered in reverse order once all three are there."""
 
     def check(bench: Bench) -> list[Problem]:
-        only_loopback(bench)
         bench.need("async_client", f"reply.{kind}", f"encoding.{encoding}", "loop.open")
         literal = "granted" if kind == "literal" else ""
         changes = {

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..repository import ROOT, loopback_cell, read_toml
+from ..repository import ROOT, proving_cell, read_toml
 from ..suite import run_scenarios, scenarios_for
 
 WORKERS = 3
@@ -95,7 +95,7 @@ def try_mutant(mutant: Mutant) -> Outcome:
         folder = Path(name)
         try:
             kit = planted_kit(mutant, folder)
-            cell = loopback_cell(mutant.language, folder / "build", kit, mutant.build_flags)
+            cell = proving_cell(mutant.language, folder / "build", kit, mutant.build_flags)
         except (LookupError, RuntimeError) as error:
             return Outcome(mutant, trouble=str(error))
         every = {scenario.name: scenario for scenario in scenarios_for(cell, [])}

@@ -1,4 +1,4 @@
-"""Loopback cells, built once for all tests of the suite."""
+"""Proving cells, built once for all tests of the suite."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from contract.conformance import CellUnderTest
-from contract.conformance.repository import loopback_cell, missing_tools
+from contract.conformance.repository import missing_tools, proving_cell
 
 
 @pytest.fixture(scope="session")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CellUnderTest]:
-    """Gives the loopback cell of a language; skips where its tools are absent."""
+    """Gives the cell that proves the kit of a language; skips where its tools are absent."""
     built: dict[str, CellUnderTest] = {}
 
     def cell(language: str) -> CellUnderTest:
         if lacking := missing_tools(language):
             pytest.skip(f"{', '.join(lacking)}: not on PATH")
         if language not in built:
-            built[language] = loopback_cell(language, tmp_path_factory.mktemp(language))
+            built[language] = proving_cell(language, tmp_path_factory.mktemp(language))
         return built[language]
 
     return cell
