@@ -147,8 +147,16 @@ impl Builder {
         let mut all_env = inherited_env();
         all_env.extend(env);
         let cwd = directory.display().to_string();
-        let order =
-            Order { argv, env: all_env, cwd, stdin: -1, stdout: -1, stderr: -1, cgroup: None };
+        let order = Order {
+            argv,
+            env: all_env,
+            cwd,
+            stdin: -1,
+            stdout: -1,
+            stderr: -1,
+            lines_on_three: false,
+            cgroup: None,
+        };
         let mut launched = launch::launch(order, &format!("build-{key}"))?;
         drop(launched.stdin);
         let index = launched.guard.id();

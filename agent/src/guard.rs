@@ -25,6 +25,9 @@ pub struct Order {
     pub stdin: RawFd,
     pub stdout: RawFd,
     pub stderr: RawFd,
+    /// `stdout` becomes descriptor 3, and standard output the same as standard error.
+    #[serde(default)]
+    pub lines_on_three: bool,
     /// Folder of the process's own cgroup, or none.
     pub cgroup: Option<String>,
 }
@@ -77,6 +80,8 @@ impl Usage {
 const GRACE_NS: i64 = 300_000_000;
 const CONTROL: RawFd = 0;
 const STATUS: RawFd = 1;
+/// Where a node writes its lines (clause C-05).
+const LINES: RawFd = 3;
 
 /// The guard's whole life; gives its exit code.
 pub fn run() -> i32 {
@@ -175,7 +180,9 @@ struct Prepared {
     env: Vec<*const libc::c_char>,
     cwd: CString,
     cgroup_procs: Option<CString>,
+    /// What becomes descriptor 0, 1 (or `LINES`) and 2.
     fds: [RawFd; 3],
+    lines_on_three: bool,
     report: RawFd,
     guard: libc::pid_t,
 }
@@ -194,6 +201,14 @@ fn start(order: &Order) -> io::Result<i32> {
     if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
+    // Out of the way of `LINES`, which the child overwrites.
+    // SAFETY: plain system calls on a descriptor of ours.
+    let report = unsafe { libc::fcntl(pipe[1], libc::F_DUPFD_CLOEXEC, LINES + 1) };
+    if report < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: ours, and copied.
+    unsafe { libc::close(pipe[1]) };
     let cgroup_procs = order.cgroup.as_ref().map(|folder| format!("{folder}/cgroup.procs"));
     let prepared = Prepared {
         argv: pointers(&argv),
@@ -201,7 +216,8 @@ fn start(order: &Order) -> io::Result<i32> {
         cwd: CString::new(order.cwd.clone())?,
         cgroup_procs: cgroup_procs.map(CString::new).transpose()?,
         fds: [order.stdin, order.stdout, order.stderr],
-        report: pipe[1],
+        lines_on_three: order.lines_on_three,
+        report,
         // SAFETY: plain system call.
         guard: unsafe { libc::getpid() },
     };
@@ -212,7 +228,7 @@ fn start(order: &Order) -> io::Result<i32> {
         unsafe { become_node(&prepared) }
     }
     // SAFETY: the guard's copy of the writing end; the child's closes on exec or exit.
-    unsafe { libc::close(pipe[1]) };
+    unsafe { libc::close(report) };
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -282,9 +298,14 @@ unsafe fn become_node(prepared: &Prepared) -> ! {
     if libc::chdir(prepared.cwd.as_ptr()) != 0 {
         give_up(prepared, Step::Directory);
     }
-    for (target, fd) in prepared.fds.iter().enumerate() {
-        libc::dup2(*fd, target as i32);
-        libc::close(*fd);
+    let [stdin, stdout, stderr] = prepared.fds;
+    move_to(stdin, libc::STDIN_FILENO);
+    move_to(stderr, libc::STDERR_FILENO);
+    if prepared.lines_on_three {
+        move_to(stdout, LINES);
+        libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
+    } else {
+        move_to(stdout, libc::STDOUT_FILENO);
     }
     let mut none: libc::sigset_t = std::mem::zeroed();
     libc::sigemptyset(&mut none);
@@ -292,6 +313,15 @@ unsafe fn become_node(prepared: &Prepared) -> ! {
     libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     libc::execvpe(prepared.argv[0], prepared.argv.as_ptr(), prepared.env.as_ptr());
     give_up(prepared, Step::Execute)
+}
+
+/// # Safety
+/// As `become_node`.
+unsafe fn move_to(fd: RawFd, target: RawFd) {
+    if fd != target {
+        libc::dup2(fd, target);
+        libc::close(fd);
+    }
 }
 
 /// # Safety

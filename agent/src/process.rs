@@ -24,6 +24,8 @@ use crate::pump::{self, CappedFile, Sink, Stream};
 use crate::shm::{self, Journal};
 
 /// How long a node may leave its standard input unread before a `write` gives up.
+/// What `stdout` says where a node's lines are asked for (clause C-05).
+const LINES_ON_THREE: &str = "lines-on-3";
 const WRITE_WAIT: Duration = Duration::from_secs(2);
 
 pub struct Processes {
@@ -82,9 +84,10 @@ impl Processes {
         };
         let errors = file_sink(&stderr)?;
         let watch = Arc::new(Watch::new(&request.run, self.shared_memory.clone()));
-        let starting = (request.stdout == "lines").then(|| watch.clone());
+        let lines = matches!(request.stdout.as_str(), "lines" | LINES_ON_THREE);
+        let starting = lines.then(|| watch.clone());
         let output = match request.stdout.as_str() {
-            "lines" => self.line_sink(&request.process, watch.clone()),
+            "lines" | LINES_ON_THREE => self.line_sink(&request.process, watch.clone()),
             path => file_sink(path.as_ref())?,
         };
         let cgroup = self.cgroups.make(&request.run, &request.process).map_err(|error| {
@@ -311,6 +314,7 @@ fn order(request: &Spawn, state: &std::path::Path, cgroup: Option<&Cgroup>) -> O
         stdin: -1,
         stdout: -1,
         stderr: -1,
+        lines_on_three: request.stdout == LINES_ON_THREE,
         cgroup: cgroup.map(|cgroup| cgroup.path.display().to_string()),
     }
 }

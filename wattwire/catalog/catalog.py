@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,19 @@ class Cell:
         """Its name, before it that of its variant: one of all the cells of a campaign."""
         return f"{self.variant}: {self.name}" if self.variant else self.name
 
-    def gap(self, pattern: str, needs: Sequence[str], payload_bytes: int = 0) -> str | None:
+    @property
+    def settings_allowed(self) -> dict[str, list[Level]]:
+        """Settings of which this cell has some values only."""
+        tables = self.document.get("settings", {})
+        return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
+
+    def gap(
+        self,
+        pattern: str,
+        needs: Sequence[str],
+        payload_bytes: int | None = None,
+        settings: Mapping[str, Level] | None = None,
+    ) -> str | None:
         """Why this cell cannot take part, or None where it can."""
         if pattern not in self.document["patterns"]:
             have = ", ".join(self.document["patterns"]) or "none"
@@ -106,8 +118,15 @@ class Cell:
         limit = self.document.get("payload_bytes_max")
         if "encoding.record" in needs:
             limit = self.document.get("record_bytes_max", limit)
-        if limit is not None and payload_bytes > limit:
+        if limit is not None and (payload_bytes or 0) > limit:
             return f"{self.name} carries at most {limit} bytes, not {payload_bytes}"
+        least = self.document.get("payload_bytes_min", 0) * (2 if "encoding.text" in needs else 1)
+        if payload_bytes is not None and payload_bytes < least and "literal" not in needs:
+            return f"{self.name} carries at least {least} bytes, not {payload_bytes}"
+        for name, allowed in self.settings_allowed.items():
+            if settings and settings.get(name, allowed[0]) not in allowed:
+                have = ", ".join(map(repr, allowed))
+                return f"{self.name} has no {name} = {settings[name]!r} (it has: {have})"
         return None
 
 
@@ -213,6 +232,9 @@ class Catalog:
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
         for layer in (language_document, shared, own):
             document = merge(document, layer)
+        for name in document.get("settings", {}):
+            if name not in middleware.settings:
+                raise unknown(str(path), "setting", name, middleware.settings)
         folder = language_path.parent
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
 

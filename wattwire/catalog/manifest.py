@@ -25,6 +25,7 @@ RUN_KEYS: dict[str, Any] = {"argv": WORDS, "env": {"*": str}}
 CELL_KEYS: dict[str, Any] = {
     "inputs": WORDS, "requires": WORDS, "patterns": WORDS, "capabilities": WORDS, "because": str,
     "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": int, "record_bytes_max": int,
+    "payload_bytes_min": int,
 }  # fmt: skip
 LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": str, "kit": str}
 SETTING_KEYS: dict[str, Any] = {
@@ -46,7 +47,10 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
     "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
 }  # fmt: skip
-NODE_KEYS: dict[str, Any] = {**CELL_KEYS, "language": str, "quarantine": {"*": None}}
+NODE_KEYS: dict[str, Any] = {
+    **CELL_KEYS, "language": str, "quarantine": {"*": None},
+    "settings": {"*": {"allowed": list, "because": str}},
+}  # fmt: skip
 METER_KEYS: dict[str, Any] = {
     "title": None, "summary": None, "tier": None, "default": None, "quantity": None,
     "run": None, "info": {"*": None},

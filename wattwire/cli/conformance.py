@@ -111,8 +111,23 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         settings=cell.middleware.effective_settings({}),
         payload_bytes_max=document.get("payload_bytes_max"),
         record_bytes_max=document.get("record_bytes_max"),
+        payload_bytes_min=document.get("payload_bytes_min", 0),
+        excluded=_excluded(cell),
+        wire=suite.wire_of(cell.middleware.folder),
         service=_service(cell, agent, folder),
     )
+
+
+def _excluded(cell: Cell) -> dict[str, Any]:
+    """For each setting of which this cell has some values only, one that it does not have."""
+    found = {}
+    for name, have in cell.settings_allowed.items():
+        table = cell.middleware.settings[name]
+        others = {"boolean": [True, False], "integer": [1 << 20], "string": []}[table["type"]]
+        lacking = [v for v in table.get("allowed", others) if v not in have]
+        if lacking:
+            found[name] = lacking[0]
+    return found
 
 
 def _service(

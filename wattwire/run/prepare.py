@@ -103,7 +103,8 @@ def _choose(
         return None, f"{treatment['middleware']} has no cell in {treatment['language']}"
     reasons: list[str] = []
     for cell in candidates:
-        gap = cell.gap(pattern, needs(treatment), int(treatment["payload_bytes"]))
+        settings = cell.middleware.effective_settings(treatment.settings)
+        gap = cell.gap(pattern, needs(treatment), int(treatment["payload_bytes"]), settings)
         gap = gap or _untold(treatment, cell)
         if gap is not None:
             reasons.append(gap)

@@ -61,7 +61,7 @@ class RunProcesses:
         """Set when the run is being ended: from then on a lost guard is no news."""
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
-        """Start a process through its guard; standard output as lines, or to a log."""
+        """Start a process through its guard: a node, whose lines are read, or another."""
         state = ProcessState(argv=argv, env=env)
         self.states[process] = state
         self._agent.subscribe(process, self._events)
@@ -75,7 +75,7 @@ class RunProcesses:
             argv=argv,
             env=env,
             cwd=str(out),
-            stdout="lines" if lines else str(logs / f"{process}.out"),
+            stdout="lines-on-3" if lines else str(logs / f"{process}.out"),
             stderr=str(logs / f"{process}.err"),
             clear_env=False,
         )

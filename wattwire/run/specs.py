@@ -104,7 +104,7 @@ def node_plans(
 
 def payload_seed(token: str) -> int:
     """The fill's seed, from the run's token, so that a foreign payload shows."""
-    return int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "little") >> 1
+    return int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "little") >> 11
 
 
 def _common(
@@ -113,7 +113,7 @@ def _common(
     closed = treatment["loop"] == "closed"
     timeout_ns = int(treatment["timeout_ms"]) * MILLISECOND_NS
     return {
-        "contract": 1,
+        "contract": 2,
         "run": token,
         "pattern": treatment["pattern"],
         "loop": treatment["loop"],
@@ -138,6 +138,9 @@ def _common(
         "reply.literal": "",
         "verify": treatment["verify"],
         "action.feedback": treatment["action_feedback"],
+        "tls.authority": "",
+        "tls.certificate": "",
+        "tls.key": "",
         **{f"settings.{name}": value for name, value in settings.items()},
     }
 

@@ -33,7 +33,7 @@ _built: dict[Path, Path] = {}
 def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -> dict[str, Any]:
     """A complete specification; changes use `__` for the dot."""
     values: dict[str, Any] = {
-        "contract": 1, "run": "test0", "cell": "loopback/python", "pattern": pattern,
+        "contract": 2, "run": "test0", "cell": "loopback/python", "pattern": pattern,
         "role": role, "node": node, "index": 0, "peers.nodes": peers,
         "peers.count": len(peers), "peers.endpoints": [], "loop": "open",
         "period_ns": 2_000_000, "phase_ns": 0, "duration_ns": 100_000_000, "count": 0,
@@ -41,7 +41,8 @@ def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -
         "outstanding_max": 1, "quiet_ms": 50, "linger_ms": 2000, "ready_timeout_ms": 10_000,
         "pacing": "kit", "spin_ns": 0, "payload.bytes": 64, "payload.encoding": "bytes",
         "payload.seed": 7, "payload.literal": "", "reply": "echo", "reply.literal": "",
-        "verify": "full", "action.feedback": 0, "record.capacity": 10_000,
+        "verify": "full", "action.feedback": 0, "record.capacity": 10_000, "tls.authority": "",
+        "tls.certificate": "", "tls.key": "",
     }  # fmt: skip
     for key, value in changes.items():
         values[key.replace("__", ".")] = value
@@ -88,8 +89,9 @@ class Node:
         path.write_text(json.dumps(values))
         environment = {**os.environ, "PYTHONPATH": str(PYTHON_KIT)}
         self.errors = (folder / "stderr").open("w+")
+        with_lines = ["sh", "-c", 'exec "$@" 3>&1 1>&2', "sh", *command(cell)]
         self.process = subprocess.Popen(
-            [*command(cell), "--spec", str(path), "--out", str(folder)],
+            [*with_lines, "--spec", str(path), "--out", str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
             env=environment,
         )  # fmt: skip

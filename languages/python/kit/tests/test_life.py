@@ -187,10 +187,10 @@ def test_a_start_in_the_past_is_refused(language: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "key"),
     [
-        ({"period_ns": 0}, 2, "period_ns"),
+        ({"period_ns": "5"}, 2, "period_ns"),
         ({"node": True}, 2, "node"),
         ({"settings__surprise": 1}, 2, "settings.surprise"),
-        ({"settings__die_at": "often"}, 2, "settings.die_at"),
+        ({"settings__die_at": 5}, 2, "settings.die_at"),
         ({"payload__bytes": 200_000}, 3, None),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,14 +37,14 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """The names and the nesting of C-32's table."""
         return {
-            "header": {"seq": self.seq, "send_ns": self.send_ns},
+            "header": {"seq": str(self.seq), "send_ns": str(self.send_ns)},
             "name": self.name,
             "pose": {
                 "position": dict(zip("xyz", self.position, strict=True)),
                 "orientation": dict(zip("xyzw", self.orientation, strict=True)),
             },
             "samples": [{"id": i, "state": s, "value": v} for i, s, v in self.samples],
-            "trailer": {"seq": self.trailer_seq},
+            "trailer": {"seq": str(self.trailer_seq)},
         }
 
     def to_json(self) -> bytes:
@@ -55,13 +56,13 @@ class Record:
         header, pose = found["header"], found["pose"]
         position, orientation = pose["position"], pose["orientation"]
         record = cls(
-            _whole(header["seq"], 0, 2**64),
-            _whole(header["send_ns"], -(2**63), 2**63),
+            _digits(header["seq"], 0, 2**64),
+            _digits(header["send_ns"], -(2**63), 2**63),
             _of(str, found["name"]),
             tuple(float(_of((int, float), position[axis])) for axis in "xyz"),
             tuple(float(_of((int, float), orientation[axis])) for axis in "xyzw"),
             [(s["id"], s["state"], s["value"]) for s in _of(list, found["samples"])],
-            _whole(found["trailer"]["seq"], 0, 2**64),
+            _digits(found["trailer"]["seq"], 0, 2**64),
         )
         for number, state, value in record.samples:
             _whole(number, 0, 2**32)
@@ -78,6 +79,7 @@ class Record:
             return UNREADABLE
 
 
+_DECIMAL = re.compile("-?[0-9]{1,20}")
 UNREADABLE = Record()
 """What a cell hands to the kit for an arrival that its decoder refused."""
 
@@ -92,6 +94,12 @@ def _whole(value: Any, low: int, end: int) -> int:
     if type(value) is not int or not low <= value < end:
         raise ValueError(f"found {value!r:.60}; allowed: an integer, {low} to {end - 1}")
     return value
+
+
+def _digits(text: Any, low: int, end: int) -> int:
+    if not _DECIMAL.fullmatch(_of(str, text)):
+        raise ValueError(f"found {text!r:.60}; allowed: decimal digits")
+    return _whole(int(text), low, end)
 
 
 class RecordPayload:
