@@ -151,6 +151,10 @@ impl Kit {
     pub fn is_native(&self) -> bool {
         self.string("loop") == "open" && self.string("pacing") == "native"
     }
+    /// Whether several calls are open at once (C-33).
+    pub fn overlaps(&self) -> bool {
+        self.string("loop") == "open" && self.integer("outstanding_max") > 1
+    }
     /// False where a payload is too short for a sequence, or a literal.
     pub fn carries_seq(&self) -> bool {
         self.form.carries_seq()

@@ -4,6 +4,7 @@
 //! lines, standard input and verification belong to this crate.
 
 mod arriving;
+mod calling;
 mod clock;
 mod dialogue;
 mod error;
@@ -18,6 +19,7 @@ mod sending;
 pub mod spec;
 
 pub use arriving::{Goal, Request};
+pub use calling::{Futures, Runtime};
 pub use clock::{now_ns, readable, sleep_until_ns};
 pub use error::{failed, Error, SendFailed};
 pub use kit::{Guarantee, Kit, Library, Ready};

@@ -62,10 +62,12 @@ impl<'a> From<&'a Record> for Message<'a> {
     }
 }
 
-/// One block of memory, rewritten for each message.
+/// One block of memory, rewritten for each message, or a reply that was read into it.
 pub enum Buffer {
     Bytes(Vec<u8>),
     Record(Record),
+    /// An arrival that the cell's decoder refused; none is sent.
+    Unreadable,
 }
 
 impl Buffer {
@@ -73,6 +75,7 @@ impl Buffer {
         match self {
             Buffer::Bytes(bytes) => Message::Bytes(bytes),
             Buffer::Record(record) => Message::Record(record),
+            Buffer::Unreadable => Message::Unreadable,
         }
     }
 }
@@ -156,6 +159,7 @@ impl Form {
         match buffer {
             Buffer::Bytes(bytes) => self.bytes.stamp(bytes, seq, begin_ns),
             Buffer::Record(record) => RecordPayload::stamp(record, seq, begin_ns),
+            Buffer::Unreadable => {}
         }
         buffer.message()
     }

@@ -97,8 +97,8 @@ fn check_capabilities(spec: &Spec, cell: &Cell) -> Result<Role, Error> {
     if !spec.string("payload.literal").is_empty() {
         wanted.push("literal".into());
     }
-    let one_by_one = spec.string("loop") == "closed" || spec.integer("outstanding_max") == 1;
-    if ["client", "ping"].contains(&name) && !one_by_one {
+    let overlapping = spec.string("loop") == "open" && spec.integer("outstanding_max") > 1;
+    if ["client", "ping"].contains(&name) && overlapping {
         wanted.push("async_client".into());
     }
     if let Some(lacking) = wanted.iter().find(|name| !cell.capabilities.contains(&name.as_str())) {

@@ -83,11 +83,10 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
     link.ready(Some(1))?;
     let (inbox, waiting) = (Inbox::new(kit), HashMap::new());
     let mut client = Client { kit, link, inbox, server, calls: 0, waiting };
-    let overlapping = kit.string("loop") == "open" && kit.integer("outstanding_max") > 1;
     if kit.is_native() {
         client.link.never_block()?;
         drive_native(kit, &mut client);
-    } else if overlapping {
+    } else if kit.overlaps() {
         client.link.never_block()?;
         kit.drive(&mut client);
     } else {

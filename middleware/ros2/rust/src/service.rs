@@ -122,7 +122,7 @@ fn call_as<F: Field>(kit: &'static Kit) -> Result<(), Error> {
     // Request and reply channels are matched one by one; a reply tells that both are.
     kit.probe(&mut client)?;
     client.session.ready(1, "volatile");
-    if kit.string("loop") == "open" && kit.integer("outstanding_max") > 1 {
+    if kit.overlaps() {
         kit.drive(&mut client);
         Ok(())
     } else {

@@ -91,7 +91,7 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
     let mut client = Client { kit, stream, inbox, calls: 0, waiting };
     let discovery_ns = kit.probe(&mut client)?;
     ready(kit, &client.stream.socket, 1, discovery_ns)?;
-    if kit.string("loop") == "open" && kit.integer("outstanding_max") > 1 {
+    if kit.overlaps() {
         kit.drive(&mut client);
         return Ok(());
     }

@@ -73,9 +73,8 @@ impl Events for Client {
 }
 
 pub fn client(kit: &'static Kit) -> Result<(), Error> {
-    let overlapping = kit.string("loop") == "open" && kit.integer("outstanding_max") > 1;
     // A datagram has no number of its call but the sequence.
-    if overlapping && (!kit.carries_seq() || kit.string("reply") == "literal") {
+    if kit.overlaps() && (!kit.carries_seq() || kit.string("reply") == "literal") {
         let reason = "outstanding_max above 1 where a reply carries no sequence";
         return Err(Error::Unsupported(reason.into()));
     }
@@ -85,7 +84,7 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
     let mut client = Client { kit, port, server, header_bytes, waiting: HashMap::new() };
     let discovery_ns = kit.probe(&mut client)?;
     client.port.ready(Some(discovery_ns))?;
-    if overlapping {
+    if kit.overlaps() {
         kit.drive(&mut client);
         return Ok(());
     }

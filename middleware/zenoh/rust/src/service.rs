@@ -122,7 +122,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         reply: Vec::new(),
         wake: channel(),
     };
-    if kit.string("loop") == "open" && kit.integer("outstanding_max") > 1 {
+    if kit.overlaps() {
         kit.drive(&mut client);
         Ok(())
     } else {
