@@ -1,8 +1,7 @@
-"""End of input, signals, the death of a peer, and a protected standard output."""
+"""End of input, signals, the death of a peer, and where lines go."""
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
@@ -140,28 +139,17 @@ def _survives(group: Group, victim: str) -> list[Problem]:
     return []
 
 
-def _target(pid: int, descriptor: int) -> tuple[int, int] | None:
-    try:
-        found = os.stat(f"/proc/{pid}/fd/{descriptor}")
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def protected_output(bench: Bench) -> list[Problem]:
-    """Descriptor 1 must be standard error's, so that a library that prints cannot harm."""
-    pattern = bench.cell.patterns[0]
-    problems = []
-    with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
-        group.start()
-        for node in group.nodes:
-            output, error = _target(node.pid, 1), _target(node.pid, 2)
-            if output is None or error is None:
-                raise Skipped("the node's descriptors cannot be read here")
-            if output != error:
-                text = f"{node.label}: descriptor 1 is not descriptor 2's file after READY"
-                problems.append(Problem("C-05", text))
-    return problems
+def lines_on_three(bench: Bench) -> list[Problem]:
+    """What a node says is on descriptor 3, and none of it is on its log."""
+    node = bench.single({})
+    node.wait_exit(HANG_S)
+    node.kill()
+    log = (node.folder / "stderr").read_text(encoding="utf-8", errors="replace")
+    spoken = [line for line in log.splitlines() if line.startswith("ERROR {")]
+    if node.line("ERROR") is not None and not spoken:
+        return []
+    text = f"{node.label}: no ERROR line on descriptor 3 for an empty spec; {node.why()}"
+    return [Problem("C-05", text)]
 
 
 def silent_until_go(pattern: str) -> Scenario:
@@ -196,5 +184,5 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
         *(peer_killed(pattern) for pattern in patterns),
         *(silent_until_go(pattern) for pattern in patterns[:1]),
         Scenario("terminated", ("C-09",), terminated),
-        Scenario("protected-output", ("C-05",), protected_output),
+        Scenario("lines", ("C-05",), lines_on_three),
     ]

@@ -18,7 +18,7 @@ class Wire:
     def __init__(self, token: str) -> None:
         del token  # an address of its own is name enough (C-18)
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = "127.0.0.1:{}".format(self._listener.getsockname()[1])
+        self.endpoint = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._streams: dict[str, socket.socket] = {}
         self._arrived: queue.Queue[Frame] = queue.Queue()
         threading.Thread(target=self._accept, daemon=True).start()

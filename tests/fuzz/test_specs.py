@@ -17,8 +17,7 @@ from tests.fuzz.mutate import Mutator
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {
-    "drop_every": range(0, 2**31), "die_at": ("none", "window"), "drop_counters": str,
-    "nodelay": bool,
+    "drop_every": int, "die_at": str, "drop_counters": str, "nodelay": bool,
 }  # fmt: skip
 DEFAULTS = {
     "settings.drop_every": 0, "settings.die_at": "none", "settings.drop_counters": "",

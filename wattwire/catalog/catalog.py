@@ -75,6 +75,9 @@ class Middleware:
             raise UsageError(where + f"{table['type']}")
         if "allowed" in table and value not in table["allowed"]:
             raise UsageError(where + ", ".join(map(repr, table["allowed"])))
+        bounds = [f"{name} {table[name]}" for name in ("minimum", "maximum") if name in table]
+        if value < table.get("minimum", value) or value > table.get("maximum", value):
+            raise UsageError(where + ", ".join(bounds))
 
 
 @dataclass(frozen=True)

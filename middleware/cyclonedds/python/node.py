@@ -13,11 +13,11 @@ if __name__ == "__main__":
             "ping": "service:call",
         },
         settings={
-            "reliability": ("reliable", "best_effort"),
-            "history": ("keep_last", "keep_all"),
-            "depth": range(1, 2**31),
+            "reliability": str,
+            "history": str,
+            "depth": int,
             "interface": str,
-            "domain": range(0, 231),
+            "domain": int,
         },
         capabilities=(
             "encoding.bytes",

@@ -12,7 +12,7 @@ if __name__ == "__main__":
             "pong": "service:serve",
             "ping": "service:call",
         },
-        settings={"qos": range(0, 3), "tcp_nodelay": bool},
+        settings={"qos": int, "tcp_nodelay": bool},
         capabilities=(
             "encoding.bytes",
             "encoding.text",

@@ -14,9 +14,9 @@ run(
     settings={
         "tcp_nodelay": bool,
         "tcp_quickack": bool,
-        "writes": range(1, 3),
-        "receive_buffer_bytes": range(0, 2**30),
-        "send_buffer_bytes": range(0, 2**30),
+        "writes": int,
+        "receive_buffer_bytes": int,
+        "send_buffer_bytes": int,
         "bind_address": str,
     },
     capabilities=(

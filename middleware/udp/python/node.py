@@ -12,10 +12,10 @@ run(
         "pong": "service:server",
     },
     settings={
-        "receive_buffer_bytes": range(0, 2**30),
-        "send_buffer_bytes": range(0, 2**30),
+        "receive_buffer_bytes": int,
+        "send_buffer_bytes": int,
         "bind_address": str,
-        "bind_port": range(0, 65_536),
+        "bind_port": int,
         "endpoint_override": str,
     },
     capabilities=(

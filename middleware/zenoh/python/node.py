@@ -13,12 +13,12 @@ if __name__ == "__main__":
             "ping": "service:call",
         },
         settings={
-            "transport": ("tcp", "udp"),
+            "transport": str,
             "shared_memory": bool,
             "batching": bool,
             "express": bool,
-            "congestion_control": ("default", "drop", "block"),
-            "reliability": ("reliable", "best_effort"),
+            "congestion_control": str,
+            "reliability": str,
             "scouting": bool,
         },
         capabilities=(

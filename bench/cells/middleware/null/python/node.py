@@ -4,6 +4,6 @@ from wattwire_kit import run
 
 run(
     roles={"publisher": "topic:publish", "subscriber": "topic:subscribe"},
-    settings={"arrivals": range(2**31)},
+    settings={"arrivals": int},
     capabilities=("encoding.bytes", "pacing.kit", "loop.open"),
 )
