@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 
-from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
+from .cell import PATTERN_ROLES, SENDING_ROLES, Problem
 from .group import AT_ONCE_S, HANG_S, Group, pair, pause
 from .process import NodeProcess
 from .scenario import Bench, Scenario, sleep_until
