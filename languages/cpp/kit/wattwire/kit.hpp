@@ -114,18 +114,19 @@ class Kit {
   template <class Call>
   int64_t probe(Call call) {
     int64_t begin = now_ns();
+    std::string reason = "no reply";
     for (int64_t left; (left = ready_deadline_ns() - now_ns()) > 0; nap(5000000)) {
       current_seq_ = schedule_.node << 48 | kProbe;
       ++probes_;
       try {
         Bytes buffer = payload_.stamp(current_seq_, now_ns());
         if (call(buffer, std::min<int64_t>(left, 250000000))) return now_ns() - begin;
-      } catch (const SendFailed&) {
-        // not there yet
+      } catch (const SendFailed& error) {  // not there yet
+        reason = error.what();
       }
     }
-    throw MiddlewareFailed("no reply to a probe within ready_timeout_ms = " +
-                           std::to_string(integer("ready_timeout_ms")));
+    throw MiddlewareFailed("no probe was answered within ready_timeout_ms = " +
+                           std::to_string(integer("ready_timeout_ms")) + ": " + reason);
   }
 
   void ready(const Ready& ready) {
@@ -178,11 +179,7 @@ class Kit {
   // Stamps the buffer for this slot; the next statement sends it.
   Bytes begin(Slot* slot) {
     Lock lock(mutex_);
-    schedule_.opened(slot);
-    ++sent_;
-    slot->begin_ns = now_ns();
-    if (schedule_.closed) slot->intended_ns = slot->begin_ns;
-    if (first_begin_ns_ == kUnknownNs) first_begin_ns_ = slot->begin_ns;
+    opened(slot, now_ns());
     return payload_.stamp(slot->seq, slot->begin_ns);
   }
 
@@ -268,6 +265,23 @@ class Kit {
   template <class Call>
   void call_all(Call call) {
     pace([&](Bytes buffer) -> std::optional<Bytes> { return call(buffer, timeout_ns_); });
+  }
+
+  // How many calls may be open at once (C-33).
+  size_t workers() const { return schedule_.open_max(); }
+
+  // As call_all, with `call(worker, buffer, timeout_ns)` in `workers()` threads where that is more
+  // than one: whoever is free takes the next message.
+  template <class Call>
+  void calls(Call call) {
+    if (workers() == 1)
+      return call_all(
+          [&](Bytes buffer, int64_t timeout_ns) { return call(0, buffer, timeout_ns); });
+    std::vector<std::thread> threads;
+    for (size_t worker = 0; worker < workers(); ++worker)
+      threads.emplace_back([this, worker, &call] { work(worker, call); });
+    for (auto& thread : threads) thread.join();
+    end_schedule();
   }
 
   // Prints SENT (C-14) and waits for STOP.
@@ -485,6 +499,51 @@ class Kit {
       record(slot, outcome.end_ns, kind_, outcome.flags);
     }
     end_schedule();
+  }
+
+  // One of the threads of `calls`.
+  template <class Call>
+  void work(size_t worker, Call& call) {
+    Payload payload = payload_;  // each thread stamps its own buffer
+    wait_go();
+    try {
+      while (Slot* slot = claim()) {
+        int64_t now = 0;
+        if (!sleep_until(slot->intended_ns, now) || now > schedule_.last_ns()) break;
+        {
+          Lock lock(mutex_);
+          opened(slot, now_ns());
+        }
+        try {
+          std::optional<Bytes> reply =
+              call(worker, payload.stamp(slot->seq, slot->begin_ns), timeout_ns_);
+          reply ? complete(slot, *reply) : time_out(slot);
+        } catch (const SendFailed&) {
+          fail(slot);
+        }
+      }
+    } catch (const std::exception& error) {
+      dialogue_.fail(4, {}, error.what());
+    }
+  }
+
+  // The next message of the schedule, for the thread that will wait until it is due.
+  Slot* claim() {
+    Lock lock(mutex_);
+    return schedule_.is_through(now_ns(), dialogue_.stopped()) ? nullptr : schedule_.claim();
+  }
+
+  void opened(Slot* slot, int64_t begin_ns) {
+    schedule_.opened(slot);
+    ++sent_;
+    slot->begin_ns = begin_ns;
+    if (schedule_.closed) slot->intended_ns = slot->begin_ns;
+    if (first_begin_ns_ == kUnknownNs) first_begin_ns_ = slot->begin_ns;
+  }
+
+  void time_out(Slot* slot) {
+    Lock lock(mutex_);
+    if (slot->open) resolve(slot, kUnknownNs, kTimeout);
   }
 
   Outcome outcome_of(const Slot& slot, const std::optional<Bytes>& reply) {

@@ -43,6 +43,7 @@ class Schedule {
   int64_t scheduled() const { return scheduled_; }
   int64_t skipped() const { return skipped_; }
   bool started() const { return start_ns_ != INT64_MAX; }
+  size_t open_max() const { return open_max_; }
   bool full() const { return open_ >= open_max_; }
   bool none_open() const { return open_ == 0; }
   bool through() const { return through_; }
@@ -65,6 +66,10 @@ class Schedule {
     } else if (!closed && at_ns < due_ns()) {
       return nullptr;
     }
+    return claim();
+  }
+
+  Slot* claim() {
     slots_.push_back(take());
     return &slots_.back();
   }
