@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require_relative 'stream'
+
+# Who is connected: a sender's streams, a listener's streams, and READY of both.
+module Links
+  BACKLOG = 128
+
+  # A stream to each of peers.endpoints, in their order.
+  def self.connect_all(kit)
+    endpoints = kit.spec['peers.endpoints']
+    missing = endpoints.size < [1, kit.spec['peers.count']].max
+    raise "peers.endpoints: found #{endpoints}; allowed: HOST:PORT of every peer" if missing
+
+    endpoints.map { |endpoint| Stream.connect(kit, endpoint) }
+  end
+
+  # Listens, prints READY once peers.count have connected, serves each connection in a thread of its
+  # own, which hands (stream, frame) to the block, and ends after the drain.
+  def self.serve(kit, &handle)
+    listener = Stream.socket(kit)
+    listener.bind(Addrinfo.tcp(kit.setting('bind_address'), 0))
+    listener.listen(BACKLOG)
+    kit.listening("#{kit.setting('bind_address')}:#{listener.local_address.ip_port}")
+    accepted = 0
+    Thread.new do
+      loop do
+        stream = Stream.new(kit, listener.accept[0])
+        accepted += 1
+        Thread.new { read(stream, &handle) }
+      end
+    end
+    discovery_ns = kit.await_peers { accepted }
+    ready(kit, listener, accepted, discovery_ns)
+    kit.drain
+  end
+
+  def self.read(stream)
+    loop { yield stream, stream.receive }
+  rescue SystemCallError, IOError
+    stream.close # the peer has left
+  end
+
+  # READY; `socket` is the one that is asked what is in force.
+  def self.ready(kit, socket, matched, discovery_ns)
+    effective = %w[tcp_quickack writes bind_address].to_h { |name| [name, kit.setting(name)] }
+    effective.update(
+      tcp_nodelay: socket.getsockopt(:TCP, :NODELAY).bool,
+      receive_buffer_bytes: socket.getsockopt(:SOCKET, :RCVBUF).int,
+      send_buffer_bytes: socket.getsockopt(:SOCKET, :SNDBUF).int,
+      segment_bytes: socket.getsockopt(:TCP, :MAXSEG).int, transport: 'tcp/ipv4'
+    )
+    kit.ready(
+      matched: matched, discovery_ns: discovery_ns, effective: effective,
+      library: { name: 'socket', version: RUBY_VERSION, build: RUBY_DESCRIPTION },
+      guarantee: { delivery: 'reliable', ordering: 'per_sender', overload: 'block' }
+    )
+  end
+end

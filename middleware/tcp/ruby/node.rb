@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+# TCP node: length-prefixed frames, one connection for each pair of nodes.
+require 'wattwire'
+require_relative 'topic'
+require_relative 'service'
+
+switch = [true, false]
+Wattwire.run(
+  roles: {
+    'publisher' => Topic.method(:publish), 'subscriber' => Topic.method(:subscribe),
+    'client' => Service.method(:client), 'server' => Service.method(:server),
+    'ping' => Service.method(:client), 'pong' => Service.method(:server)
+  },
+  settings: {
+    'tcp_nodelay' => switch, 'tcp_quickack' => switch, 'writes' => [1, 2],
+    'receive_buffer_bytes' => Integer, 'send_buffer_bytes' => Integer, 'bind_address' => String
+  },
+  capabilities: %w[encoding.bytes encoding.text pacing.kit loop.open loop.closed reply.echo
+                   reply.ack reply.literal literal async_client]
+)

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require_relative 'links'
+
+# Client and server, ping and pong: the frame's number pairs a reply with its call.
+module Service
+  # Overlapping calls over one connection: a thread reads, each caller waits for its own number.
+  class Calls
+    def initialize(kit, stream)
+      @kit, @stream = kit, stream
+      @replies = {} # number => nil while it is waited for
+      @lock, @arrived = Mutex.new, ConditionVariable.new
+      Thread.new { read }
+    end
+
+    def call(number, message, timeout_s)
+      @lock.synchronize { @replies[number] = nil }
+      @stream.send(Stream::REQUEST, number, message)
+      deadline_ns = @kit.now + (timeout_s * 1e9).to_i
+      @lock.synchronize do
+        while @replies[number].nil? && (left_ns = deadline_ns - @kit.now).positive?
+          raise Wattwire::SendFailed, 'the server closed the connection' if @ended
+
+          @arrived.wait(@lock, left_ns / 1e9)
+        end
+        @replies.delete(number)
+      end
+    end
+
+    private
+
+    def read
+      loop do
+        kind, number, reply = @stream.receive
+        @lock.synchronize do
+          @replies[number] = reply if kind == Stream::REPLY && @replies.key?(number)
+          @arrived.broadcast
+        end
+      end
+    rescue SystemCallError, IOError
+      @lock.synchronize do
+        @ended = true
+        @arrived.broadcast
+      end
+    end
+  end
+
+  def self.call(stream, number, message, timeout_s)
+    deadline_ns = Wattwire.now + (timeout_s * 1e9).to_i
+    stream.send(Stream::REQUEST, number, message)
+    loop do
+      frame = stream.receive([0, (deadline_ns - Wattwire.now) / 1e9].max)
+      return frame && frame[2] if frame.nil? || frame.first(2) == [Stream::REPLY, number]
+    end
+  end
+
+  def self.client(kit)
+    stream = Links.connect_all(kit)[0]
+    lock, numbered = Mutex.new, 0
+    overlapping = nil
+    call = lambda do |message, timeout_s|
+      number = lock.synchronize { (numbered += 1) - 1 }
+      next overlapping.call(number, message, timeout_s) if overlapping
+
+      call(stream, number, message, timeout_s)
+    end
+    discovery_ns = kit.probe { |message, timeout_s| call.(message, timeout_s) }
+    overlapping = Calls.new(kit, stream) if kit.workers > 1
+    Links.ready(kit, stream.socket, 1, discovery_ns)
+    kit.calls { |message, timeout_s| call.(message, timeout_s) }
+    stream.close
+  end
+
+  def self.server(kit)
+    Links.serve(kit) do |stream, (_kind, number, request)|
+      kit.serve(request) { |reply| stream.send(Stream::REPLY, number, reply) }
+    rescue Wattwire::SendFailed
+      nil # the client has left; its call is its own record
+    end
+  end
+end

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require 'io/wait'
+require 'socket'
+
+# A connection that carries frames: ../README.md has the bytes and says who waits for whom.
+class Stream
+  HEAD_BYTES = 13
+  MESSAGE, REQUEST, REPLY = 0, 1, 2
+  READ_BYTES = 65_536
+
+  # A socket that will connect or listen; buffers count before the handshake.
+  def self.socket(kit)
+    made = Socket.new(:INET, :STREAM)
+    { RCVBUF: 'receive_buffer_bytes', SNDBUF: 'send_buffer_bytes' }.each do |option, name|
+      made.setsockopt(:SOCKET, option, kit.setting(name)) if kit.setting(name).positive?
+    end
+    made.setsockopt(:TCP, :NODELAY, kit.setting('tcp_nodelay'))
+    made
+  end
+
+  # A connection to HOST:PORT within ready_timeout_ms.
+  def self.connect(kit, endpoint)
+    opened = socket(kit)
+    address = Addrinfo.tcp(*endpoint.split(':', 2))
+    if opened.connect_nonblock(address, exception: false) == :wait_writable
+      in_time = opened.wait_writable(kit.spec['ready_timeout_ms'] / 1e3)
+      raise "connect #{endpoint}: no answer within ready_timeout_ms" unless in_time
+
+      begin
+        opened.connect_nonblock(address)
+      rescue Errno::EISCONN
+        nil # connected
+      end
+    end
+    new(kit, opened)
+  end
+
+  attr_reader :socket
+
+  def initialize(kit, socket)
+    @kit, @socket = kit, socket
+    @two_writes = kit.setting('writes') == 2
+    @quickack = kit.setting('tcp_quickack')
+    @arrived = String.new(encoding: Encoding::BINARY)
+    @chunk = String.new(capacity: READ_BYTES, encoding: Encoding::BINARY)
+    @sending = Mutex.new
+    acknowledge
+  end
+
+  def close = @socket.close
+
+  # Hands a frame to the kernel. Raises SendFailed where its buffer stays full for timeout_ns, or
+  # the peer has left; what was partly sent has then broken the stream.
+  def send(kind, number, payload)
+    deadline_ns = @kit.now + @kit.spec['timeout_ns']
+    head = [payload.bytesize, kind, number].pack('L<CQ<')
+    @sending.synchronize do
+      if @two_writes
+        write(head, deadline_ns)
+        write(payload, deadline_ns) unless payload.empty?
+      else
+        write(head << payload, deadline_ns)
+      end
+    end
+  rescue SystemCallError, IOError => error
+    close
+    raise Wattwire::SendFailed, error.message
+  end
+
+  # The next frame [kind, number, payload]; nil where it is not whole at the timeout (nil: none).
+  # Raises EOFError where the stream ended.
+  def receive(timeout_s = nil)
+    deadline_ns = @kit.now + (timeout_s * 1e9).to_i if timeout_s
+    until (frame = take)
+      left_s = (deadline_ns - @kit.now) / 1e9 if timeout_s
+      return if timeout_s && (left_s <= 0 || !@socket.wait_readable(left_s))
+
+      @socket.wait_readable unless timeout_s
+      read
+    end
+    frame
+  end
+
+  private
+
+  def write(bytes, deadline_ns)
+    until bytes.empty?
+      taken = @socket.write_nonblock(bytes, exception: false)
+      if taken == :wait_writable
+        left_s = (deadline_ns - @kit.now) / 1e9
+        raise IOError, "the peer's buffer stayed full" if left_s <= 0
+
+        @socket.wait_writable(left_s)
+      else
+        bytes = taken == bytes.bytesize ? '' : bytes.byteslice(taken..)
+      end
+    end
+  end
+
+  # Reads once what has arrived.
+  def read
+    count = [READ_BYTES, @missing.to_i].max
+    found = @socket.read_nonblock(count, @chunk, exception: false)
+    raise EOFError, 'the peer closed the connection' if found.nil?
+    return if found == :wait_readable
+
+    @arrived << @chunk
+    acknowledge
+  end
+
+  # The next whole frame that has been read, if there is one.
+  def take
+    return if @arrived.bytesize < HEAD_BYTES
+
+    length, kind, number = @arrived.unpack('L<CQ<')
+    raise EOFError, 'no frame of this wire' if kind > REPLY || length > 2**26
+
+    @missing = HEAD_BYTES + length - @arrived.bytesize
+    return if @missing.positive?
+
+    payload = @arrived.byteslice(HEAD_BYTES, length)
+    @missing.zero? ? @arrived.clear : @arrived = @arrived.byteslice(HEAD_BYTES + length..)
+    [kind, number, payload]
+  end
+
+  # Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+  def acknowledge
+    @socket.setsockopt(:TCP, Socket::TCP_QUICKACK, true) if @quickack
+  end
+end
