@@ -1,0 +1,53 @@
+using System;
+using System.Collections.Generic;
+using System.Linq;
+using System.Net;
+using System.Net.Sockets;
+using System.Threading;
+using Wattwire;
+
+/// A listening socket, and a thread for each connection that it accepts.
+sealed class Listener {
+    const int Backlog = 128;
+    public readonly Socket Socket;
+    int accepted;
+
+    public Listener(Kit kit, Action<Stream, Frame> handle) {
+        string host = kit.Text("settings.bind_address");
+        Socket = Stream.Prepared(kit);
+        try {
+            Socket.Bind(new IPEndPoint(IPAddress.Parse(host), 0));
+            Socket.Listen(Backlog);
+        } catch (SocketException error) {
+            throw new NodeError($"listen on {host}: {error.Message}");
+        }
+        kit.Listening($"{host}:{((IPEndPoint)Socket.LocalEndPoint).Port}");
+        Kit.Start(() => {
+            while (true) {
+                var stream = new Stream(kit, Socket.Accept());
+                Kit.Start(() => Serve(stream, handle));
+            }
+        });
+    }
+
+    public long Accepted() => Volatile.Read(ref accepted);
+
+    void Serve(Stream stream, Action<Stream, Frame> handle) {
+        Interlocked.Increment(ref accepted);
+        try {
+            while (true)
+                handle(stream, stream.Receive());
+        } catch (System.IO.IOException) {
+            stream.Socket.Close(); // the peer has left
+        }
+    }
+
+    /// A stream to each of peers.endpoints, in their order.
+    public static List<Stream> ConnectAll(Kit kit) {
+        var endpoints = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint).ToList();
+        if (endpoints.Count < Math.Max(1, kit.Number("peers.count")))
+            throw new NodeError($"peers.endpoints: found {endpoints.Count}; allowed: one for each peer") {
+                Code = 2, Key = "peers.endpoints" };
+        return endpoints.Select(endpoint => Stream.Connect(kit, endpoint)).ToList();
+    }
+}

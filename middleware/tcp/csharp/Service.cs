@@ -1,0 +1,82 @@
+using System.Collections.Generic;
+using System.IO;
+using System.Threading;
+using Wattwire;
+
+/// Client and server, ping and pong: the frame's number pairs a reply with its call.
+static class Service {
+    /// A call that waits for the thread that reads all replies.
+    sealed class Waiting {
+        public readonly AutoResetEvent Come = new AutoResetEvent(false);
+        public ulong Number;
+        public byte[] Reply;
+    }
+
+    public static void Client(Kit kit) {
+        Stream stream = Listener.ConnectAll(kit)[0];
+        ulong calls = 0;
+        Call alone = (message, timeoutNs, _) => {
+            ulong number = calls++;
+            long deadlineNs = Host.Now() + timeoutNs;
+            stream.Send(Stream.Request, number, (byte[])message);
+            Frame frame;
+            do
+                frame = stream.Receive(deadlineNs);
+            while (frame != null && (frame.Kind != Stream.Reply || frame.Number != number));
+            return frame?.Payload;
+        };
+        Node.Ready(kit, stream.Socket, 1, kit.Probe(alone));
+        kit.Calls(kit.Workers > 1 ? Overlapping(kit, stream, calls) : alone);
+    }
+
+    static Call Overlapping(Kit kit, Stream stream, ulong calls) {
+        var waiting = new Dictionary<ulong, Waiting>();
+        var places = new Waiting[kit.Workers];
+        for (int worker = 0; worker < places.Length; worker++)
+            places[worker] = new Waiting();
+        Kit.Start(() => ReadReplies(stream, waiting));
+        return (message, timeoutNs, worker) => {
+            Waiting mine = places[worker];
+            lock (waiting) { // also one frame after the other
+                mine.Reply = null;
+                mine.Number = calls++;
+                waiting[mine.Number] = mine;
+            }
+            lock (stream)
+                stream.Send(Stream.Request, mine.Number, (byte[])message);
+            mine.Come.WaitOne((int)((timeoutNs + 999999) / 1000000));
+            lock (waiting) {
+                waiting.Remove(mine.Number);
+                mine.Come.Reset();
+                return mine.Reply;
+            }
+        };
+    }
+
+    static void ReadReplies(Stream stream, Dictionary<ulong, Waiting> waiting) {
+        try {
+            while (true) {
+                Frame frame = stream.Receive();
+                lock (waiting) {
+                    if (frame.Kind == Stream.Reply && waiting.TryGetValue(frame.Number, out var found)) {
+                        found.Reply = frame.Payload;
+                        found.Come.Set();
+                    }
+                }
+            }
+        } catch (IOException) { } // the server has left: calls fail at sending, or end at their timeout
+    }
+
+    public static void Server(Kit kit) {
+        var listener = new Listener(kit, (stream, frame) => {
+            Arrival request = kit.Serve(frame.Payload);
+            if (request == null)
+                return;
+            stream.Send(Stream.Reply, frame.Number, (byte[])request.Reply);
+            kit.Served(request);
+        });
+        long discoveryNs = kit.AwaitPeers(listener.Accepted);
+        Node.Ready(kit, listener.Socket, (int)listener.Accepted(), discoveryNs);
+        kit.Drain();
+    }
+}

@@ -1,0 +1,185 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+using Wattwire;
+
+sealed class Frame {
+    public byte Kind;
+    public ulong Number;
+    public byte[] Payload;
+}
+
+/// A connection that carries frames: README.md has the bytes and says who waits for whom.
+sealed class Stream {
+    public const byte Message = 0, Request = 1, Reply = 2;
+    public const int SocketLevel = 1, SendBuffer = 7, ReceiveBuffer = 8, TcpLevel = 6, QuickAck = 12;
+    const int HeadBytes = 13, PayloadBytesMax = 67108864, ReadBytes = 65536;
+
+    // The class library halves buffers that it is asked for, and has no TCP_QUICKACK.
+    [DllImport("libc")]
+    static extern int getsockopt(IntPtr socket, int level, int name, out int value, ref int bytes);
+    [DllImport("libc")]
+    static extern int setsockopt(IntPtr socket, int level, int name, ref int value, int bytes);
+
+    public readonly Socket Socket;
+    readonly Kit kit;
+    readonly bool twoWrites, quickAck;
+    byte[] buffer = new byte[HeadBytes + ReadBytes];
+    int begin, end;
+
+    public Stream(Kit kit, Socket opened) {
+        this.kit = kit;
+        Socket = opened;
+        twoWrites = kit.Number("settings.writes") == 2;
+        quickAck = kit.Flag("settings.tcp_quickack");
+        Acknowledge();
+    }
+
+    public static int Option(Socket socket, int level, int name) {
+        int bytes = sizeof(int);
+        getsockopt(socket.Handle, level, name, out int value, ref bytes);
+        return value;
+    }
+
+    static void SetOption(Socket socket, int level, int name, int value) =>
+        setsockopt(socket.Handle, level, name, ref value, sizeof(int));
+
+    /// A socket that will connect or listen; buffers count before the handshake.
+    public static Socket Prepared(Kit kit) {
+        var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        int receive = (int)kit.Number("settings.receive_buffer_bytes");
+        int send = (int)kit.Number("settings.send_buffer_bytes");
+        if (receive > 0)
+            SetOption(socket, SocketLevel, ReceiveBuffer, receive);
+        if (send > 0)
+            SetOption(socket, SocketLevel, SendBuffer, send);
+        socket.NoDelay = kit.Flag("settings.tcp_nodelay");
+        return socket;
+    }
+
+    /// A connection to HOST:PORT.
+    public static Stream Connect(Kit kit, string endpoint) {
+        int colon = endpoint.LastIndexOf(':');
+        Socket socket = Prepared(kit);
+        try {
+            socket.Connect(IPAddress.Parse(endpoint.Substring(0, colon)),
+                int.Parse(endpoint.Substring(colon + 1)));
+        } catch (SocketException error) {
+            throw new NodeError($"connect {endpoint}: {error.Message}");
+        }
+        return new Stream(kit, socket);
+    }
+
+    /// Raises IOException where it takes longer than timeout_ns, or the peer has left; what was
+    /// partly sent has then broken the stream.
+    public void Send(byte kind, ulong number, byte[] payload) {
+        var head = new byte[HeadBytes];
+        BitConverter.GetBytes(payload.Length).CopyTo(head, 0);
+        head[4] = kind;
+        BitConverter.GetBytes(number).CopyTo(head, 5);
+        long deadlineNs = Host.Now() + kit.Number("timeout_ns");
+        try {
+            if (twoWrites)
+                Write(deadlineNs, head);
+            if (twoWrites && payload.Length > 0)
+                Write(deadlineNs, payload);
+            if (!twoWrites)
+                Write(deadlineNs, head, payload);
+        } catch (SystemException error) when (IsOfSocket(error)) {
+            Socket.Close();
+            throw new IOException(error.Message, error);
+        }
+    }
+
+    void Write(long deadlineNs, params byte[][] parts) {
+        int total = parts.Sum(part => part.Length);
+        var left = parts.Select(part => new ArraySegment<byte>(part)).ToList();
+        while (true) {
+            // Rounded up, because 0 is for ever.
+            Socket.SendTimeout = (int)Math.Max(1, (deadlineNs - Host.Now() + 999999) / 1000000);
+            int taken = Socket.Send(left);
+            if ((total -= taken) == 0)
+                return;
+            if (Host.Now() > deadlineNs)
+                throw new IOException("the peer's buffer stayed full for timeout_ns");
+            for (; taken >= left[0].Count; left.RemoveAt(0))
+                taken -= left[0].Count;
+            left[0] = new ArraySegment<byte>(left[0].Array, left[0].Offset + taken, left[0].Count - taken);
+        }
+    }
+
+    /// The next frame, or null where none is whole at the deadline. Raises IOException at the end
+    /// of the stream.
+    public Frame Receive(long deadlineNs = long.MaxValue) {
+        try {
+            for (Frame frame; ; end += Arrived()) {
+                if ((frame = Take()) != null)
+                    return frame;
+                long leftNs = deadlineNs - Host.Now();
+                if (leftNs <= 0)
+                    return null;
+                // 0 would be no wait; and without a deadline the reading itself waits.
+                int leftUs = (int)Math.Min(1000000, leftNs / 1000 + 1);
+                while (deadlineNs != long.MaxValue && !Socket.Poll(leftUs, SelectMode.SelectRead))
+                    if ((leftUs = (int)Math.Min(1000000, (deadlineNs - Host.Now()) / 1000)) <= 0)
+                        return null;
+            }
+        } catch (SystemException error) when (IsOfSocket(error)) {
+            throw new IOException(error.Message, error);
+        }
+    }
+
+    static bool IsOfSocket(Exception error) =>
+        error is IOException || error is SocketException || error is ObjectDisposedException;
+
+    int Arrived() {
+        if (end == buffer.Length)
+            MakeRoom(end - begin + ReadBytes);
+        int count = Socket.Receive(buffer, end, buffer.Length - end, SocketFlags.None);
+        if (count == 0)
+            throw new IOException("the peer closed the connection");
+        Acknowledge();
+        return count;
+    }
+
+    Frame Take() {
+        if (end - begin < HeadBytes)
+            return null;
+        uint length = BitConverter.ToUInt32(buffer, begin);
+        byte kind = buffer[begin + 4];
+        if (kind > Reply || length > PayloadBytesMax) {
+            Socket.Close();
+            throw new IOException($"a frame of kind {kind} and {length} bytes");
+        }
+        if (end - begin < HeadBytes + length) {
+            MakeRoom(HeadBytes + (int)length);
+            return null;
+        }
+        var frame = new Frame { Kind = kind, Number = BitConverter.ToUInt64(buffer, begin + 5) };
+        frame.Payload = new byte[length];
+        Buffer.BlockCopy(buffer, begin + HeadBytes, frame.Payload, 0, (int)length);
+        begin += HeadBytes + (int)length;
+        if (begin == end)
+            begin = end = 0;
+        return frame;
+    }
+
+    /// Moves what is unread to the beginning, in a buffer that holds that many bytes.
+    void MakeRoom(int bytes) {
+        byte[] old = buffer;
+        if (bytes > buffer.Length)
+            buffer = new byte[bytes + ReadBytes];
+        Buffer.BlockCopy(old, begin, buffer, 0, end - begin);
+        end -= begin;
+        begin = 0;
+    }
+
+    void Acknowledge() {
+        if (quickAck) // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read
+            SetOption(Socket, TcpLevel, QuickAck, 1);
+    }
+}

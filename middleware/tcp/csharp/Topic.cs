@@ -1,0 +1,33 @@
+using System.IO;
+using System.Linq;
+using Wattwire;
+
+/// Publisher and subscriber: the publisher sends each message once to every subscriber.
+static class Topic {
+    public static void Publish(Kit kit) {
+        long beginNs = Host.Now();
+        var streams = Listener.ConnectAll(kit);
+        Node.Ready(kit, streams[0].Socket, streams.Count, Host.Now() - beginNs);
+        kit.Publish(message => {
+            int failed = streams.Count(stream => !Took(stream, (byte[])message));
+            if (failed > 0)
+                throw new IOException($"{failed} of {streams.Count} subscribers did not take it");
+        });
+    }
+
+    static bool Took(Stream stream, byte[] message) {
+        try {
+            stream.Send(Stream.Message, 0, message);
+            return true;
+        } catch (IOException) {
+            return false;
+        }
+    }
+
+    public static void Subscribe(Kit kit) {
+        var listener = new Listener(kit, (_, frame) => kit.Received(frame.Payload));
+        long discoveryNs = kit.AwaitPeers(listener.Accepted);
+        Node.Ready(kit, listener.Socket, (int)listener.Accepted(), discoveryNs);
+        kit.Drain();
+    }
+}
