@@ -86,7 +86,7 @@ def wire_of(folder: Path) -> Callable[[str], Wire] | None:
         return None
     module = types.ModuleType(f"wire of {folder.name}")
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)  # noqa: S102
-    return module.Wire  # type: ignore[no-any-return]
+    return module.Wire
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class CellUnderTest:
     `argv` is the command before `--spec`; `env` is laid over the caller's environment;
     `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
     middleware's settings without their prefix, at the values to test with, `excluded` a value for
-    each that this cell does not have; `wire` makes a peer without a kit for a run's token, where
+    each that this cell does not have; `wire_name` is what it speaks where a middleware has
+    several wires, and only cells of one name talk to each other; `wire` makes a peer without a kit for a run's token, where
     the middleware's folder has one; `service` gives a context manager that runs what the
     middleware needs beside nodes and yields its endpoints.
     """
@@ -111,6 +112,7 @@ class CellUnderTest:
     payload_bytes_max: int | None = None
     record_bytes_max: int | None = None
     payload_bytes_min: int = 0
+    wire_name: str = ""
     excluded: Mapping[str, Any] = field(default_factory=dict)
     wire: Callable[[str], Wire] | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service

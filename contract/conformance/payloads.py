@@ -161,7 +161,8 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
 def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Scenario]:
     found = []
     for other in others:
-        if other.middleware != cell.middleware or other.name == cell.name:
+        strange = (other.middleware, other.wire_name) != (cell.middleware, cell.wire_name)
+        if strange or other.name == cell.name:
             continue
         for pattern in PATTERN_ROLES:
             if pattern in cell.patterns and pattern in other.patterns:

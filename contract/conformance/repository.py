@@ -103,6 +103,7 @@ def proving_cell(
         settings={name: table["default"] for name, table in middleware["settings"].items()},
         payload_bytes_max=middleware.get("payload_bytes_max"),
         record_bytes_max=middleware.get("record_bytes_max"),
+        wire_name=node.get("wire", ""),
         payload_bytes_min=node.get("payload_bytes_min", 0),
         wire=wire_of(folder),
     )

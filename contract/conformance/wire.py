@@ -210,9 +210,7 @@ def received_bytes(encoding: str) -> Scenario:
         texts = _plant_breaches(plants, done, records)
         return problems + [Problem(c, f"{node.label}: {encoding}: {t}") for c, t in texts]
 
-    clauses = ("C-21", "C-17", "C-18", "C-16")
-    if encoding == "record":
-        clauses += ("C-32",)
+    clauses = ("C-21", "C-17", "C-18", "C-16", *(("C-32",) if encoding == "record" else ()))
     return Scenario(f"wire-received[{encoding}]", clauses, check)
 
 

@@ -48,7 +48,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
-    **CELL_KEYS, "language": str, "quarantine": {"*": None},
+    **CELL_KEYS, "language": str, "quarantine": {"*": None}, "wire": str,
     "settings": {"*": {"allowed": list, "because": str}},
 }  # fmt: skip
 METER_KEYS: dict[str, Any] = {

@@ -112,6 +112,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         payload_bytes_max=document.get("payload_bytes_max"),
         record_bytes_max=document.get("record_bytes_max"),
         payload_bytes_min=document.get("payload_bytes_min", 0),
+        wire_name=document.get("wire", ""),
         excluded=_excluded(cell),
         wire=suite.wire_of(cell.middleware.folder),
         service=_service(cell, agent, folder),
