@@ -1,0 +1,16 @@
+<?php
+/** TCP node: length-prefixed frames, one connection for each client. */
+declare(strict_types=1);
+
+require 'wattwire/kit.php';
+require __DIR__ . '/stream.php';
+require __DIR__ . '/service.php';
+
+Wattwire\run(
+    ['client' => client(...), 'server' => server(...), 'ping' => client(...), 'pong' => server(...)],
+    'settings.tcp_nodelay:boolean settings.tcp_quickack:boolean settings.writes:integer
+        settings.receive_buffer_bytes:integer settings.send_buffer_bytes:integer
+        settings.bind_address:string',
+    ['encoding.bytes', 'encoding.text', 'pacing.kit', 'loop.open', 'loop.closed', 'reply.echo',
+        'reply.ack', 'reply.literal', 'literal'],
+);

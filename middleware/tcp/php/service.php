@@ -1,0 +1,97 @@
+<?php
+/** Client and server, ping and pong: the frame's number pairs a reply with its call. */
+declare(strict_types=1);
+
+use Wattwire\{Kit, Refused};
+
+const BACKLOG = 128;
+
+function client(Kit $kit): void {
+    checkWrites($kit);
+    $stream = Stream::connect($kit, $kit->spec['peers.endpoints'][0] ?? '');
+    $calls = 0;
+    $call = function (string $message, int $until_ns) use ($kit, $stream, &$calls): string|null|false {
+        $number = $calls++;
+        $stream->send(REQUEST, $number, $message, $until_ns);
+        while ($stream->open && !$kit->stopped && hrtime(true) < $until_ns) {
+            if ($kit->wait($until_ns, [$stream->handle]) !== []) {
+                $stream->read();
+            }
+            while (($frame = $stream->take()) !== null) {
+                if ($frame[0] === REPLY && $frame[1] === $number) {
+                    return $frame[2];
+                }
+            }
+        }
+        return $stream->open ? null : false;
+    };
+    announce($kit, $stream->socket, 1, $kit->probe($call));
+    $kit->calls($call);
+}
+
+function server(Kit $kit): void {
+    checkWrites($kit);
+    $listener = prepare($kit);
+    $host = $kit->spec['settings.bind_address'];
+    if (!@socket_bind($listener, $host, 0) || !@socket_listen($listener, BACKLOG)) {
+        throw new Refused(4, "listen on $host: " . socket_strerror(socket_last_error($listener)));
+    }
+    socket_getsockname($listener, $host, $port);
+    Wattwire\line('LISTENING', ['endpoints' => ["$host:$port"]]);
+    $accepting = socket_export_stream($listener);
+    [$streams, $accepted] = [[], 0];
+    $poll = function (int $until_ns) use ($kit, $listener, $accepting, &$streams, &$accepted): void {
+        $handles = array_map(fn (Stream $stream) => $stream->handle, $streams);
+        foreach ($kit->wait($until_ns, [$accepting, ...$handles]) as $handle) {
+            if ($handle !== $accepting) {
+                answer($kit, $streams[(int) $handle]);
+            } elseif (($socket = @socket_accept($listener)) !== false) {
+                $stream = new Stream($kit, $socket);
+                $streams[(int) $stream->handle] = $stream;
+                $accepted++;
+            }
+        }
+        $streams = array_filter($streams, fn (Stream $stream): bool => $stream->open);
+    };
+    $there = function (int $until_ns) use ($kit, $poll, &$accepted): bool {
+        $poll($until_ns);
+        return $accepted >= $kit->spec['peers.count'];
+    };
+    $discovery_ns = $kit->await($there);
+    announce($kit, $listener, $accepted, $discovery_ns);
+    $kit->drain($poll);
+}
+
+/** Replies to every request that has arrived whole. */
+function answer(Kit $kit, Stream $stream): void {
+    $stream->read();
+    while ($stream->open && ($frame = $stream->take()) !== null) {
+        $reply = $frame[0] === REQUEST ? $kit->serve($frame[2]) : null;
+        $until_ns = hrtime(true) + $kit->spec['timeout_ns'];
+        if ($reply !== null && $stream->send(REPLY, $frame[1], $reply, $until_ns)) {
+            $kit->served();
+        }
+    }
+}
+
+function checkWrites(Kit $kit): void {
+    if (!in_array($kit->spec['settings.writes'], [1, 2], true)) {
+        throw new Refused(2, 'settings.writes: found another number; allowed: 1, 2', 'settings.writes');
+    }
+}
+
+/** READY; $asked is the socket that is asked what is in force. */
+function announce(Kit $kit, Socket $asked, int $matched, int $discovery_ns): void {
+    $effective = [
+        'tcp_nodelay' => socket_get_option($asked, SOL_TCP, TCP_NODELAY) !== 0,
+        'tcp_quickack' => $kit->spec['settings.tcp_quickack'],
+        'writes' => $kit->spec['settings.writes'],
+        'receive_buffer_bytes' => socket_get_option($asked, SOL_SOCKET, SO_RCVBUF),
+        'send_buffer_bytes' => socket_get_option($asked, SOL_SOCKET, SO_SNDBUF),
+        'bind_address' => $kit->spec['settings.bind_address'],
+        'segment_bytes' => socket_get_option($asked, SOL_TCP, TCP_MAXSEG),
+        'transport' => 'tcp/ipv4',
+    ];
+    $library = ['sockets', php_uname('r'), 'PHP ' . PHP_VERSION];
+    Wattwire\ready($matched, $discovery_ns, $library, $effective, ['reliable', 'per_sender', 'block']);
+}

@@ -1,0 +1,121 @@
+<?php
+/** A connection that carries frames: middleware/tcp/README.md has the bytes. */
+declare(strict_types=1);
+
+use Wattwire\{Kit, Refused};
+
+const REQUEST = 1, REPLY = 2;
+const HEAD_BYTES = 13, PAYLOAD_BYTES_MAX = 67_108_864;
+const READ_BYTES = 65_536, WRITE_BYTES = 1_048_576;
+const TCP_MAXSEG = 2, TCP_QUICKACK = 12; // of <linux/tcp.h>; PHP 8.2 does not name them
+
+/** A socket that will connect or listen, and does not block; buffers count before the handshake. */
+function prepare(Kit $kit): Socket {
+    $socket = socket_create(AF_INET, SOCK_STREAM, SOL_TCP);
+    foreach (['receive_buffer_bytes' => SO_RCVBUF, 'send_buffer_bytes' => SO_SNDBUF] as $name => $option) {
+        if ($kit->spec["settings.$name"] !== 0) {
+            socket_set_option($socket, SOL_SOCKET, $option, $kit->spec["settings.$name"]);
+        }
+    }
+    socket_set_option($socket, SOL_TCP, TCP_NODELAY, (int) $kit->spec['settings.tcp_nodelay']);
+    socket_set_nonblock($socket);
+    return $socket;
+}
+
+/** "HOST:PORT" in its two parts. */
+function address(string $endpoint): array {
+    if (!preg_match('/^(.+):(\d{1,5})$/D', $endpoint, $found)) {
+        throw new Refused(2, "peers.endpoints: found $endpoint; allowed: HOST:PORT", 'peers.endpoints');
+    }
+    return [$found[1], (int) $found[2]];
+}
+
+final class Stream {
+    public bool $open = true;
+    /** For Kit::wait(). */
+    public readonly mixed $handle;
+    private string $unread = '';
+
+    public function __construct(private Kit $kit, public readonly Socket $socket) {
+        socket_set_nonblock($socket);
+        $this->handle = socket_export_stream($socket);
+        $this->acknowledge();
+    }
+
+    /** A connection to the endpoint within ready_timeout_ms. */
+    public static function connect(Kit $kit, string $endpoint): self {
+        $socket = prepare($kit);
+        @socket_connect($socket, ...address($endpoint));
+        if (socket_last_error($socket) === SOCKET_EINPROGRESS) {
+            $handle = socket_export_stream($socket);
+            $kit->await(fn (int $until_ns): bool => $kit->wait($until_ns, [], [$handle]) !== []);
+        }
+        $error = socket_get_option($socket, SOL_SOCKET, SO_ERROR);
+        if ($error !== 0 || !@socket_getpeername($socket, $host)) {
+            $reason = socket_strerror($error ?: socket_last_error($socket));
+            throw new Refused(4, "connect $endpoint: $reason");
+        }
+        return new self($kit, $socket);
+    }
+
+    /** Hands a frame to the kernel; false where that did not succeed until then. */
+    public function send(int $kind, int $number, string $payload, int $until_ns): bool {
+        $head = pack('VCP', strlen($payload), $kind, $number);
+        $pieces = $this->kit->spec['settings.writes'] === 1 ? [$head . $payload] : [$head, $payload];
+        foreach (array_filter($pieces, strlen(...)) as $piece) {
+            $this->open = $this->open && $this->write($piece, $until_ns);
+        }
+        return $this->open;
+    }
+
+    private function write(string $bytes, int $until_ns): bool {
+        for ($at = 0; $at < strlen($bytes); $at += $sent ?: 0) {
+            $part = $at === 0 ? $bytes : substr($bytes, $at, WRITE_BYTES);
+            $sent = @socket_send($this->socket, $part, strlen($part), 0);
+            if ($sent === false) {
+                if (socket_last_error($this->socket) !== SOCKET_EAGAIN || hrtime(true) > $until_ns) {
+                    return false; // what was partly sent has broken the stream
+                }
+                $this->kit->wait($until_ns, [], [$this->handle]);
+            }
+        }
+        return true;
+    }
+
+    /** Reads what has arrived; the end of the stream or an error closes it. */
+    public function read(): void {
+        $count = @socket_recv($this->socket, $chunk, READ_BYTES, 0);
+        if ($count === false && socket_last_error($this->socket) === SOCKET_EAGAIN) {
+            return;
+        }
+        $this->open = $this->open && (int) $count > 0;
+        $this->unread .= $chunk ?? '';
+        $this->acknowledge();
+    }
+
+    /** The next whole frame that was read, [kind, number, payload], or null. */
+    public function take(): ?array {
+        if (strlen($this->unread) < HEAD_BYTES) {
+            return null;
+        }
+        ['length' => $length, 'kind' => $kind, 'number' => $number] =
+            unpack('Vlength/Ckind/Pnumber', $this->unread);
+        if ($kind > REPLY || $length > PAYLOAD_BYTES_MAX) {
+            $this->open = false;
+            return null;
+        }
+        if (strlen($this->unread) < HEAD_BYTES + $length) {
+            return null;
+        }
+        $payload = substr($this->unread, HEAD_BYTES, $length);
+        $this->unread = substr($this->unread, HEAD_BYTES + $length);
+        return [$kind, $number, $payload];
+    }
+
+    private function acknowledge(): void {
+        if ($this->open && $this->kit->spec['settings.tcp_quickack']) {
+            // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read.
+            socket_set_option($this->socket, SOL_TCP, TCP_QUICKACK, 1);
+        }
+    }
+}
