@@ -1,0 +1,132 @@
+'use strict';
+// A connection that carries frames: ../README.md has the bytes and says who waits for whom.
+
+const net = require('node:net');
+const { once } = require('node:events');
+const { SendFailed, nodeError } = require('wattwire');
+
+const [MESSAGE, REQUEST, REPLY] = [0, 1, 2];
+const HEAD_BYTES = 13;
+const PAYLOAD_BYTES_MAX = 67_108_864;
+
+class Frames {
+  /** `handle(kind, number, payload)` gets every frame; `ended()` hears the connection's end. */
+  constructor(kit, socket, handle, ended) {
+    this.socket = socket;
+    this.handle = handle;
+    this.hasTwoWrites = kit.spec['settings.writes'] === 2;
+    this.timeoutMs = Math.min(kit.spec.timeout_ns / 1e6, 2 ** 31 - 1);
+    this.chunks = [];
+    this.have = 0;
+    this.need = HEAD_BYTES;
+    socket.setNoDelay(kit.spec['settings.tcp_nodelay']);
+    socket.on('data', (chunk) => this.take(chunk));
+    socket.on('error', () => {}); // 'close' follows
+    socket.on('close', ended);
+  }
+
+  /** Resolves once the kernel has the frame; one that it has in part by then breaks the stream. */
+  send(kind, number, payload) {
+    const head = Buffer.alloc(HEAD_BYTES);
+    head.writeUInt32LE(payload.length, 0);
+    head[4] = kind;
+    head.writeBigUInt64LE(BigInt(number), 5);
+    return new Promise((resolve, reject) => {
+      let alarm;
+      const done = (error) => {
+        clearTimeout(alarm);
+        if (error) reject(new SendFailed(error.message));
+        else resolve();
+      };
+      if (!this.hasTwoWrites) this.socket.cork();
+      this.socket.write(head, payload.length > 0 ? undefined : done);
+      if (payload.length > 0) this.socket.write(payload, done);
+      this.socket.uncork();
+      const late = () => this.socket.destroy(new Error('the peer\'s buffer stayed full'));
+      if (this.socket.writableLength > 0) alarm = setTimeout(late, this.timeoutMs);
+    });
+  }
+
+  /** What has arrived: parts of frames, or several. */
+  take(chunk) {
+    this.chunks.push(chunk);
+    this.have += chunk.length;
+    if (this.have < this.need) return;
+    let data = this.chunks.length === 1 ? chunk : Buffer.concat(this.chunks);
+    this.need = HEAD_BYTES;
+    while (data.length >= this.need) {
+      const [length, kind] = [data.readUInt32LE(0), data[4]];
+      if (kind > REPLY || length > PAYLOAD_BYTES_MAX) {
+        this.socket.destroy();
+        return;
+      }
+      this.need = HEAD_BYTES + length;
+      if (data.length < this.need) break;
+      const number = Number(data.readBigUInt64LE(5));
+      this.handle(kind, number, data.subarray(HEAD_BYTES, this.need));
+      data = data.subarray(this.need);
+      this.need = HEAD_BYTES;
+    }
+    this.chunks = data.length > 0 ? [data] : [];
+    this.have = data.length;
+  }
+}
+
+/** Frames to each of peers.endpoints, in their order. */
+async function connectAll(kit, handle = () => {}, ended = () => {}) {
+  const all = [];
+  for (const endpoint of kit.spec['peers.endpoints']) {
+    const [, host, port] = /^(.+):([0-9]{1,5})$/.exec(endpoint) ?? [];
+    const socket = net.connect({ host, port: Number(port) });
+    const signal = AbortSignal.timeout(kit.spec.ready_timeout_ms);
+    try {
+      await once(socket, 'connect', { signal });
+    } catch (error) {
+      throw nodeError(4, `connect ${endpoint}: ${error.message}`);
+    }
+    all.push(new Frames(kit, socket, handle, ended));
+  }
+  return all;
+}
+
+/**
+ * Listens, waits for the peers, prints READY, and ends with the drain. `handler(frames)` makes
+ * the `handle` of a new connection.
+ */
+async function acceptAll(kit, handler) {
+  let accepted = 0;
+  const server = net.createServer((socket) => {
+    accepted += 1;
+    const frames = new Frames(kit, socket, (...frame) => handle(...frame), () => {});
+    const handle = handler(frames);
+  });
+  const host = kit.spec['settings.bind_address'];
+  try {
+    server.listen({ host, port: 0 });
+    await once(server, 'listening');
+  } catch (error) {
+    throw nodeError(4, `listen on ${host}: ${error.message}`);
+  }
+  kit.listening([`${host}:${server.address().port}`]);
+  const discovery_ns = await kit.matched(() => accepted >= kit.spec['peers.count']);
+  ready(kit, accepted, discovery_ns);
+  await kit.drain();
+}
+
+/** READY; Node.js cannot be asked what is in force, so `effective` is what was set. */
+function ready(kit, matched, discovery_ns) {
+  const { node: version, uv } = process.versions;
+  const settings = Object.entries(kit.spec).filter(([key]) => key.startsWith('settings.'));
+  kit.ready({
+    matched,
+    discovery_ns,
+    library: { name: 'node:net', version, build: `libuv ${uv}` },
+    effective: {
+      ...Object.fromEntries(settings.map(([key, value]) => [key.slice(9), value])),
+      transport: 'tcp/ipv4',
+    },
+    guarantee: { delivery: 'reliable', ordering: 'per_sender', overload: 'block' },
+  });
+}
+
+module.exports = { connectAll, acceptAll, ready, MESSAGE, REQUEST, REPLY };

@@ -1,0 +1,17 @@
+'use strict';
+// Sends each message once to every subscriber.
+
+const { now } = require('wattwire');
+const { connectAll, ready, MESSAGE } = require('./frames');
+
+module.exports = async function publish(kit) {
+  const beginNs = now();
+  const subscribers = await connectAll(kit);
+  ready(kit, subscribers.length, now() - beginNs);
+  await kit.calls(async (message) => {
+    const sent = subscribers.map((frames) => frames.send(MESSAGE, 0, message));
+    // All shall have it, whoever does not take it.
+    const failed = (await Promise.allSettled(sent)).find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
+  });
+};
