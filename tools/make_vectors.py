@@ -46,7 +46,7 @@ def payload(seed: int, seq: int, begin_ns: int, length: int, encoding: str) -> b
     return text.encode("ascii")
 
 
-GIVEN = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**63 - 1, (65534 << 48) | 99, -1))
+GIVEN = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**53 - 1, (65534 << 48) | 99, -1))
 
 
 def payload_vectors() -> list[dict[str, Any]]:

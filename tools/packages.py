@@ -16,13 +16,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-LIST = Path(__file__).resolve().parent.parent / "packages-debian.txt"
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "packages-debian.txt"
+PLACES = (NAME, f"languages/*/{NAME}", f"middleware/*/{NAME}", f"middleware/*/*/{NAME}")
 EXTRA_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # servers live there; a user's PATH may not
 
 
 @dataclass(frozen=True)
 class Package:
-    """One line of packages-debian.txt."""
+    """One line of a list of packages."""
 
     name: str
     shown_by: str
@@ -31,13 +33,21 @@ class Package:
 
     def present(self) -> bool:
         """Tell whether what the package brings is there, however it came."""
+        if self.shown_by.startswith("/"):
+            return Path(self.shown_by).exists()
         if self.shown_by.startswith("python:"):
             return importlib.util.find_spec(self.shown_by.removeprefix("python:")) is not None
         folders = f"{os.environ.get('PATH', '')}:{EXTRA_FOLDERS}"
         return shutil.which(self.shown_by, path=folders) is not None
 
 
-def read_packages(text: str) -> list[Package]:
+def listed() -> list[Package]:
+    """The packages of every list in the repository, the root's first."""
+    paths = [path for place in PLACES for path in sorted(ROOT.glob(place))]
+    return [p for path in paths for p in read_packages(path.read_text("utf-8"), str(path))]
+
+
+def read_packages(text: str, where: str = NAME) -> list[Package]:
     """Parse the list. Raises ValueError naming the line that has fewer than four columns."""
     packages = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -46,8 +56,8 @@ def read_packages(text: str) -> list[Package]:
         columns = line.split(maxsplit=3)
         if len(columns) < 4:
             raise ValueError(
-                f"packages-debian.txt:{number}: found {len(columns)} columns; allowed: package, "
-                "program or python:MODULE, verbs, purpose"
+                f"{where}:{number}: found {len(columns)} columns; allowed: package, "
+                "program, /path or python:MODULE, verbs, purpose"
             )
         packages.append(Package(columns[0], columns[1], tuple(columns[2].split(",")), columns[3]))
     return packages
@@ -73,11 +83,11 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("verb", help="a verb of the Makefile, such as demo or test")
     verb = parser.parse_args(arguments).verb
-    wanted = [p for p in read_packages(LIST.read_text(encoding="utf-8")) if verb in p.verbs]
+    wanted = [p for p in listed() if verb in p.verbs]
     missing = [p for p in wanted if not p.present()]
     if not missing:
         return 0
-    names = [p.name for p in missing]
+    names = list(dict.fromkeys(p.name for p in missing))
     if os.geteuid() == 0 and shutil.which("apt-get"):
         if install(names):
             return 0

@@ -97,9 +97,9 @@ class CellUnderTest:
     `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
     middleware's settings without their prefix, at the values to test with, `excluded` a value for
     each that this cell does not have; `wire_name` is what it speaks where a middleware has
-    several wires, and only cells of one name talk to each other; `wire` makes a peer without a kit for a run's token, where
-    the middleware's folder has one; `service` gives a context manager that runs what the
-    middleware needs beside nodes and yields its endpoints.
+    several wires, and only cells of one name talk to each other; `wire` makes a peer without a
+    kit for a run's token, where the middleware's folder has one; `service` gives a context
+    manager that runs what the middleware needs beside nodes and yields its endpoints.
     """
 
     name: str

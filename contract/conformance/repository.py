@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -44,7 +45,7 @@ def missing_tools(language: str) -> list[str]:
     folder = ("middleware", proving_middleware(language), language)
     needed = [*_manifest("languages", language, "language.toml").get("requires", []),
               *_manifest(*folder, "node.toml").get("requires", [])]  # fmt: skip
-    return [name for name in needed if shutil.which(name) is None]
+    return [name for name in needed if not os.path.exists(name) and shutil.which(name) is None]
 
 
 def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ import packages  # noqa: E402
 
 
 def test_the_list_names_what_shows_each_package_and_who_wants_it() -> None:
-    listed = packages.read_packages(packages.LIST.read_text(encoding="utf-8"))
+    listed = packages.listed()
     assert {"g++", "mosquitto"} <= {p.name for p in listed}
     assert all(set(p.verbs) <= {"demo", "test", "lint"} for p in listed)
 
@@ -27,7 +27,14 @@ def test_a_line_with_too_few_columns_is_refused_by_its_number() -> None:
 
 @pytest.mark.parametrize(
     ("shown_by", "present"),
-    [("sh", True), ("no-such-program", False), ("python:json", True), ("python:no_such", False)],
+    [
+        ("sh", True),
+        ("no-such-program", False),
+        ("python:json", True),
+        ("python:no_such", False),
+        ("/proc/self", True),
+        ("/no/such/file", False),
+    ],
 )
 def test_a_package_is_present_when_what_it_brings_is(shown_by: str, present: bool) -> None:
     assert packages.Package("x", shown_by, ("test",), "").present() is present

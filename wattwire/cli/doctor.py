@@ -155,14 +155,14 @@ def _cell_item(cell: Cell, agent: AgentClient) -> Item:
 
 
 def install_command(programs: list[str]) -> str:
-    """The command that brings programs, by the list of packages that the repository keeps."""
+    """The command that brings programs and files, by the lists of packages that folders keep."""
     packages = {}
-    listed = HERE / "packages-debian.txt"
-    if listed.is_file():
-        for line in listed.read_text(encoding="utf-8").splitlines():
-            columns = line.split(maxsplit=3)
-            if len(columns) > 1 and not line.startswith("#"):
-                packages[columns[1]] = columns[0]
+    for place in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
+        for listed in sorted(HERE.glob(f"{place}packages-debian.txt")):
+            for line in listed.read_text(encoding="utf-8").splitlines():
+                columns = line.split(maxsplit=3)
+                if len(columns) > 1 and not line.startswith("#"):
+                    packages[columns[1]] = columns[0]
     if shutil.which("apt-get") is None or any(name not in packages for name in programs):
         return ""
     root = "" if os.geteuid() == 0 else "sudo "

@@ -207,10 +207,13 @@ class Builder:
 
 
 def require(names: Sequence[str], wanted_by: str) -> None:
-    """Check that executables are there; a missing one is named with who wants it."""
+    """Check that executables, and files named /PATH, are there; says who wants a missing one."""
     # Debian keeps daemons in sbin, which an ordinary user's PATH lacks.
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
-    lacking = [n for n in names if not n.startswith("{") and shutil.which(n, path=path) is None]
+    wanted = [name for name in names if not name.startswith("{")]
+    files = [name for name in wanted if name.startswith("/")]
+    lacking = [n for n in set(wanted) - set(files) if shutil.which(n, path=path) is None]
+    lacking = sorted(lacking + [name for name in files if not os.path.exists(name)])
     if lacking:
         raise LackingError(wanted_by, lacking)
 
