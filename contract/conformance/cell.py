@@ -53,6 +53,7 @@ CLAUSES = {
     "C-30": "an action answers with its feedback and its result",
     "C-32": "records of every size arrive as they were sent, and are checked",
     "C-33": "calls overlap where the client may, and each reply goes to its own call",
+    "C-35": "over TLS a client trusts the run's authority, and nobody else",
 }
 
 
@@ -97,7 +98,8 @@ class CellUnderTest:
     `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
     middleware's settings without their prefix, at the values to test with, `excluded` a value for
     each that this cell does not have; `wire_name` is what it speaks where a middleware has
-    several wires, and only cells of one name talk to each other; `wire` makes a peer without a
+    several wires, and only cells of one name talk to each other; `tls_setting` names the
+    setting that switches TLS on, where there is one; `wire` makes a peer without a
     kit for a run's token, where the middleware's folder has one; `service` gives a context
     manager that runs what the middleware needs beside nodes and yields its endpoints.
     """
@@ -113,6 +115,7 @@ class CellUnderTest:
     record_bytes_max: int | None = None
     payload_bytes_min: int = 0
     wire_name: str = ""
+    tls_setting: str = ""
     excluded: Mapping[str, Any] = field(default_factory=dict)
     wire: Callable[[str], Wire] | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service

@@ -40,6 +40,11 @@ def proving_middleware(language: str) -> str:
     return str(_manifest("languages", language, "mutants.toml").get("middleware", "loopback"))
 
 
+def without(language: str) -> dict[str, str]:
+    """The clauses that the cell which proves a kit cannot show, and why."""
+    return dict(_manifest("languages", language, "mutants.toml").get("without", {}))
+
+
 def missing_tools(language: str) -> list[str]:
     """What the cell that proves a kit needs on PATH and is not there."""
     folder = ("middleware", proving_middleware(language), language)

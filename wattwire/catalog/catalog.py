@@ -59,6 +59,10 @@ class Middleware:
         table = self.document.get("patterns", {}).get(pattern, {})
         return table.get("replies_told_by", REPLIES_TOLD_BY[0])
 
+    def setting_with(self, role: str) -> str | None:
+        """The first setting with a role of SETTING_ROLES, or None."""
+        return next((n for n, t in self.settings.items() if t.get("role") == role), None)
+
     def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
         """All settings, defaults filled in; an unknown or wrong one is a UsageError."""
         for name, value in given.items():
@@ -235,9 +239,9 @@ class Catalog:
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
         for layer in (language_document, shared, own):
             document = merge(document, layer)
-        for name in document.get("settings", {}):
-            if name not in middleware.settings:
-                raise unknown(str(path), "setting", name, middleware.settings)
+        for setting in document.get("settings", {}):
+            if setting not in middleware.settings:
+                raise unknown(str(path), "setting", setting, middleware.settings)
         folder = language_path.parent
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
 

@@ -16,6 +16,7 @@ from wattwire.catalog.home import home
 from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError
+from wattwire.model.setting_roles import TLS
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.run.processes import RunProcesses, start_service
 
@@ -114,6 +115,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         payload_bytes_min=document.get("payload_bytes_min", 0),
         wire_name=document.get("wire", ""),
         excluded=_excluded(cell),
+        tls_setting=cell.middleware.setting_with(TLS) or "",
         wire=suite.wire_of(cell.middleware.folder),
         service=_service(cell, agent, folder),
     )

@@ -8,6 +8,7 @@ WRITES_PER_MESSAGE = "writes_per_message"
 SEND_BUFFER_BYTES = "send_buffer_bytes"
 RECEIVE_BUFFER_BYTES = "receive_buffer_bytes"
 FRAGMENT_BYTES = "fragment_bytes"
+TLS = "tls"
 
 SETTING_ROLES: dict[str, str] = {
     NAGLE_OFF: "boolean",
@@ -16,5 +17,6 @@ SETTING_ROLES: dict[str, str] = {
     SEND_BUFFER_BYTES: "integer",
     RECEIVE_BUFFER_BYTES: "integer",
     FRAGMENT_BYTES: "integer",
+    TLS: "boolean",
 }
 """Role → the type that a setting of this role has. docs/manifests.md says what each means."""

@@ -11,14 +11,16 @@ from typing import Any
 
 from wattwire.catalog import Middleware
 from wattwire.design import UNSAMPLED, PlannedRun
+from wattwire.model.setting_roles import TLS
 from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
+from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.processes import NodeEndedError, RunProcesses, start_service
 from wattwire.run.progress import Progress
-from wattwire.run.specs import SECOND_NS, NodePlan, period_ns
+from wattwire.run.specs import SECOND_NS, NodePlan, check_spec, period_ns
 
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
@@ -165,6 +167,7 @@ class OneRun:
         self._enter("starting")
         record = self.record
         deadline_s = time.monotonic() + self._plan.ready_timeout_s
+        self._tls = self._certificates()
         listeners = [n for n in record.nodes if n.listens]
         for node in listeners:
             self._spawn(node.with_endpoints(service_endpoints))
@@ -178,12 +181,22 @@ class OneRun:
             if not node.listens:
                 self._spawn(node.with_endpoints([*service_endpoints, *heard]))
 
+    def _certificates(self) -> dict[str, str]:
+        middleware = self.record.nodes[0].cell.middleware
+        switch = middleware.setting_with(TLS)
+        settings = middleware.effective_settings(self._treatment.settings)
+        if switch is None or not settings[switch]:
+            return {}
+        return make_certificates(self._folder / "tls")
+
     def _spawn(self, node: NodePlan) -> None:
         build = self._builds[node.cell.known_as]
         out = self._folder / "out" / node.process
         out.mkdir(parents=True, exist_ok=True)
         spec = out / "spec.json"
-        spec.write_text(json.dumps(node.spec, indent=1), encoding="utf-8")
+        content = {**node.spec, **self._tls}
+        check_spec(content)
+        spec.write_text(json.dumps(content, indent=1), encoding="utf-8")
         argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
         self.record.processes.spawn(node.process, argv, build.env)
 

@@ -109,7 +109,6 @@ def _choose(
         if gap is not None:
             reasons.append(gap)
             continue
-        cell.middleware.effective_settings(treatment.settings)
         if builder is None:
             return cell, None
         try:

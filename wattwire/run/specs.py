@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wattwire.catalog import Cell, Middleware
+from jsonschema import Draft202012Validator
+
+from wattwire.catalog import Cell, Middleware, home
+from wattwire.model.errors import UsageError
 from wattwire.model.study import Plan
 from wattwire.model.treatment import PATTERN_ROLES, SENDING_ROLES, Treatment
 
@@ -100,6 +105,22 @@ def node_plans(
         spec["record.capacity"] = _capacity(treatment, plan, role, clients)
         nodes.append(NodePlan(node, role, index, cells[role], role == listening, spec))
     return nodes
+
+
+@functools.cache
+def _validator() -> Draft202012Validator:
+    path = home() / "contract" / "schemas" / "spec.schema.json"
+    return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
+
+
+def check_spec(spec: dict[str, Any]) -> None:
+    """Refuse a spec that the contract does not allow (C-02): no node looks at values again.
+
+    Raises UsageError with every key, what was found and what is allowed.
+    """
+    faults = [f"{e.json_path}: {e.message}" for e in _validator().iter_errors(spec)]
+    if faults:
+        raise UsageError(f"spec of {spec.get('role')} {spec.get('node')}: {'; '.join(faults)}")
 
 
 def payload_seed(token: str) -> int:

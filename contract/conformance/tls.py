@@ -1,0 +1,90 @@
+"""Connections over TLS: what must work, and whom a client must not trust (C-35)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import trustme
+
+from .cell import PATTERN_ROLES, Problem, Skipped
+from .group import HANG_S
+from .scenario import ALWAYS, Bench, Scenario
+from .spec import READY_TIMEOUT_MS
+from .usage import refusal
+from .wire import await_line
+
+HOST = "127.0.0.1"
+
+
+def _switched_on(bench: Bench) -> dict[str, Any]:
+    """The setting that switches TLS on; skips where the cell has none."""
+    name = bench.cell.tls_setting
+    if not name:
+        raise Skipped("the middleware has no setting with the role tls")
+    if bench.cell.excluded.get(name) is True:
+        raise Skipped("the manifest says that this cell has no TLS")
+    return {f"settings.{name}": True}
+
+
+def _written(folder: Path, authority: trustme.CA, server: trustme.LeafCert) -> dict[str, str]:
+    """The spec keys of a server that shows `server`, and a client that trusts `authority`."""
+    folder.mkdir(parents=True)
+    paths = {name: folder / f"{name}.pem" for name in ("authority", "certificate", "key")}
+    authority.cert_pem.write_to_path(str(paths["authority"]))
+    server.cert_chain_pems[0].write_to_path(str(paths["certificate"]))
+    server.private_key_pem.write_to_path(str(paths["key"]))
+    return {f"tls.{name}": str(path) for name, path in paths.items()}
+
+
+def trusted(pattern: str) -> Scenario:
+    def check(bench: Bench) -> list[Problem]:
+        changes = _switched_on(bench)
+        authority = trustme.CA()
+        server = authority.issue_cert(HOST, "localhost")
+        changes |= _written(bench.folder / "trusted", authority, server)
+        return bench.whole_run(pattern, changes)
+
+    return Scenario(f"tls[{pattern}]", ("C-35", *ALWAYS), check)
+
+
+def refused(pattern: str) -> Scenario:
+    """A server whose certificate is no good: the client ends with 4 and says why."""
+
+    def check(bench: Bench) -> list[Problem]:
+        changes = _switched_on(bench)
+        authority = trustme.CA()
+        past = datetime.now(timezone.utc) - timedelta(days=1)
+        cases = {
+            "expired": authority.issue_cert(HOST, not_after=past),
+            "of another authority": trustme.CA().issue_cert(HOST),
+            "of another host": authority.issue_cert("elsewhere.example"),
+        }
+        problems: list[Problem] = []
+        for index, (what, certificate) in enumerate(cases.items()):
+            folder = bench.folder / f"refused-{index}"
+            keys = {**changes, **_written(folder, authority, certificate)}
+            problems += _refusal(bench, pattern, keys, f"a certificate that is {what}")
+        return problems
+
+    return Scenario(f"tls-refused[{pattern}]", ("C-35",), check)
+
+
+def _refusal(bench: Bench, pattern: str, keys: dict[str, Any], what: str) -> list[Problem]:
+    sender, _ = PATTERN_ROLES[pattern]
+    listener = bench.single(
+        {**bench.lone_spec(pattern, bench.cell.listening_role(pattern)), **keys}
+    )
+    try:
+        endpoints = await_line(listener, "LISTENING", "C-06")["endpoints"]
+        spec = {**bench.lone_spec(pattern, sender, ready_timeout_ms=1_500), **keys}
+        spec["run"], spec["peers.endpoints"] = listener.spec["run"], endpoints
+        return refusal(bench.single(spec), 4, "C-35", what, READY_TIMEOUT_MS / 1000 + HANG_S)[0]
+    finally:
+        listener.kill()
+
+
+def scenarios(patterns: list[str]) -> list[Scenario]:
+    calling = [pattern for pattern in patterns if pattern == "service"]
+    return [scenario(pattern) for pattern in calling for scenario in (trusted, refused)]

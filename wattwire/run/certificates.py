@@ -1,0 +1,30 @@
+"""Certificates for runs over TLS (clause C-35): an authority and a server of this run alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HOSTS = ("127.0.0.1", "localhost")
+
+
+def make_certificates(folder: Path) -> dict[str, str]:
+    """Write an authority, a certificate that it signed for HOSTS, and its key, as PEM files.
+
+    Returns the spec keys of clause C-35 with the paths.
+    """
+    import trustme  # noqa: PLC0415  (loads a cryptographic library that few runs need)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = trustme.CA()
+    server = authority.issue_cert(*HOSTS)
+    paths = {
+        "tls.authority": folder / "authority.pem",
+        "tls.certificate": folder / "certificate.pem",
+        "tls.key": folder / "key.pem",
+    }
+    paths["tls.key"].touch(mode=0o600)
+    authority.cert_pem.write_to_path(str(paths["tls.authority"]))
+    for index, blob in enumerate(server.cert_chain_pems):
+        blob.write_to_path(str(paths["tls.certificate"]), append=index > 0)
+    server.private_key_pem.write_to_path(str(paths["tls.key"]))
+    return {key: str(path.resolve()) for key, path in paths.items()}
