@@ -5,7 +5,7 @@ require 'wattwire'
 require_relative 'topic'
 require_relative 'service'
 
-switch = [true, false]
+switch = Wattwire::BOOLEAN
 Wattwire.run(
   roles: {
     'publisher' => Topic.method(:publish), 'subscriber' => Topic.method(:subscribe),
@@ -13,7 +13,7 @@ Wattwire.run(
     'ping' => Service.method(:client), 'pong' => Service.method(:server)
   },
   settings: {
-    'tcp_nodelay' => switch, 'tcp_quickack' => switch, 'writes' => [1, 2],
+    'tcp_nodelay' => switch, 'tcp_quickack' => switch, 'writes' => Integer,
     'receive_buffer_bytes' => Integer, 'send_buffer_bytes' => Integer, 'bind_address' => String
   },
   capabilities: %w[encoding.bytes encoding.text pacing.kit loop.open loop.closed reply.echo

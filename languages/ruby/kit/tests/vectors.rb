@@ -4,15 +4,26 @@
 # questions. Byte strings are hexadecimal; "-" stands for none.
 require 'wattwire'
 
-# Takes the place of the dialogue: a refusal is told by its key.
-class Refusals
+# Takes the place of the dialogue: a refusal is told by its key, the last line by its fields.
+class Told
+  attr_reader :fields
+
   def fail(_code, key, _reason) = throw(:refused, key)
+
+  def line(_keyword, fields) = @fields = fields
+end
+
+def specified(encoding, bytes, seed, verify)
+  integers = Wattwire::KEYS[Integer].to_h { |key| [key, 0] }
+  strings = Wattwire::KEYS[String].to_h { |key| [key, ''] }
+  strings.merge(integers).merge(
+    'payload.encoding' => encoding, 'payload.bytes' => bytes.to_i, 'verify' => verify,
+    'payload.seed' => seed.to_i, 'reply' => 'echo', 'peers.nodes' => [1]
+  )
 end
 
 def shape(encoding, bytes, seed, node, verify)
-  spec = { 'payload.encoding' => encoding, 'payload.bytes' => bytes.to_i, 'verify' => verify,
-           'payload.seed' => seed.to_i, 'payload.literal' => '', 'reply' => 'echo',
-           'reply.literal' => '' }
+  spec = specified(encoding, bytes, seed, verify)
   (encoding == 'record' ? Wattwire::Record : Wattwire::Payload).new(spec, [node.to_i])
 end
 
@@ -29,6 +40,12 @@ def verdict(made, message)
   "#{names.fetch(verdict)} #{seq || '-'}"
 end
 
+def record_of(text)
+  Wattwire::Record.checked(JSON.parse(text, symbolize_names: true))
+rescue JSON::ParserError
+  Wattwire::Record::UNREADABLE
+end
+
 def bytes_of(hex) = [hex.delete('-')].pack('H*')
 
 ANSWERS = {
@@ -43,17 +60,21 @@ ANSWERS = {
     JSON.generate(stamped(shape('record', bytes, seed, 0, 'full'), seq, send_ns))
   end,
   'check-record' => lambda do |seed, bytes, node, verify, hex|
-    found = Wattwire::Record.from_json(bytes_of(hex))
-    verdict(shape('record', bytes, seed, node, verify), found)
+    verdict(shape('record', bytes, seed, node, verify), record_of(bytes_of(hex)))
   end,
   'samples' => lambda do |path, role, node, seed, capacity, *numbers|
-    recorder = Wattwire::Recorder.new(capacity.to_i)
-    numbers.map(&:to_i).each_slice(8) { |record| recorder.add(*record) }
-    recorder.write(path, role.to_i, node.to_i, seed.to_i).join(' ')
+    spec = specified('bytes', 16, seed, 'full')
+    spec.update('role' => Wattwire::Kit::ROLES[role.to_i], 'node' => node.to_i,
+                'record.capacity' => capacity.to_i)
+    told = Told.new
+    kit = Wattwire::Kit.new(spec, told)
+    numbers.map(&:to_i).each_slice(8) { |record| kit.add(*record) }
+    kit.finish(File.dirname(path))
+    told.fields.values_at(:recorded, :overflow).join(' ')
   end,
   'spec' => lambda do |path|
     catch(:refused) do
-      Wattwire.read_spec(path, {}, Refusals.new)
+      Wattwire.read_spec(path, {}, Told.new)
       'ok'
     end
   end
