@@ -11,7 +11,7 @@ from typing import Any
 from wattwire.catalog import manifest
 from wattwire.catalog.home import home
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.setting_roles import SETTING_ROLES
+from wattwire.model.setting_roles import SETTING_ROLES, SWITCH
 from wattwire.model.study import merge
 from wattwire.model.treatment import Level
 
@@ -143,9 +143,12 @@ def _check_role(where: str, table: dict[str, Any]) -> None:
     if table["role"] not in SETTING_ROLES:
         raise unknown(where, "role", str(table["role"]), SETTING_ROLES)
     wanted = SETTING_ROLES[table["role"]]
-    if table["type"] != wanted:
+    switch = wanted == "boolean" and table.get("allowed") == list(SWITCH)
+    if table["type"] != wanted and not switch:
+        also = f", or a string of {', '.join(SWITCH)}" if wanted == "boolean" else ""
         raise UsageError(
-            f"{where}: type: found {table['type']!r}; allowed with role {table['role']}: {wanted}"
+            f"{where}: type: found {table['type']!r}; allowed with role {table['role']}: "
+            f"{wanted}{also}"
         )
 
 

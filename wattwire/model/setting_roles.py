@@ -20,3 +20,6 @@ SETTING_ROLES: dict[str, str] = {
     TLS: "boolean",
 }
 """Role → the type that a setting of this role has. docs/manifests.md says what each means."""
+
+SWITCH = ("default", "on", "off")
+"""What a string holds in place of a boolean, where the library may decide by itself."""

@@ -40,6 +40,13 @@ def test_an_unknown_role_names_those_there_are(tmp_path: Path) -> None:
         catalog(tmp_path, "nagle_of")
 
 
+def test_a_boolean_role_may_be_a_switch_that_is_left_to_the_library(tmp_path: Path) -> None:
+    levels = '"default"\nallowed = ["default", "on", "off"]'
+    assert catalog(tmp_path, "nagle_off", "string", levels).setting_roles()
+    with pytest.raises(UsageError, match="or a string of default, on, off"):
+        catalog(tmp_path / "other", "nagle_off", "string", '"on"')
+
+
 def test_a_role_asks_for_its_type(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"settings\.at_once: type: found 'integer'.*boolean"):
         catalog(tmp_path, "nagle_off", "integer", "0")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE
+from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
 from wattwire.report import words
 from wattwire.report.evidence import Evidence, factor_columns
 from wattwire.report.findings.finding import (
@@ -187,12 +187,19 @@ def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> 
             levels = sorted(evidence.factors.get(name, ()))
             if len(levels) < 2:
                 continue
-            ends = [words.plain(levels[0]), words.plain(levels[-1])]
-            without, with_it = ends if role == WRITES_PER_MESSAGE else ends[::-1]
+            without, with_it = _ends(role, levels)
             contrast = _contrast(evidence, runs, hits, (name, role, without, with_it))
             if contrast is not None:
                 found.append(contrast)
     return found
+
+
+def _ends(role: str, levels: Sequence[Any]) -> tuple[str, str]:
+    """The level that should be free of the mode, and the one that should have it."""
+    if set(levels) <= set(SWITCH):
+        return "on", next(level for level in SWITCH if level in levels and level != "on")
+    ends = words.plain(levels[0]), words.plain(levels[-1])
+    return ends if role == WRITES_PER_MESSAGE else ends[::-1]
 
 
 def _contrast(
@@ -231,13 +238,19 @@ def _settles(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contra
             f"{PAIRS_NEEDED} pairs of neighbouring runs or more, a sign test can decide."
         )
     if fixed:
-        keys = " or ".join(study_key(name, (False, True)) for name in fixed)
+        keys = " or ".join(study_key(name, _both_ways(runs, name)) for name in fixed)
         return f"What would prove it: {keys} as a factor of the study."
     return (
         "What would prove it: a setting of this middleware that switches TCP_NODELAY on (its "
         "manifest names none), or a capture of its packets with the first piece of a message "
         "alone and nothing for 40 ms."
     )
+
+
+def _both_ways(runs: Sequence[Run], name: str) -> tuple[Any, Any]:
+    """The levels of a switch that a study would compare, by what it holds in these runs."""
+    words_found = {run.levels.get(name) for run in runs} & set(SWITCH)
+    return ('"default"', '"on"') if words_found else (False, True)
 
 
 def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:

@@ -55,6 +55,25 @@ def test_it_is_shown_where_the_study_switches_it_off() -> None:
     assert "12 of 12 pairs of runs, from 100 % to 0 %" in " ".join(found.evidence)
 
 
+def test_a_switch_that_is_left_to_the_library_is_compared_with_on() -> None:
+    levels: tuple[Any, ...] = ("default", "on")
+
+    def held(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+        return waiting(rng, {**levels, "settings.at_once": switched(levels)}, scale)
+
+    def switched(levels: Mapping[str, Any]) -> bool:
+        return levels.get("settings.at_once", "default") == "on"
+
+    found = acknowledged(
+        held,
+        factors={**SWITCHED, "settings.at_once": levels},
+        effective=lambda levels: {"at_once": switched(levels)},
+    )
+    assert isinstance(found, Finding)
+    assert found.standing == "shown by this study"
+    assert "12 of 12 pairs of runs, from 100 % to 0 %" in " ".join(found.evidence)
+
+
 def test_few_pairs_ask_for_more_blocks() -> None:
     found = acknowledged(factors=SWITCHED, effective=told, blocks=1)
     assert isinstance(found, Finding)
