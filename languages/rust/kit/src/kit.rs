@@ -215,8 +215,8 @@ impl Kit {
             self.lock().counts.probes += 1;
             let request = self.form.stamp(&mut buffer, seq, now_ns());
             match client.call(request, left_ns.min(250_000_000)) {
-                Ok(Some(_)) => return Ok(now_ns() - begin_ns),
-                Ok(None) | Err(SendFailed) => nap(5_000_000), // not there yet
+                Ok(Some(reply)) if reply.is_readable() => return Ok(now_ns() - begin_ns),
+                Ok(_) | Err(SendFailed) => nap(5_000_000), // not there yet
             }
         }
     }

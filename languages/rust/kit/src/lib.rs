@@ -34,3 +34,10 @@ pub use spec::Type;
 
 /// The compiler that built this program, for READY's `library.build`.
 pub const COMPILER: &str = env!("WATTWIRE_COMPILER");
+
+/// The version of a crate in the text of a Cargo.lock, for READY's `library.version`.
+pub fn locked_version<'a>(lock: &'a str, name: &str) -> &'a str {
+    let entry = format!("name = \"{name}\"\nversion = \"");
+    let found = lock.split_once(&entry).and_then(|(_, rest)| rest.split_once('"'));
+    found.map_or("unknown", |(version, _)| version)
+}

@@ -10,7 +10,8 @@ use ros2_client::dds::rustdds::DomainParticipantBuilder;
 use ros2_client::qos::{Durability, History, Reliability, WhenFull};
 use ros2_client::{Context, Name, Node, NodeName, NodeOptions, QosProfile, COMPILED_ROS_DISTRO};
 use wattwire_kit::{
-    failed, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library, Ready, Value,
+    failed, locked_version, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library,
+    Ready, Value,
 };
 
 /// Which versions were built in: READY tells them.
@@ -138,7 +139,7 @@ impl Session {
         for (name, value) in [
             ("distribution", Value::from(COMPILED_ROS_DISTRO.as_str())),
             ("rmw", "none".into()),
-            ("libraries", format!("rustdds {}", version("rustdds")).into()),
+            ("libraries", format!("rustdds {}", locked_version(LOCKED, "rustdds")).into()),
             ("transports", "udp".into()),
             ("domain", self.context.domain_id().into()),
             ("durability", durability.into()),
@@ -150,7 +151,7 @@ impl Session {
             matched: Some(matched),
             library: Library {
                 name: "ros2-client".into(),
-                version: version("ros2-client").into(),
+                version: locked_version(LOCKED, "ros2-client").into(),
                 build: wattwire_kit::COMPILER.into(),
             },
             effective,
@@ -184,11 +185,4 @@ fn domain_of(kit: &Kit) -> u16 {
         }
         domain => domain as u16,
     }
-}
-
-/// The locked version of a crate.
-fn version(name: &str) -> &'static str {
-    let entry = format!("name = \"{name}\"\nversion = \"");
-    let found = LOCKED.split_once(&entry).and_then(|(_, rest)| rest.split_once('"'));
-    found.map_or("unknown", |(version, _)| version)
 }

@@ -1,0 +1,91 @@
+//! Clients of libraries whose calls are futures, one at a time or several at once (C-33).
+
+use std::future::Future;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::time::Duration;
+
+use crate::error::{Error, SendFailed};
+use crate::kit::Kit;
+use crate::message::{Buffer, Message};
+use crate::schedule::Slot;
+use crate::sending::{Call, Events};
+
+/// What runs the library's futures.
+pub trait Runtime {
+    fn block_on<T>(&self, future: impl Future<Output = T>) -> T;
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static);
+}
+
+/// A client whose `call(request, timeout)` returns a future: the reply, None at the timeout, or
+/// SendFailed. It owns what it needs of the request.
+pub struct Futures<R, C> {
+    kit: &'static Kit,
+    runtime: R,
+    call: C,
+    reply: Option<Buffer>,
+    ended: (Sender<()>, Receiver<()>),
+}
+
+impl<R, C, F> Futures<R, C>
+where
+    R: Runtime,
+    C: Fn(Message, Duration) -> F,
+    F: Future<Output = Result<Option<Buffer>, SendFailed>> + Send + 'static,
+{
+    pub fn new(kit: &'static Kit, runtime: R, call: C) -> Self {
+        Futures { kit, runtime, call, reply: None, ended: channel() }
+    }
+
+    /// Calls on the schedule: several at once where the specification asks for it, else each in
+    /// this thread.
+    pub fn call_all(&mut self) -> Result<(), Error> {
+        let kit = self.kit;
+        if kit.overlaps() {
+            kit.drive(self);
+            return Ok(());
+        }
+        kit.call_all(self)
+    }
+}
+
+impl<R, C, F> Call for Futures<R, C>
+where
+    R: Runtime,
+    C: Fn(Message, Duration) -> F,
+    F: Future<Output = Result<Option<Buffer>, SendFailed>>,
+{
+    fn call(
+        &mut self,
+        request: Message,
+        timeout_ns: i64,
+    ) -> Result<Option<Message<'_>>, SendFailed> {
+        let timeout = Duration::from_nanos(timeout_ns as u64);
+        self.reply = self.runtime.block_on((self.call)(request, timeout))?;
+        Ok(self.reply.as_ref().map(Buffer::message))
+    }
+}
+
+impl<R, C, F> Events for Futures<R, C>
+where
+    R: Runtime,
+    C: Fn(Message, Duration) -> F,
+    F: Future<Output = Result<Option<Buffer>, SendFailed>> + Send + 'static,
+{
+    fn begin(&mut self, slot: Slot, request: Message) -> Result<(), SendFailed> {
+        let (kit, ended) = (self.kit, self.ended.0.clone());
+        let reply = (self.call)(request, Duration::from_nanos(kit.timeout_ns as u64));
+        self.runtime.spawn(async move {
+            match reply.await {
+                Ok(Some(reply)) => kit.complete(slot, reply.message()),
+                Ok(None) => return, // the schedule knows its timeout
+                Err(SendFailed) => kit.fail(slot),
+            }
+            let _ = ended.send(()); // nobody waits after the window
+        });
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout_ns: i64) {
+        let _ = self.ended.1.recv_timeout(Duration::from_nanos(timeout_ns.max(0) as u64));
+    }
+}

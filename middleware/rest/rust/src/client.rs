@@ -1,0 +1,100 @@
+//! Client and ping: reqwest, one call after the other or several at once.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Certificate, Client, StatusCode, Version};
+use wattwire_kit::{
+    locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
+    COMPILER,
+};
+use wattwire_web::{body_of, buffer_of, on_or_off, switch, tls, Tokio};
+
+use crate::{content_type, GUARANTEE, LOCKED};
+
+/// reqwest's own, by its documentation.
+const NODELAY_BY_ITSELF: bool = true;
+
+fn open(kit: &Kit) -> Result<Client, Error> {
+    tls::choose_cryptography(); // reqwest asks for one even where it will not need it
+    let mut builder = Client::builder().no_proxy();
+    builder = match kit.string("settings.http_version") {
+        "1.1" => builder.http1_only(),
+        "2" => builder.http2_prior_knowledge(),
+        _ => builder,
+    };
+    if let Some(on) = switch(kit, "settings.tcp_nodelay") {
+        builder = builder.tcp_nodelay(on);
+    }
+    if switch(kit, "settings.keep_alive") == Some(false) {
+        builder = builder.pool_max_idle_per_host(0);
+    }
+    if tls::wanted(kit) {
+        let authority = std::fs::read(kit.string("tls.authority"))?;
+        builder = builder.tls_certs_only(Certificate::from_pem_bundle(&authority)?);
+    }
+    Ok(builder.build()?)
+}
+
+/// The reply to one request; notes whether it came by HTTP/2.
+async fn exchange(
+    kit: &'static Kit,
+    request: reqwest::RequestBuilder,
+    by_http2: Arc<AtomicBool>,
+) -> Result<Option<Buffer>, SendFailed> {
+    let received = async {
+        let response = request.send().await?;
+        by_http2.store(response.version() == Version::HTTP_2, Relaxed);
+        let is_answer = response.status() == StatusCode::OK;
+        let body = response.bytes().await?;
+        let reply = if is_answer { buffer_of(kit, body.into()) } else { Buffer::Unreadable };
+        Ok::<_, reqwest::Error>(reply)
+    };
+    match received.await {
+        Ok(reply) => Ok(Some(reply)),
+        Err(error) if error.is_timeout() => Ok(None),
+        Err(_) => Err(SendFailed),
+    }
+}
+
+pub fn call(kit: &'static Kit) -> Result<(), Error> {
+    let key = "peers.endpoints";
+    let Some(&url) = kit.strings(key).first() else {
+        return Err(Error::bad_spec(key, "no entry", "the address of a server"));
+    };
+    let runtime = Tokio::new(kit)?;
+    let mut tls_version = "none";
+    if tls::wanted(kit) {
+        let address = url.split('/').nth(2).unwrap_or_default();
+        tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
+    }
+    let (client, by_http2) = (open(kit)?, Arc::new(AtomicBool::new(false)));
+    let seen = by_http2.clone();
+    let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
+        let post = client.post(url).timeout(timeout).header(CONTENT_TYPE, content_type(kit));
+        exchange(kit, post.body(body_of(request)), seen.clone())
+    });
+    let discovery_ns = kit.probe(&mut calls)?;
+    let version = locked_version(LOCKED, "reqwest");
+    let keeps = switch(kit, "settings.keep_alive") != Some(false);
+    let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
+    let mut effective = kit.spec().settings();
+    let http_version = if by_http2.load(Relaxed) { "2" } else { "1.1" };
+    effective.insert("http_version".into(), http_version.into());
+    effective.insert("keep_alive".into(), on_or_off(keeps));
+    effective.insert("tcp_nodelay".into(), nodelay.into());
+    effective.insert("tls".into(), tls_version.into());
+    effective.insert("transport".into(), "tcp/ipv4".into());
+    let library =
+        Library { name: "reqwest".into(), version: version.into(), build: COMPILER.into() };
+    kit.ready(&Ready {
+        matched: Some(1),
+        library,
+        effective,
+        guarantee: GUARANTEE,
+        discovery_ns: Some(discovery_ns),
+    });
+    calls.call_all()
+}

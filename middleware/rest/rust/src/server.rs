@@ -1,0 +1,126 @@
+//! Server and pong: axum, with a handler on one path.
+
+use std::net::SocketAddr;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::serve::{Listener, ListenerExt};
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use wattwire_kit::{locked_version, Error, Kit, Library, Message, Ready, Runtime, COMPILER};
+use wattwire_web::{body_of, json, switch, tls, Tokio};
+
+use crate::{content_type, GUARANTEE, LOCKED};
+
+const NODELAY: &str = "settings.tcp_nodelay";
+
+async fn echo(State(kit): State<&'static Kit>, body: Bytes) -> Response {
+    if kit.encoding() == "record" {
+        let record = json::read(&body);
+        let found = record.as_ref().map_or(Message::Unreadable, Message::Record);
+        return answer(kit, found, body_of);
+    }
+    // An echo shares the request's memory, as axum's users would have it.
+    let is_echo = kit.string("reply") == "echo";
+    answer(kit, Message::from(&body[..]), |reply| {
+        if is_echo {
+            body.clone()
+        } else {
+            Bytes::copy_from_slice(reply.bytes())
+        }
+    })
+}
+
+/// The response to a message; `body` makes that of its reply.
+fn answer<B: Into<axum::body::Body>>(
+    kit: &'static Kit,
+    found: Message,
+    body: impl FnOnce(Message) -> B,
+) -> Response {
+    let Some(request) = kit.serve(found) else {
+        let strange = found.is_readable();
+        let status = if strange { StatusCode::CONFLICT } else { StatusCode::BAD_REQUEST };
+        return status.into_response();
+    };
+    let content_type = [(CONTENT_TYPE, content_type(kit))];
+    let response = (content_type, body(request.reply()).into()).into_response();
+    kit.served(&request); // axum takes it with the return
+    response
+}
+
+/// Connections that have said hello.
+struct Greeted(tls::TlsListener);
+
+impl Listener for Greeted {
+    type Io = tls::TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+        self.0.accept().await
+    }
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        Ok(self.0.address)
+    }
+}
+
+/// Accepts connections until the process ends; returns the address.
+async fn open(kit: &'static Kit, runtime: &Tokio) -> Result<SocketAddr, Error> {
+    // The longest payload is longer than the 2 MB that axum takes by itself.
+    let router = Router::new().route("/echo", post(echo));
+    let router = router.layer(DefaultBodyLimit::disable()).with_state(kit);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let (address, nodelay) = (listener.local_addr()?, switch(kit, NODELAY));
+    if tls::wanted(kit) {
+        let protocols: &[&str] = match kit.string("settings.http_version") {
+            "1.1" => &["http/1.1"],
+            "2" => &["h2"],
+            _ => &["h2", "http/1.1"],
+        };
+        let config = tls::server_config(kit, protocols)?;
+        let listener = Greeted(tls::TlsListener::new(listener, config, nodelay)?);
+        runtime.spawn(attend(listener, router));
+    } else if let Some(on) = nodelay {
+        let listener = listener.tap_io(move |stream| {
+            let _ = stream.set_nodelay(on); // who has left already needs none
+        });
+        runtime.spawn(attend(listener, router));
+    } else {
+        runtime.spawn(attend(listener, router));
+    }
+    Ok(address)
+}
+
+async fn attend<L: Listener<Addr = SocketAddr>>(listener: L, router: Router) {
+    if let Err(error) = axum::serve(listener, router).await {
+        panic!("the server ended: {error}");
+    }
+}
+
+pub fn serve(kit: &'static Kit) -> Result<(), Error> {
+    let runtime = Tokio::new(kit)?;
+    let address = runtime.block_on(open(kit, &runtime))?;
+    let scheme = if tls::wanted(kit) { "https" } else { "http" };
+    kit.listening(&[format!("{scheme}://{address}/echo")]);
+    let mut effective = kit.spec().settings();
+    let version = locked_version(LOCKED, "axum");
+    let hyper = locked_version(LOCKED, "hyper");
+    effective.insert("tcp_nodelay".into(), (switch(kit, NODELAY) == Some(true)).into());
+    effective.insert("tls".into(), tls::offered(kit));
+    effective.insert("server".into(), format!("axum {version}, hyper {hyper}").into());
+    effective.insert("server_workers".into(), runtime.workers().into());
+    effective.insert("transport".into(), "tcp/ipv4".into());
+    let library = Library { name: "axum".into(), version: version.into(), build: COMPILER.into() };
+    kit.ready(&Ready {
+        matched: None,
+        library,
+        effective,
+        guarantee: GUARANTEE,
+        discovery_ns: None,
+    });
+    kit.wait();
+    Ok(())
+}
