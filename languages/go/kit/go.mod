@@ -1,0 +1,3 @@
+module wattwire
+
+go 1.19

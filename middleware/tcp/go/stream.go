@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"syscall"
+	"time"
+
+	"wattwire"
+)
+
+const (
+	requestFrame, replyFrame = 1, 2
+	headBytes                = 13
+	payloadBytesMax          = 67_108_864
+	readBytes                = 65_536
+)
+
+type frame struct {
+	kind    byte
+	number  uint64
+	payload []byte // until the next one is received
+}
+
+// stream is a connection that carries frames: README.md has the bytes. One goroutine sends and
+// one receives.
+type stream struct {
+	conn                *net.TCPConn
+	raw                 syscall.RawConn
+	timeout             time.Duration
+	twoWrites, quickack bool
+	head                [headBytes]byte
+	in                  []byte // reads whatever is there, so that a small frame is one call
+	begin, end          int
+}
+
+func newStream(kit *wattwire.Kit, conn *net.TCPConn) (*stream, error) {
+	raw, err := conn.SyscallConn()
+	if err == nil { // Go switches it on by itself
+		err = conn.SetNoDelay(kit.Boolean("settings.tcp_nodelay"))
+	}
+	return &stream{conn: conn, raw: raw, in: make([]byte, headBytes+readBytes),
+		timeout:   time.Duration(kit.Integer("timeout_ns")),
+		twoWrites: kit.Integer("settings.writes") == 2,
+		quickack:  kit.Boolean("settings.tcp_quickack")}, err
+}
+
+// send hands a frame to the kernel. It fails where that takes longer than timeout_ns or the peer
+// has left; what was partly sent has then broken the stream.
+func (s *stream) send(kind byte, number uint64, payload []byte) error {
+	binary.LittleEndian.PutUint32(s.head[:], uint32(len(payload)))
+	s.head[4] = kind
+	binary.LittleEndian.PutUint64(s.head[5:], number)
+	err := s.conn.SetWriteDeadline(time.Now().Add(s.timeout))
+	switch {
+	case err != nil:
+	case s.twoWrites:
+		if _, err = s.conn.Write(s.head[:]); err == nil && len(payload) > 0 {
+			_, err = s.conn.Write(payload)
+		}
+	default:
+		_, err = (&net.Buffers{s.head[:], payload}).WriteTo(s.conn)
+	}
+	if err != nil {
+		s.conn.Close()
+		return errors.New("not sent: " + err.Error()) // a late write is no late reply
+	}
+	return nil
+}
+
+// receive waits for the next frame, until the deadline (zero: for ever).
+func (s *stream) receive(deadline time.Time) (frame, error) {
+	if err := s.conn.SetReadDeadline(deadline); err != nil {
+		return frame{}, err
+	}
+	for {
+		wanted, unread := headBytes, s.in[s.begin:s.end]
+		if len(unread) >= headBytes {
+			wanted += int(binary.LittleEndian.Uint32(unread))
+			if unread[4] > replyFrame || wanted > headBytes+payloadBytesMax {
+				s.conn.Close()
+				return frame{}, errors.New("what arrived is no frame")
+			}
+			if len(unread) >= wanted {
+				s.begin += wanted
+				number := binary.LittleEndian.Uint64(unread[5:])
+				return frame{unread[4], number, unread[headBytes:wanted]}, nil
+			}
+		}
+		if err := s.read(wanted); err != nil {
+			return frame{}, err
+		}
+	}
+}
+
+// read takes what is there, where a frame of so many bytes has room.
+func (s *stream) read(wanted int) error {
+	if s.begin == s.end {
+		s.begin, s.end = 0, 0
+	}
+	if unread := s.in[s.begin:s.end]; s.begin+wanted > len(s.in) {
+		if wanted > len(s.in) {
+			s.in = make([]byte, wanted+readBytes)
+		}
+		s.begin, s.end = 0, copy(s.in, unread)
+	}
+	count, err := s.conn.Read(s.in[s.end:])
+	s.end += count
+	if err == nil && s.quickack { // Linux leaves this mode by itself (tcp(7))
+		failed := s.raw.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)
+		})
+		if failed != nil {
+			return failed
+		}
+	}
+	return err
+}
