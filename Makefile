@@ -18,13 +18,14 @@ STAMP := $(VENV)/installed-$(HASH)
 CARGO := cargo
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
-.PHONY: help setup agent check test lint demo clean requirements packages-%
+.PHONY: help setup agent check test test-all lint demo clean requirements packages-%
 
 help:
 	@echo "make setup         .venv with pinned packages, and the agent"
 	@echo "make demo          measure something, and write a report about it (a few minutes)"
 	@echo "make check         lint and the repository's rules"
-	@echo "make test          everything"
+	@echo "make test          the tests: of each middleware a cell and a pair of languages"
+	@echo "make test-all      the tests, with every cell and every pair (hours, and gigabytes)"
 	@echo "make lint          formats, lints and types"
 	@echo "make requirements  pin the requirement files anew"
 	@echo "make clean         remove what was built in this folder (campaigns stay)"
@@ -59,6 +60,9 @@ demo: setup
 test: packages-test setup
 	@# Two at a time and no more: checks of a node's pace would find a crowd instead.
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-all: packages-test setup
+	@WATTWIRE_HEAVY=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)

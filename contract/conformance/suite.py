@@ -48,6 +48,8 @@ def _selected(scenario: Scenario, only: Sequence[str] | None) -> bool:
     if only is None:
         return True
     names = {scenario.name, scenario.name.partition("[")[0], scenario.pair, *scenario.clauses}
+    if scenario.pair:
+        names.add("pair")
     return any(item in names for item in only if item)
 
 
@@ -127,8 +129,8 @@ def run_suite(
 ) -> list[ClauseResult]:
     """Checks a built cell, alone and paired with `others` of the same middleware.
 
-    `only` restricts to clause numbers ("C-19"), scenario names ("sizes") or pairs; `report` is
-    called for each result at the end, `progress` for each scenario as it ends.
+    `only` restricts to clause numbers ("C-19"), scenario names ("sizes") or pairs ("pair": all);
+    `report` is called for each result at the end, `progress` for each scenario as it ends.
     """
     chosen = [s for s in scenarios_for(cell, others) if _selected(s, only)]
     said = results(run_scenarios(cell, chosen, progress))

@@ -26,7 +26,8 @@ SERVICE_TIMEOUT_S = 10.0
 def check_cells(names: list[str], clauses: list[str] | None, pairs: bool) -> int:
     """Check cells; returns how many clauses failed. A cell that cannot be built is named.
 
-    A pair of cells is checked with the first of the two.
+    Several cells are paired among each other, one alone with every other of its middleware. A pair
+    is checked with the first of the two.
     """
     catalog = Catalog()
     failed = 0
@@ -35,8 +36,10 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: bool) -> int
         try:
             builder = Builder(agent, lambda text: print(f"  {text}", flush=True))
             check = _Check(catalog, builder, agent, Path(folder))
-            unpaired = list(catalog.cells) if pairs else []
-            for cell in chosen_cells(catalog, names):
+            chosen = list(chosen_cells(catalog, names))
+            partners = [cell.name for cell in chosen] if len(chosen) > 1 else list(catalog.cells)
+            unpaired = partners if pairs else []
+            for cell in chosen:
                 unpaired = [name for name in unpaired if name != cell.name]
                 failed += check.run(cell, unpaired, clauses)
         finally:

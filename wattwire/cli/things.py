@@ -27,8 +27,17 @@ def add_to(verbs: Any) -> None:
 
     verb = verbs.add_parser("check", help="run the conformance suite on cells")
     verb.add_argument("cells", nargs="*", metavar="CELL", help="name or path; all if none")
-    verb.add_argument("--clause", action="append", metavar="C-NN", help="only these clauses")
-    verb.add_argument("--no-pairs", action="store_true", help="leave out the language pairs")
+    verb.add_argument(
+        "--clause",
+        action="append",
+        metavar="C-NN",
+        help="only these clauses, scenarios, or pair: the language pairs",
+    )
+    verb.add_argument(
+        "--no-pairs",
+        action="store_true",
+        help="leave out the language pairs (one CELL has them with all others, several among them)",
+    )
     verb.set_defaults(call=check)
 
 
