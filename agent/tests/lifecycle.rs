@@ -87,6 +87,18 @@ fn the_exit_event_comes_after_the_last_line_and_tells_how_it_ended() {
 }
 
 #[test]
+fn a_nodes_lines_are_those_of_descriptor_3_and_its_output_is_its_log() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let script = "echo printed; echo complained >&2; echo said >&3";
+    agent.spawn_with("node", &run, &["sh", "-c", script], "lines-on-3");
+    assert_eq!(agent.line("node"), "said");
+    agent.event("exit", "node");
+    let log = std::fs::read_to_string(folder.join("node.stderr")).unwrap();
+    assert_eq!(log, "printed\ncomplained\n");
+}
+
+#[test]
 fn closing_the_input_is_seen_by_the_node() {
     let (folder, run) = scratch();
     let mut agent = Agent::start(&folder, "none");

@@ -75,6 +75,12 @@ class NodeRun:
         return self.spec["role"] in SENDING_ROLES
 
     @property
+    def unrecorded(self) -> bool:
+        """A server that shares nothing, whose clients' records count (C-34)."""
+        capabilities = self.node.cell.capabilities
+        return not self.sends and "server_unrecorded" in capabilities
+
+    @property
     def unit(self) -> int:
         """Characters or bytes that carry one byte of the header."""
         return 2 if self.spec["payload.encoding"] == "text" else 1
@@ -154,8 +160,14 @@ def _ready(node: NodeProcess, settings: dict[str, Any]) -> Iterator[str]:
 
 
 def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
-    """C-16 and C-26: DONE against the files."""
+    """C-16, C-26 and C-34: DONE against the files."""
     done = run.node.fields("DONE")
+    unknown = [name for name in ("received", "foreign", "corrupt") if done.get(name) is None]
+    if done and bool(unknown) is not run.unrecorded:
+        text = f"DONE has null for {some(unknown) if unknown else 'nothing'}; "
+        text += "exactly a server that declares server_unrecorded has null for all three"
+        yield run.problem("C-34", text)
+        return
     recorded, overflow = done.get("recorded"), done.get("overflow")
     if recorded != len(run.records):
         text = f"DONE says recorded {recorded}; the files hold {len(run.records)} records"
@@ -170,7 +182,7 @@ def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
         yield run.problem("C-18", f"foreign {done['foreign']} where no stranger was")
     if done.get("corrupt") and not expect.corrupt:
         yield run.problem("C-21", f"corrupt {done['corrupt']} where every payload was sound")
-    if not overflow:
+    if not overflow and not run.unrecorded:
         yield from _count_problems(run, done, expect)
 
 

@@ -60,7 +60,7 @@ def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
             problems += audit_schedule(run, group, expect)
     runs = [run for run in runs if not run.stranger]
     senders = [run for run in runs if run.sends]
-    receivers = [run for run in runs if not run.sends]
+    receivers = [run for run in runs if not run.sends and not run.unrecorded]
     if not expect.overflow:
         for receiver in receivers:
             problems += _identity(senders, receiver)
@@ -144,7 +144,7 @@ def _service(
         twice = [hex(seq) for seq, count in calls.items() if count > 1]
         if twice and not expect.timeouts:
             yield receiver.problem("C-25", f"requests recorded more than once: {some(twice)}")
-    for sender in senders:
+    for sender in senders if receivers else ():
         answered = [r for r in sender.of_kind(CALL) if not r.flags & (TIMEOUT | FAILED)]
         unserved = [hex(r.seq) for r in answered if r.seq not in served]
         if unserved:

@@ -53,6 +53,7 @@ CLAUSES = {
     "C-30": "an action answers with its feedback and its result",
     "C-32": "records of every size arrive as they were sent, and are checked",
     "C-33": "calls overlap where the client may, and each reply goes to its own call",
+    "C-34": "a server that shares nothing says so, and its clients' records count",
     "C-35": "over TLS a client trusts the run's authority, and nobody else",
 }
 

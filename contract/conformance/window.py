@@ -304,6 +304,8 @@ def overflow(pattern: str) -> Scenario:
                 done = node.fields("DONE")
                 recorded, lost = done.get("recorded", 0), done.get("overflow", 0)
                 role = node.spec["role"]
+                if role not in SENDING_ROLES and done.get("received") is None:
+                    continue  # its clients' records count (C-34)
                 total = sent if role in SENDING_ROLES else done.get("received", 0)
                 if recorded > 10:
                     text = f"{node.label}: recorded {recorded} with room for 10"
@@ -317,6 +319,17 @@ def overflow(pattern: str) -> Scenario:
         return problems
 
     return Scenario(f"overflow[{pattern}]", ("C-26", "C-16"), check)
+
+
+def unrecorded(pattern: str) -> Scenario:
+    """A server that keeps no records answers as any other; the audit looks at its DONE."""
+
+    def check(bench: Bench) -> list[Problem]:
+        if "server_unrecorded" not in bench.cell.capabilities:
+            raise Skipped("its server records what it answers")
+        return bench.whole_run(pattern)
+
+    return Scenario(f"unrecorded[{pattern}]", ("C-34", *ALWAYS), check)
 
 
 def planted_loss(bench: Bench) -> list[Problem]:
@@ -372,6 +385,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
         found += [timeouts(pattern, most) for pattern in calling if pattern != "pingpong"]
     found += [overlap(pattern) for pattern in calling if pattern != "action"]
     found += [overflow(pattern) for pattern in held]
+    found += [unrecorded(pattern) for pattern in patterns if pattern == "service"]
     if "topic" in patterns:
         found += [
             Scenario("fan-out", ("C-29", *ALWAYS), fan_out),

@@ -74,7 +74,7 @@ def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
         ("foreign", "messages of another run arrived"),
         ("corrupt", "messages arrived corrupt"),
     ):
-        count = sum(int(d.get(name, 0)) for d in done)
+        count = sum(int(d.get(name) or 0) for d in done)
         if count:
             reasons.append(Reason(Verdict.UNKNOWN, name, f"{count} {what}"))
     return reasons

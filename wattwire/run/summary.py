@@ -92,7 +92,7 @@ class Collected:
         row = counting.count_summary(self.messages, pairs, late_after_ns)
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
-        row["foreign"] = sum(int(d.get("foreign", 0)) for d in done)
+        row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
         ready = [s.lines["READY"] for s in states if s and "READY" in s.lines]
         row["skipped"] = sum(
             int(s.lines["SENT"]["skipped"]) for s in states if s and "SENT" in s.lines

@@ -126,11 +126,16 @@ impl Agent {
 
     /// Spawns a shell or Python program in the scratch folder.
     pub fn spawn(&mut self, process: &str, run: &str, argv: &[&str]) -> Value {
+        self.spawn_with(process, run, argv, "lines")
+    }
+
+    /// As `spawn`, with another `stdout`.
+    pub fn spawn_with(&mut self, process: &str, run: &str, argv: &[&str], stdout: &str) -> Value {
         let stderr = self.folder.join(format!("{process}.stderr"));
         self.ask(
             "spawn",
             json!({"process": process, "run": run, "argv": argv, "env": {}, "cwd": self.folder,
-                   "stdout": "lines", "stderr": stderr, "clear_env": false}),
+                   "stdout": stdout, "stderr": stderr, "clear_env": false}),
         )
     }
 
