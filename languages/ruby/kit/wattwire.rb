@@ -43,8 +43,8 @@ module Wattwire
   end
 
   # Runs this node and ends the process. `roles`: role => callable that gets the kit; `settings`:
-  # name => type; `capabilities`: those of node.toml; `bytes_max`: encoding => longest payload.
-  def self.run(roles:, settings:, capabilities:, bytes_max: {})
+  # name => type; `capabilities`, `offers`: those of node.toml; `bytes_max`: encoding => the most.
+  def self.run(roles:, settings:, capabilities:, offers: {}, bytes_max: {})
     lines, arguments = Lines.new, ARGV.each_slice(2).sort
     unless arguments.map(&:first) == %w[--out --spec] && ARGV.size == 4
       lines.fail(2, 'command line', "found #{ARGV.join(' ')}; allowed: --spec FILE --out DIR")
@@ -53,9 +53,9 @@ module Wattwire
     missing = needed(spec) - capabilities - roles.keys.map { |role| "role.#{role}" }
     encoding, bytes = spec.values_at('payload.encoding', 'payload.bytes')
     limits = { 'text' => 32, 'record' => 96 }.fetch(encoding, 16)..bytes_max.fetch(encoding, 2**26)
-    unless limits.cover?(bytes) || !spec['payload.literal'].empty?
-      missing << "payload.bytes #{bytes}, only #{limits}"
-    end
+    fits = limits.cover?(bytes) || !spec['payload.literal'].empty?
+    missing << "payload.bytes #{bytes}, only #{limits}" unless fits
+    missing += offers.reject { |name, values| values.include?(spec["settings.#{name}"]) }.keys
     lines.fail(3, nil, "not in this cell: #{missing.join(', ')}") if missing.any?
     lines.listen
     kit = Kit.new(spec, lines)
