@@ -1,0 +1,121 @@
+//! Client and ping: jsonrpsee over HTTP, one call after the other or several at once.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonrpsee::core::client::{ClientT, Error as CallError};
+use jsonrpsee::core::params::ArrayParams;
+use jsonrpsee::http_client::{HeaderMap, HeaderValue, HttpClient};
+use jsonrpsee_http_client::transport::Error as TransportError;
+use wattwire_kit::{
+    locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
+    COMPILER,
+};
+use wattwire_web::json::JsonRecord;
+use wattwire_web::{on_or_off, switch, tls, Tokio};
+
+use crate::{BODY_BYTES_MAX, GUARANTEE, LOCKED};
+
+/// jsonrpsee's own, by its documentation.
+const NODELAY_BY_ITSELF: bool = true;
+
+type Reply = Result<Option<Buffer>, SendFailed>;
+
+fn open(kit: &Kit, url: &str) -> Result<HttpClient, Error> {
+    // A call's timeout is the kit's; this only must not be shorter.
+    let longest = Duration::from_nanos(kit.integer("timeout_ns") as u64) * 2;
+    let mut builder = HttpClient::builder()
+        .max_request_size(BODY_BYTES_MAX)
+        .max_response_size(BODY_BYTES_MAX)
+        .request_timeout(longest.max(Duration::from_secs(60)))
+        .set_tcp_no_delay(switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF));
+    if switch(kit, "settings.keep_alive") == Some(false) {
+        let mut headers = HeaderMap::new();
+        headers.insert("connection", HeaderValue::from_static("close"));
+        builder = builder.set_headers(headers);
+    }
+    if tls::wanted(kit) {
+        builder = builder.with_custom_cert_store(tls::client_config(kit)?);
+    }
+    Ok(builder.build(url)?)
+}
+
+/// What a call's end is: a reply, a timeout, or not sent.
+async fn within<T>(
+    timeout: Duration,
+    called: impl Future<Output = Result<T, CallError>>,
+    buffer: impl FnOnce(T) -> Buffer,
+) -> Reply {
+    match tokio::time::timeout(timeout, called).await {
+        Ok(Ok(reply)) => Ok(Some(buffer(reply))),
+        Ok(Err(CallError::RequestTimeout)) | Err(_) => Ok(None),
+        Ok(Err(CallError::Transport(error))) => match error.downcast_ref() {
+            Some(TransportError::Rejected { .. }) => Ok(Some(Buffer::Unreadable)),
+            _ => Err(SendFailed),
+        },
+        Ok(Err(_)) => Ok(Some(Buffer::Unreadable)), // an error object, or no JSON-RPC
+    }
+}
+
+fn exchange(
+    client: Arc<HttpClient>,
+    request: Message,
+    timeout: Duration,
+) -> Pin<Box<dyn Future<Output = Reply> + Send>> {
+    let mut params = ArrayParams::new();
+    let inserted = match request {
+        Message::Record(record) => params.insert(JsonRecord::from(record)),
+        text => params.insert(String::from_utf8_lossy(text.bytes())),
+    };
+    inserted.expect("numbers and strings are JSON");
+    if matches!(request, Message::Record(_)) {
+        return Box::pin(async move {
+            let called = client.request::<JsonRecord, _>("echo_record", params);
+            within(timeout, called, |reply| Buffer::Record(reply.into())).await
+        });
+    }
+    Box::pin(async move {
+        let called = client.request::<String, _>("echo", params);
+        within(timeout, called, |reply| Buffer::Bytes(reply.into())).await
+    })
+}
+
+pub fn call(kit: &'static Kit) -> Result<(), Error> {
+    let key = "peers.endpoints";
+    let Some(&url) = kit.strings(key).first() else {
+        return Err(Error::bad_spec(key, "no entry", "the address of a server"));
+    };
+    let runtime = Tokio::new(kit)?;
+    let mut tls_version = "none";
+    if tls::wanted(kit) {
+        let address = url.split('/').nth(2).unwrap_or_default();
+        tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
+    }
+    let client = Arc::new(open(kit, url)?);
+    let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
+        exchange(client.clone(), request, timeout)
+    });
+    let discovery_ns = kit.probe(&mut calls)?;
+    let version = locked_version(LOCKED, "jsonrpsee-http-client");
+    let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
+    let keeps = switch(kit, "settings.keep_alive") != Some(false);
+    let mut effective = kit.spec().settings();
+    effective.insert("keep_alive".into(), on_or_off(keeps));
+    effective.insert("tcp_nodelay".into(), nodelay.into());
+    effective.insert("tls".into(), tls_version.into());
+    effective.insert("transport".into(), "tcp/ipv4".into());
+    kit.ready(&Ready {
+        matched: Some(1),
+        library: Library {
+            name: "jsonrpsee".into(),
+            version: version.into(),
+            build: COMPILER.into(),
+        },
+        effective,
+        guarantee: GUARANTEE,
+        discovery_ns: Some(discovery_ns),
+    });
+    calls.call_all()
+}
