@@ -25,8 +25,6 @@ Bytes decoded(const Kit& kit, Bytes body, std::optional<wattwire::Record>* recor
 }
 
 void serve(Kit& kit) {
-  if (kit.string("settings.http_version") == "2")
-    throw wattwire::Unsupported("settings.http_version 2; this library speaks 1.1");
   const char* type =
       content_type(kit, kit.string("reply") == "literal" || !kit.string("payload.literal").empty());
   wattwire::http::serve(kit, "/echo", [&kit, type](const auto& request, auto& response) {
@@ -51,8 +49,6 @@ struct Caller {
 };
 
 void call(Kit& kit) {
-  if (kit.string("settings.http_version") == "2")
-    throw wattwire::Unsupported("settings.http_version 2; this library speaks 1.1");
   const auto endpoints = kit.strings("peers.endpoints");
   if (endpoints.size() != 1)
     throw wattwire::BadSpec("peers.endpoints", std::to_string(endpoints.size()) + " entries", "1");
@@ -82,6 +78,7 @@ int main(int argc, char** argv) {
   cell.roles = {{"client", call}, {"server", serve}, {"ping", call}, {"pong", serve}};
   cell.settings = wattwire::http::kSettings;
   cell.settings["http_version"] = Type::kString;
+  cell.values = {{"http_version", {"\"default\"", "\"1.1\""}}};
   cell.capabilities = {"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
                        "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",
                        "reply.literal",  "literal",       "async_client",    "tls"};

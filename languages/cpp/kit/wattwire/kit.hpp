@@ -694,6 +694,8 @@ class Kit {
 struct Cell {
   std::map<std::string, std::function<void(Kit&)>> roles;
   std::map<std::string, Type> settings;
+  // The values of a setting that this cell has, as JSON has them, where it lacks some.
+  std::map<std::string, Names> values;
   Names capabilities;
   std::optional<int64_t> payload_bytes_max;
   std::optional<int64_t> record_bytes_max;  // the same for records, where their wire form is longer
@@ -716,6 +718,9 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
   for (const auto& name : wanted)
     if (!has(cell.capabilities, name))
       throw Unsupported(name + "; this cell has " + join(cell.capabilities));
+  for (const auto& [name, values] : cell.values)
+    if (const std::string& found = spec.at("settings." + name).source; !has(values, found))
+      throw Unsupported("settings." + name + " " + found + "; this cell has " + join(values));
   const bool record = spec.string("payload.encoding") == "record";
   const auto most =
       record && cell.record_bytes_max ? cell.record_bytes_max : cell.payload_bytes_max;

@@ -13,16 +13,15 @@
 
 namespace wattwire {
 
-struct Sample {
-  uint32_t id = 0, state = 0;
-  double value = 0;
-  bool operator==(const Sample& other) const {
-    return id == other.id && state == other.state && value == other.value;
-  }
-};
-
 // Positions are x, y, z; orientations x, y, z, w; times in ns.
 struct Record {
+  struct Sample {
+    uint32_t id = 0, state = 0;
+    double value = 0;
+    bool operator==(const Sample& other) const {
+      return id == other.id && state == other.state && value == other.value;
+    }
+  };
   uint64_t seq = 0;
   int64_t send_ns = 0;
   std::string name;
@@ -58,7 +57,7 @@ inline std::string to_json(const Record& record) {
                     std::to_string(record.send_ns) + "\"},\"name\":" + quoted(record.name) +
                     ",\"pose\":{\"position\":" + axes(record.position.data(), 3) +
                     ",\"orientation\":" + axes(record.orientation.data(), 4) + "},\"samples\":[";
-  for (const Sample& sample : record.samples) {
+  for (const Record::Sample& sample : record.samples) {
     if (out.back() != '[') out += ',';
     out += "{\"id\":" + std::to_string(sample.id) + ",\"state\":" + std::to_string(sample.state) +
            ",\"value\":" + number(sample.value) + "}";
@@ -132,12 +131,12 @@ class RecordReader {
     });
   }
 
-  bool samples(std::vector<Sample>* out) {
+  bool samples(std::vector<Record::Sample>* out) {
     if (!take('[')) return wrong();
     if (take(']')) return true;
     do {
       space();
-      Sample sample;
+      Record::Sample sample;
       bool read = fields(3, [&](std::string_view name) {
         return name == "id"      ? number(&sample.id)
                : name == "state" ? number(&sample.state)
