@@ -7,10 +7,12 @@ require __DIR__ . '/stream.php';
 require __DIR__ . '/service.php';
 
 Wattwire\run(
-    ['client' => client(...), 'server' => server(...), 'ping' => client(...), 'pong' => server(...)],
+    ['client' => client(...), 'ping' => client(...), 'server' => server(...),
+        'pong' => server(...)],
     'settings.tcp_nodelay:boolean settings.tcp_quickack:boolean settings.writes:integer
         settings.receive_buffer_bytes:integer settings.send_buffer_bytes:integer
         settings.bind_address:string',
     ['encoding.bytes', 'encoding.text', 'pacing.kit', 'loop.open', 'loop.closed', 'reply.echo',
         'reply.ack', 'reply.literal', 'literal'],
+    ['bytes' => [16, 67_108_864], 'text' => [32, 67_108_864]],
 );

@@ -7,10 +7,9 @@ use Wattwire\{Kit, Refused};
 const BACKLOG = 128;
 
 function client(Kit $kit): void {
-    checkWrites($kit);
     $stream = Stream::connect($kit, $kit->spec['peers.endpoints'][0] ?? '');
     $calls = 0;
-    $call = function (string $message, int $until_ns) use ($kit, $stream, &$calls): string|null|false {
+    $call = function (string $message, int $until_ns) use ($kit, $stream, &$calls) {
         $number = $calls++;
         $stream->send(REQUEST, $number, $message, $until_ns);
         while ($stream->open && !$kit->stopped && hrtime(true) < $until_ns) {
@@ -30,17 +29,16 @@ function client(Kit $kit): void {
 }
 
 function server(Kit $kit): void {
-    checkWrites($kit);
     $listener = prepare($kit);
     $host = $kit->spec['settings.bind_address'];
     if (!@socket_bind($listener, $host, 0) || !@socket_listen($listener, BACKLOG)) {
-        throw new Refused(4, "listen on $host: " . socket_strerror(socket_last_error($listener)));
+        throw new Refused("listen on $host: " . socket_strerror(socket_last_error($listener)), 4);
     }
     socket_getsockname($listener, $host, $port);
     Wattwire\line('LISTENING', ['endpoints' => ["$host:$port"]]);
     $accepting = socket_export_stream($listener);
-    [$streams, $accepted] = [[], 0];
-    $poll = function (int $until_ns) use ($kit, $listener, $accepting, &$streams, &$accepted): void {
+    $streams = [];
+    $poll = function (int $until_ns) use ($kit, $listener, $accepting, &$streams): void {
         $handles = array_map(fn (Stream $stream) => $stream->handle, $streams);
         foreach ($kit->wait($until_ns, [$accepting, ...$handles]) as $handle) {
             if ($handle !== $accepting) {
@@ -48,17 +46,11 @@ function server(Kit $kit): void {
             } elseif (($socket = @socket_accept($listener)) !== false) {
                 $stream = new Stream($kit, $socket);
                 $streams[(int) $stream->handle] = $stream;
-                $accepted++;
             }
         }
         $streams = array_filter($streams, fn (Stream $stream): bool => $stream->open);
     };
-    $there = function (int $until_ns) use ($kit, $poll, &$accepted): bool {
-        $poll($until_ns);
-        return $accepted >= $kit->spec['peers.count'];
-    };
-    $discovery_ns = $kit->await($there);
-    announce($kit, $listener, $accepted, $discovery_ns);
+    announce($kit, $listener, null, null);
     $kit->drain($poll);
 }
 
@@ -74,24 +66,24 @@ function answer(Kit $kit, Stream $stream): void {
     }
 }
 
-function checkWrites(Kit $kit): void {
-    if (!in_array($kit->spec['settings.writes'], [1, 2], true)) {
-        throw new Refused(2, 'settings.writes: found another number; allowed: 1, 2', 'settings.writes');
-    }
-}
-
 /** READY; $asked is the socket that is asked what is in force. */
-function announce(Kit $kit, Socket $asked, int $matched, int $discovery_ns): void {
+function announce(Kit $kit, Socket $asked, ?int $matched, ?int $discovery_ns): void {
+    $names = ['tcp_quickack', 'writes', 'bind_address'];
     $effective = [
         'tcp_nodelay' => socket_get_option($asked, SOL_TCP, TCP_NODELAY) !== 0,
-        'tcp_quickack' => $kit->spec['settings.tcp_quickack'],
-        'writes' => $kit->spec['settings.writes'],
         'receive_buffer_bytes' => socket_get_option($asked, SOL_SOCKET, SO_RCVBUF),
         'send_buffer_bytes' => socket_get_option($asked, SOL_SOCKET, SO_SNDBUF),
-        'bind_address' => $kit->spec['settings.bind_address'],
         'segment_bytes' => socket_get_option($asked, SOL_TCP, TCP_MAXSEG),
         'transport' => 'tcp/ipv4',
     ];
-    $library = ['sockets', php_uname('r'), 'PHP ' . PHP_VERSION];
-    Wattwire\ready($matched, $discovery_ns, $library, $effective, ['reliable', 'per_sender', 'block']);
+    foreach ($names as $name) {
+        $effective[$name] = $kit->spec["settings.$name"];
+    }
+    $library = ['name' => 'sockets', 'version' => php_uname('r'), 'build' => 'PHP ' . PHP_VERSION];
+    $guarantee = ['delivery' => 'reliable', 'ordering' => 'per_sender', 'overload' => 'block'];
+    Wattwire\line('READY', [
+        'matched' => $matched, 'startup_ns' => hrtime(true) - Wattwire\BEGIN_NS,
+        'discovery_ns' => $discovery_ns, 'library' => $library, 'effective' => $effective,
+        'guarantee' => $guarantee,
+    ]);
 }

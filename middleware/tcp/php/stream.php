@@ -9,23 +9,23 @@ const HEAD_BYTES = 13, PAYLOAD_BYTES_MAX = 67_108_864;
 const READ_BYTES = 65_536, WRITE_BYTES = 1_048_576;
 const TCP_MAXSEG = 2, TCP_QUICKACK = 12; // of <linux/tcp.h>; PHP 8.2 does not name them
 
-/** A socket that will connect or listen, and does not block; buffers count before the handshake. */
+/** A socket that will connect or listen; buffers count before the handshake. */
 function prepare(Kit $kit): Socket {
     $socket = socket_create(AF_INET, SOCK_STREAM, SOL_TCP);
-    foreach (['receive_buffer_bytes' => SO_RCVBUF, 'send_buffer_bytes' => SO_SNDBUF] as $name => $option) {
+    $buffers = ['receive_buffer_bytes' => SO_RCVBUF, 'send_buffer_bytes' => SO_SNDBUF];
+    foreach ($buffers as $name => $option) {
         if ($kit->spec["settings.$name"] !== 0) {
             socket_set_option($socket, SOL_SOCKET, $option, $kit->spec["settings.$name"]);
         }
     }
     socket_set_option($socket, SOL_TCP, TCP_NODELAY, (int) $kit->spec['settings.tcp_nodelay']);
-    socket_set_nonblock($socket);
     return $socket;
 }
 
 /** "HOST:PORT" in its two parts. */
 function address(string $endpoint): array {
     if (!preg_match('/^(.+):(\d{1,5})$/D', $endpoint, $found)) {
-        throw new Refused(2, "peers.endpoints: found $endpoint; allowed: HOST:PORT", 'peers.endpoints');
+        throw new Refused("peers.endpoints: found $endpoint; allowed: HOST:PORT", 2);
     }
     return [$found[1], (int) $found[2]];
 }
@@ -45,15 +45,12 @@ final class Stream {
     /** A connection to the endpoint within ready_timeout_ms. */
     public static function connect(Kit $kit, string $endpoint): self {
         $socket = prepare($kit);
-        @socket_connect($socket, ...address($endpoint));
-        if (socket_last_error($socket) === SOCKET_EINPROGRESS) {
-            $handle = socket_export_stream($socket);
-            $kit->await(fn (int $until_ns): bool => $kit->wait($until_ns, [], [$handle]) !== []);
-        }
-        $error = socket_get_option($socket, SOL_SOCKET, SO_ERROR);
-        if ($error !== 0 || !@socket_getpeername($socket, $host)) {
-            $reason = socket_strerror($error ?: socket_last_error($socket));
-            throw new Refused(4, "connect $endpoint: $reason");
+        $timeout_ms = $kit->spec['ready_timeout_ms'];
+        $timeout = ['sec' => intdiv($timeout_ms, 1000), 'usec' => $timeout_ms % 1000 * 1000];
+        socket_set_option($socket, SOL_SOCKET, SO_SNDTIMEO, $timeout);
+        if (!@socket_connect($socket, ...address($endpoint))) {
+            $reason = socket_strerror(socket_last_error($socket));
+            throw new Refused("connect $endpoint: $reason", 4);
         }
         return new self($kit, $socket);
     }
@@ -61,7 +58,8 @@ final class Stream {
     /** Hands a frame to the kernel; false where that did not succeed until then. */
     public function send(int $kind, int $number, string $payload, int $until_ns): bool {
         $head = pack('VCP', strlen($payload), $kind, $number);
-        $pieces = $this->kit->spec['settings.writes'] === 1 ? [$head . $payload] : [$head, $payload];
+        $together = $this->kit->spec['settings.writes'] === 1;
+        $pieces = $together ? [$head . $payload] : [$head, $payload];
         foreach (array_filter($pieces, strlen(...)) as $piece) {
             $this->open = $this->open && $this->write($piece, $until_ns);
         }
@@ -73,7 +71,8 @@ final class Stream {
             $part = $at === 0 ? $bytes : substr($bytes, $at, WRITE_BYTES);
             $sent = @socket_send($this->socket, $part, strlen($part), 0);
             if ($sent === false) {
-                if (socket_last_error($this->socket) !== SOCKET_EAGAIN || hrtime(true) > $until_ns) {
+                $full = socket_last_error($this->socket) === SOCKET_EAGAIN;
+                if (!$full || hrtime(true) > $until_ns) {
                     return false; // what was partly sent has broken the stream
                 }
                 $this->kit->wait($until_ns, [], [$this->handle]);

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 require 'wattwire/kit.php';
 
-use Wattwire\{Payload, Record, Refused, Samples};
+use Wattwire\{Kit, Payload, Record, Refused};
 
 const VERDICTS = [Wattwire\OK => 'ok', Wattwire\CORRUPT => 'corrupt', Wattwire\FOREIGN => 'foreign'];
 
@@ -14,7 +14,7 @@ function spec(string $seed, string $encoding, string $bytes, string $verify): ar
         'reply' => 'echo', 'reply.literal' => ''];
 }
 
-function verdict(Payload|Record $message, string|array|null $arrival): string {
+function verdict(Payload|Record $message, string|array $arrival): string {
     [$verdict, $seq] = $message->check($arrival);
     return VERDICTS[$verdict] . ' ' . ($seq === null ? '-' : sprintf('%u', $seq));
 }
@@ -24,12 +24,13 @@ function bytes(string $hex): string {
 }
 
 function samples(string $path, int $role, int $node, int $seed, int $capacity, int ...$numbers): string {
-    $samples = new Samples($capacity);
+    $spec = ['role' => 'server', 'node' => $node, 'peers.nodes' => [], 'record.capacity' => $capacity];
+    $kit = new Kit($spec + spec((string) $seed, 'bytes', '64', 'full'));
     foreach (array_chunk($numbers, 8) as $record) {
-        $samples->add(...$record);
+        $kit->add(...$record);
     }
-    $samples->write($path, $role, $node, $seed);
-    return "$samples->recorded $samples->overflow";
+    ['recorded' => $recorded, 'overflow' => $overflow] = $kit->write($path, $role);
+    return "$recorded $overflow";
 }
 
 function answer(string $question, array $given): string {
@@ -60,7 +61,7 @@ function answer(string $question, array $given): string {
                 Wattwire\readSpec($given[0], '');
                 return 'ok';
             } catch (Refused $refused) {
-                return $refused->key;
+                return strstr($refused->getMessage(), ':', true);
             }
     }
 }
