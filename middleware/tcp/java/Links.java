@@ -1,0 +1,148 @@
+import com.eclipsesource.json.JsonArray;
+import com.eclipsesource.json.JsonObject;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.NetworkChannel;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import wattwire.Kit;
+
+/** Connecting to all peers, or accepting them, with a thread for each. */
+final class Links {
+    /** Handles one frame, which lies in the stream's fields. */
+    interface Handler {
+        void handle(Stream stream) throws IOException;
+    }
+
+    private static final int BACKLOG = 128;
+
+    private Links() {}
+
+    /** A stream to each of peers.endpoints, in their order. */
+    static List<Stream> connectAll(Kit kit) throws IOException {
+        List<Stream> streams = new ArrayList<>();
+        for (var endpoint : kit.spec.get("peers.endpoints").asArray())
+            streams.add(connect(kit, endpoint.asString()));
+        if (streams.isEmpty() || streams.size() < kit.number("peers.count"))
+            Kit.fail(2, "peers.endpoints", "found " + streams.size() + "; allowed: peers.count");
+        return streams;
+    }
+
+    private static Stream connect(Kit kit, String endpoint) throws IOException {
+        int colon = endpoint.lastIndexOf(':');
+        String port = endpoint.substring(colon + 1);
+        if (colon < 1 || !port.matches("[0-9]{1,5}") || Integer.parseInt(port) > 65_535)
+            Kit.fail(2, "peers.endpoints", "found " + endpoint + "; allowed: HOST:PORT");
+        SocketChannel channel = SocketChannel.open();
+        size(kit, channel, true, true);
+        setNoDelay(kit, channel);
+        int limitMs = (int) Math.max(1, kit.leftToReadyNs("connection to " + endpoint) / 1_000_000);
+        String host = endpoint.substring(0, colon);
+        try {
+            channel.socket().connect(new InetSocketAddress(host, Integer.parseInt(port)), limitMs);
+        } catch (IOException error) {
+            throw new IOException("connect " + endpoint + ": " + error.getMessage(), error);
+        }
+        return new Stream(kit, channel);
+    }
+
+    private static void setNoDelay(Kit kit, SocketChannel channel) throws IOException {
+        boolean asked = kit.spec.getBoolean("settings.tcp_nodelay", false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, asked);
+    }
+
+    /** Buffers' sizes, which count before the handshake; what listens has none for sending. */
+    private static void size(Kit kit, NetworkChannel channel, boolean receive, boolean send)
+        throws IOException {
+        int receiveBytes = (int) kit.number("settings.receive_buffer_bytes");
+        int sendBytes = (int) kit.number("settings.send_buffer_bytes");
+        if (receive && receiveBytes > 0)
+            channel.setOption(StandardSocketOptions.SO_RCVBUF, receiveBytes);
+        if (send && sendBytes > 0) channel.setOption(StandardSocketOptions.SO_SNDBUF, sendBytes);
+    }
+
+    /** Listens, hands every frame to `handler`, and is READY once peers.count have connected. */
+    static void accept(Kit kit, Handler handler) throws Exception {
+        String host = kit.text("settings.bind_address");
+        ServerSocketChannel listening = ServerSocketChannel.open();
+        size(kit, listening, true, false);
+        try {
+            listening.bind(new InetSocketAddress(host, 0), BACKLOG);
+        } catch (IOException error) {
+            throw new IOException("listen on " + host + ": " + error.getMessage(), error);
+        }
+        String endpoint = host + ":" + listening.socket().getLocalPort();
+        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
+        AtomicInteger accepted = new AtomicInteger();
+        List<SocketChannel> first = new ArrayList<>();
+        start("accept", () -> {
+            while (true) {
+                SocketChannel opened = listening.accept();
+                size(kit, opened, false, true);
+                // Java cannot set this on the listening socket, from which it would be inherited.
+                setNoDelay(kit, opened);
+                Stream stream = new Stream(kit, opened);
+                if (first.isEmpty()) first.add(opened);
+                start("stream", () -> {
+                    while (stream.open) if (stream.receive(1_000_000_000)) handler.handle(stream);
+                });
+                accepted.incrementAndGet();
+            }
+        });
+        long beginNs = Kit.now();
+        long wanted = kit.number("peers.count");
+        while (accepted.get() < wanted) {
+            kit.leftToReadyNs("connection of peer " + (accepted.get() + 1) + " of " + wanted);
+            LockSupport.parkNanos(1_000_000);
+        }
+        NetworkChannel asked = first.isEmpty() ? listening : first.get(0);
+        ready(kit, asked, accepted.get(), Kit.now() - beginNs);
+        kit.drain();
+    }
+
+    private interface Loop {
+        void run() throws IOException;
+    }
+
+    private static void start(String name, Loop loop) {
+        Thread thread = new Thread(() -> {
+            try {
+                loop.run();
+            } catch (IOException error) {
+                System.err.println(name + ": " + error); // its peer has left
+            }
+        }, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** READY; `asked` is the socket that is asked what is in force. */
+    static void ready(Kit kit, NetworkChannel asked, int matched, long discoveryNs)
+        throws IOException {
+        JsonObject effective = new JsonObject().add("transport", "tcp/ipv4");
+        for (String name : new String[] {"tcp_quickack", "writes", "bind_address"})
+            effective.add(name, kit.spec.get("settings." + name));
+        for (var option : asked.supportedOptions()) {
+            String value = String.valueOf(asked.getOption(option));
+            if (option.name().equals("SO_RCVBUF"))
+                effective.add("receive_buffer_bytes", Integer.parseInt(value));
+            if (option.name().equals("SO_SNDBUF"))
+                effective.add("send_buffer_bytes", Integer.parseInt(value));
+            if (option.name().equals("TCP_NODELAY"))
+                effective.add("tcp_nodelay", Boolean.parseBoolean(value));
+        }
+        Kit.line("READY", new JsonObject().add("startup_ns", Kit.now() - Kit.BEGIN_NS)
+            .add("matched", matched).add("discovery_ns", discoveryNs)
+            .add("library", new JsonObject().add("name", "java.nio")
+                .add("version", System.getProperty("java.version"))
+                .add("build", System.getProperty("java.vm.name")))
+            .add("effective", effective)
+            .add("guarantee", new JsonObject().add("delivery", "reliable")
+                .add("ordering", "per_sender").add("overload", "block")));
+    }
+}
