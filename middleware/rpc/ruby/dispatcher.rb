@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# JSON-RPC 2.0 (https://www.jsonrpc.org/specification), requests one at a time: finds the procedure
+# by its name, hands it its parameters, wraps what it returns or why it failed.
+class Dispatcher
+  # What a procedure raises: an error object for the caller.
+  class Refusal < StandardError
+    attr_reader :code
+
+    def initialize(code, reason)
+      super(reason)
+      @code = code
+    end
+  end
+
+  PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32_700, -32_600, -32_601, -32_602
+  INTERNAL_ERROR = -32_603
+
+  def self.error(id, code, reason)
+    { jsonrpc: '2.0', id: id, error: { code: code, message: reason } }
+  end
+
+  # `procedures`: name => callable that takes the parameters.
+  def initialize(procedures)
+    @procedures = procedures
+  end
+
+  # The response to a request that was parsed with symbols; nil for a notification.
+  def answer(request)
+    id = request[:id]
+    well_formed = request in { jsonrpc: '2.0', method: String => name }
+    return Dispatcher.error(id, INVALID_REQUEST, 'no request object') unless well_formed
+
+    response = { jsonrpc: '2.0', id: id, result: call(name, request[:params]) }
+    response if request.key?(:id)
+  rescue Refusal => error
+    Dispatcher.error(id, error.code, error.message)
+  rescue StandardError => error
+    warn error.full_message(highlight: false)
+    Dispatcher.error(id, INTERNAL_ERROR, error.class.name)
+  end
+
+  private
+
+  def call(name, params)
+    procedure = @procedures[name]
+    raise Refusal.new(UNKNOWN_METHOD, "no method #{name}") unless procedure
+
+    list = params.is_a?(Array) && params.size == procedure.arity
+    raise Refusal.new(INVALID_PARAMS, "params: a list of #{procedure.arity}") unless list
+
+    procedure.call(*params)
+  end
+end

@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+# RPC node: JSON-RPC 2.0 over Rails on puma, and Net::HTTP.
+require 'wattwire'
+
+# A module is loaded by the role that needs it, so that a client does not carry Rails.
+def role(name)
+  lambda do |kit|
+    require_relative name
+    Object.const_get(name.capitalize).run(kit)
+  end
+end
+
+client, server = role('client'), role('server')
+Wattwire.run(
+  roles: { 'client' => client, 'server' => server, 'ping' => client, 'pong' => server },
+  settings: {
+    'keep_alive' => String, 'tcp_nodelay' => String, 'tls' => Wattwire::BOOLEAN,
+    'server_workers' => Integer
+  },
+  capabilities: %w[encoding.text encoding.record pacing.kit loop.open loop.closed
+                   reply.echo reply.ack reply.literal literal async_client],
+  offers: { 'tcp_nodelay' => %w[default on], 'tls' => [false] },
+  bytes_max: { 'text' => 16_777_216, 'record' => 4_194_304 }
+)
