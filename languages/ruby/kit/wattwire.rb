@@ -263,7 +263,7 @@ module Wattwire
     def await(what)
       begin_ns, end_ns = now, START_NS + 1_000_000 * @spec['ready_timeout_ms']
       until yield
-        raise "no #{what} within ready_timeout_ms; is it running?" if now > end_ns
+        raise "no #{what} within ready_timeout_ms; #{@refusal}" if now > end_ns
         sleep(0.002)
       end
       now - begin_ns
@@ -277,7 +277,7 @@ module Wattwire
         @done[:probes] += 1
         @shape.stamp(@messages[0], @spec['node'] << 48 | PROBE, now)
         yield @messages[0], 0.25, 0
-      rescue *NOT_SENT
+      rescue *NOT_SENT => @refusal
         nil
       end
     end

@@ -1,0 +1,70 @@
+# frozen_string_literal: true
+
+require 'grpc'
+require_relative 'messages'
+require 'wattwire_services_pb'
+
+# The client: one channel for all calls, or one for each.
+class Client
+  def self.run(kit)
+    client = new(kit)
+    call = client.method(:call)
+    discovery_ns = kit.probe(&call)
+    client.ready(discovery_ns)
+    kit.calls(&call)
+  end
+
+  def initialize(kit)
+    @kit = kit
+    @shape = Messages.shape(kit.spec)
+    @endpoint = kit.spec['peers.endpoints'].fetch(0)
+    @authority = kit.spec['tls.authority']
+    @channel = channel if kit.setting('keep_alive') != 'off'
+    @stub = stub(@channel) if @channel
+  end
+
+  # The reply, nil at the deadline, an unreadable one for another status; raises where not sent.
+  def call(message, timeout_s, _worker)
+    opened = channel unless @channel
+    stub = @stub || stub(opened)
+    deadline = GRPC::Core::TimeConsts.from_relative_time(timeout_s)
+    reply = stub.public_send(@shape.method, @shape.to_wire.call(message), deadline: deadline)
+    @shape.from_wire.call(reply)
+  rescue GRPC::DeadlineExceeded
+    nil
+  rescue GRPC::Unavailable => error
+    raise Wattwire::SendFailed, error.message
+  rescue GRPC::BadStatus
+    @shape.unreadable
+  ensure
+    opened&.close
+  end
+
+  def ready(discovery_ns)
+    effective = { keep_alive: @channel ? 'on' : 'off', tls: @authority.empty? ? 'none' : 'on',
+                  transport: 'tcp/ipv4', server_workers: 0 }
+    @kit.ready(
+      matched: 1, discovery_ns: discovery_ns, effective: effective,
+      library: { name: 'grpc', version: GRPC::VERSION, build: RUBY_DESCRIPTION },
+      guarantee: { delivery: 'at_most_once', ordering: 'none', overload: 'block' }
+    )
+  end
+
+  private
+
+  def channel
+    # Channels to one address share a connection, unless each has a pool of its own.
+    arguments = { 'grpc.use_local_subchannel_pool' => 1 }
+    GRPC::Core::Channel.new(@endpoint, arguments, credentials)
+  end
+
+  def stub(channel)
+    Wattwire::Calls::Stub.new(@endpoint, credentials, channel_override: channel)
+  end
+
+  def credentials
+    return :this_channel_is_insecure if @authority.empty?
+
+    @credentials ||= GRPC::Core::ChannelCredentials.new(File.read(@authority))
+  end
+end
