@@ -1,7 +1,6 @@
 'use strict';
 // Client and ping: the frame's number pairs a reply with its call.
 
-const { SendFailed } = require('wattwire');
 const { connectAll, ready, REQUEST, REPLY } = require('./frames');
 
 module.exports = async function client(kit) {
@@ -11,7 +10,7 @@ module.exports = async function client(kit) {
     if (kind === REPLY) waiting.get(number)?.resolve(payload);
   };
   const ended = () => {
-    const error = new SendFailed('the server closed the connection');
+    const error = new Error('the server closed the connection');
     for (const call of waiting.values()) call.reject(error);
   };
   const [server] = await connectAll(kit, handle, ended);

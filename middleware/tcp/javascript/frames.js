@@ -3,7 +3,7 @@
 
 const net = require('node:net');
 const { once } = require('node:events');
-const { SendFailed, nodeError } = require('wattwire');
+const { line, nodeError } = require('wattwire');
 
 const [MESSAGE, REQUEST, REPLY] = [0, 1, 2];
 const HEAD_BYTES = 13;
@@ -35,7 +35,7 @@ class Frames {
       let alarm;
       const done = (error) => {
         clearTimeout(alarm);
-        if (error) reject(new SendFailed(error.message));
+        if (error) reject(error);
         else resolve();
       };
       if (!this.hasTwoWrites) this.socket.cork();
@@ -107,7 +107,7 @@ async function acceptAll(kit, handler) {
   } catch (error) {
     throw nodeError(4, `listen on ${host}: ${error.message}`);
   }
-  kit.listening([`${host}:${server.address().port}`]);
+  line('LISTENING', { endpoints: [`${host}:${server.address().port}`] });
   const discovery_ns = await kit.matched(() => accepted >= kit.spec['peers.count']);
   ready(kit, accepted, discovery_ns);
   await kit.drain();

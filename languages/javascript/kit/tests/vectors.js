@@ -4,19 +4,17 @@
 
 const fs = require('node:fs');
 const { now, readSpec } = require('../wattwire');
-const { Samples, ROLES } = require('../wattwire/samples');
-const { PayloadShape, RecordShape, OK, CORRUPT } = require('../wattwire/shapes');
+const { messagesOf, Samples, ROLES, OK, CORRUPT } = require('../wattwire/formats');
 
 function shape(encoding, bytes, seed, node, verify) {
-  const Shape = encoding === 'record' ? RecordShape : PayloadShape;
   const spec = { 'payload.encoding': encoding, 'payload.bytes': Number(bytes), verify };
   Object.assign(spec, { 'payload.seed': BigInt(seed), 'payload.literal': '' });
-  return new Shape({ ...spec, reply: 'echo', 'reply.literal': '' }, [Number(node)]);
+  return messagesOf({ ...spec, reply: 'echo', 'reply.literal': '' }, [Number(node)]);
 }
 
 function stamped(made, seq, sendNs) {
-  const old = made.stamp(null, 1n, 2); // what stood there before must not shine through
-  return made.stamp(old, BigInt(seq), Number(sendNs));
+  const old = made.stamp(1n, 2, null); // what stood there before must not shine through
+  return made.stamp(BigInt(seq), Number(sendNs), old);
 }
 
 function verdict(made, message) {
@@ -30,6 +28,10 @@ function decoded(text) {
   } catch {
     return undefined;
   }
+}
+
+function add(samples, seq, intendedNs, beginNs, endNs, bytes, peer, kind, flags) {
+  samples.add({ seq, intendedNs, beginNs, bytes }, peer, endNs, kind, flags);
 }
 
 const answers = {
@@ -51,7 +53,7 @@ const answers = {
   samples(path, role, node, seed, capacity, ...numbers) {
     const samples = new Samples(Number(capacity));
     for (let at = 0; at + 7 < numbers.length; at += 8)
-      samples.add(BigInt(numbers[at]), ...numbers.slice(at + 1, at + 8).map(Number));
+      add(samples, BigInt(numbers[at]), ...numbers.slice(at + 1, at + 8).map(Number));
     samples.write(path, ROLES[role], Number(node), BigInt(seed));
     return `${samples.recorded} ${samples.overflow}`;
   },
