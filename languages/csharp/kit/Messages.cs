@@ -1,177 +1,122 @@
 using System;
-using System.Globalization;
+using System.IO;
 using System.Linq;
 using System.Net;
 using System.Text;
 using Newtonsoft.Json.Linq;
 
-namespace Wattwire {
-    public enum Verdict { Ok, Corrupt, Foreign }
+/// What a message said that arrived; of a request also the reply.
+public sealed class Arrival {
+    public const ulong Probe = (1UL << 48) - 1;
+    public const ulong Unreadable = ulong.MaxValue - 1; // of node 65535, which there is not
+    public bool Corrupt = true, Foreign;
+    public ulong Seq = Unreadable;
+    public long SendNs = long.MinValue, EntryNs;
+    public byte[] Data, Reply;
+}
 
-    /// What a message said that arrived; of a request also the reply.
-    public sealed class Arrival {
-        public const ulong Probe = (1UL << 48) - 1;
-        public const ulong Unreadable = ulong.MaxValue; // of node 65535, which there is not
-        public const long UnknownNs = long.MinValue;
-        public Verdict Verdict = Verdict.Corrupt;
-        public ulong Seq = Unreadable, Trailer;
-        public long SendNs = UnknownNs, EntryNs;
-        public int Bytes;
-        public object Reply;
+/// Messages of one shape: made, stamped, checked, answered. All are bytes: of text those of its
+/// characters, of a record the nominal ones in the order of C-32's table.
+public sealed class Messages {
+    const string Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    public readonly bool Literal;
+    readonly bool record, full;
+    readonly string reply;
+    readonly byte[] template, replyLiteral;
+    readonly int[] nodes;
+    readonly int unit, fillAt, fillEnd;
+    /// `nodes` are those whose messages arrive: the peers, or a client's own.
+    public Messages(JObject spec, int[] nodes) {
+        this.nodes = nodes;
+        record = (string)spec["payload.encoding"] == "record";
+        unit = (string)spec["payload.encoding"] == "text" ? 2 : 1;
+        full = (string)spec["verify"] == "full";
+        reply = (string)spec["reply"];
+        replyLiteral = Encoding.UTF8.GetBytes((string)spec["reply.literal"]);
+        if (record && replyLiteral.Length > 16)
+            throw new NodeError(3, "reply.literal: a record's name has at most 16 bytes here");
+        if (record) replyLiteral = Bare(new byte[16], replyLiteral);
+        template = Encoding.UTF8.GetBytes((string)spec["payload.literal"]);
+        if (Literal = template.Length > 0) return;
+        int size = (int)spec["payload.bytes"];
+        template = new byte[record ? size / 16 * 16 : size];
+        fillAt = 16 * unit;
+        fillEnd = size < 24 * unit ? size : template.Length - 8 * unit;
+        if (size < fillAt) throw new NodeError(3, $"payload.bytes {size}; at least {fillAt} here");
+        Fill((ulong)spec["payload.seed"]);
     }
 
-    /// Messages of one shape: made, stamped, checked, answered. One is a byte[] or a Record.
-    public abstract class Messages {
-        protected readonly JObject spec;
-        protected object template, literalReply;
-        readonly string replyKind;
-        readonly bool full;
-        readonly int[] nodes;
-
-        /// `nodes` are those whose messages arrive: the peers, or a client's own.
-        protected Messages(JObject spec, int[] nodes) {
-            this.spec = spec;
-            this.nodes = nodes;
-            replyKind = (string)spec["reply"];
-            full = (string)spec["verify"] == "full";
-            Literal = (string)spec["payload.literal"] != "";
+    void Fill(ulong state) {
+        var words = new ulong[template.Length / 8];
+        for (int i = 0; i < words.Length; i++) {
+            ulong z = state = state + 0x9E3779B97F4A7C15;
+            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+            words[i] = z ^ (z >> 31);
         }
-
-        public bool Literal { get; }
-        public abstract object New();
-        public abstract int Bytes(object message);
-        public abstract void Stamp(object message, ulong seq, long sendNs);
-        /// Fills in what can be read; false where there is no sequence.
-        protected abstract bool Read(object message, Arrival found);
-        /// Compares with the template: only what tells a foreign message, or all but sequences.
-        protected abstract bool FillIs(object message, bool all);
-        protected abstract object Ack(object request);
-        protected abstract bool Same(object reply, object due);
-
-        public Arrival Check(object message) {
-            var found = new Arrival { Bytes = message == null ? 0 : Bytes(message) };
-            if (Literal && Same(message, template))
-                found.Verdict = Verdict.Ok;
-            if (Literal || message == null || !Read(message, found))
-                return found;
-            if (Array.IndexOf(nodes, (int)(found.Seq >> 48)) < 0 || !FillIs(message, false))
-                found.Verdict = Verdict.Foreign;
-            else if (found.Bytes == Bytes(template) && found.Trailer == found.Seq
-                && (!full || FillIs(message, true)))
-                found.Verdict = Verdict.Ok;
-            return found;
-        }
-
-        public object Reply(object request) =>
-            replyKind == "echo" ? request : replyKind == "ack" ? Ack(request) : literalReply;
-
-        public bool IsReply(object reply, object sent, ulong seq) {
-            if (replyKind != "echo" || Literal)
-                return reply != null && Same(reply, Reply(sent));
-            Arrival found = Check(reply);
-            return found.Verdict == Verdict.Ok && found.Seq == seq;
-        }
-
-        protected ulong[] Words(int count) {
-            var words = new ulong[count];
-            ulong state = (ulong)spec["payload.seed"];
-            for (int i = 0; i < count; i++) {
-                ulong z = state = unchecked(state + 0x9E3779B97F4A7C15);
-                z = unchecked((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9);
-                z = unchecked((z ^ (z >> 27)) * 0x94D049BB133111EB);
-                words[i] = z ^ (z >> 31);
-            }
-            return words;
-        }
-
-        protected byte[] Fill(int count, bool text) {
-            const string alphabet =
-                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-            var fill = new byte[count];
-            Buffer.BlockCopy(Words((count + 7) / 8), 0, fill, 0, count);
-            return text ? fill.Select(value => (byte)alphabet[value % 64]).ToArray() : fill;
+        Buffer.BlockCopy(words, 0, template, fillAt, fillEnd - fillAt);
+        for (int i = fillAt; i < (record ? 32 : unit == 2 ? fillEnd : 0); i++)
+            template[i] = (byte)Letters[template[i] % 64];
+        var rest = new BinaryWriter(new MemoryStream(template));
+        rest.Seek(32, SeekOrigin.Begin);
+        for (int j = 2; record && j < 9 + (template.Length - 96) / 16; j++) {
+            if (j >= 9) rest.Write(words[j] % 256 << 32 | (ulong)j - 9); // a sample's id and state
+            rest.Write((int)(words[j] >> 32) / 1024.0);
         }
     }
 
-    /// Payloads of bytes, of text (as the bytes of its characters), and literals.
-    public sealed class ByteMessages : Messages {
-        readonly int unit, fillAt, fillEnd;
-        readonly byte[] due;
-
-        public ByteMessages(JObject spec, int[] nodes) : base(spec, nodes) {
-            unit = (string)spec["payload.encoding"] == "text" ? 2 : 1;
-            literalReply = Encoding.UTF8.GetBytes((string)spec["reply.literal"]);
-            template = due = Encoding.UTF8.GetBytes((string)spec["payload.literal"]);
-            if (Literal)
-                return;
-            template = due = new byte[(int)spec["payload.bytes"]];
-            fillAt = 16 * unit;
-            if (due.Length < fillAt)
-                throw new NodeError($"payload.bytes {due.Length}; at least {fillAt}") { Code = 3 };
-            fillEnd = due.Length - (due.Length >= 24 * unit ? 8 * unit : 0);
-            Fill(fillEnd - fillAt, unit == 2).CopyTo(due, fillAt);
+    public byte[] New() => (byte[])template.Clone();
+    public void Stamp(byte[] data, ulong seq, long sendNs) {
+        if (Literal) return;
+        byte[] word = Word((long)seq);
+        word.CopyTo(data, 0);
+        Word(sendNs).CopyTo(data, 8 * unit);
+        if (fillEnd < data.Length) word.CopyTo(data, fillEnd);
+    }
+    byte[] Word(long value) => unit == 1 ? BitConverter.GetBytes(value)
+        : Encoding.ASCII.GetBytes(IPAddress.HostToNetworkOrder(value).ToString("x16"));
+    /// False where eight bytes, or sixteen lower-case digits, are not there.
+    bool Get(byte[] data, int at, out long value) {
+        value = 0;
+        if (data.Length < at + 8 * unit) return false;
+        if (unit == 1) value = BitConverter.ToInt64(data, at);
+        for (int i = 15; unit == 2 && i >= 0; i--) {
+            int digit = "0123456789abcdef".IndexOf((char)data[at + (i ^ 1)]);
+            if (digit < 0) return false;
+            value = value << 4 | (uint)digit;
         }
+        return true;
+    }
 
-        public override object New() => due.Clone();
-        public override int Bytes(object message) => ((byte[])message).Length;
+    bool FillIs(byte[] data, int end) {
+        int i = fillAt;
+        for (end = Math.Min(end, data.Length); i < end && data[i] == template[i]; ) i++;
+        return i >= end;
+    }
+    /// Tells by C-21 what has arrived; null is what could not be decoded.
+    public Arrival Check(byte[] data) {
+        var found = new Arrival { Data = data ?? new byte[0] };
+        if (Literal) found.Corrupt = !data.SequenceEqual(template);
+        if (Literal || !Get(found.Data, 0, out long seq)) return found;
+        found.Seq = (ulong)seq;
+        if (Get(data, 8 * unit, out long sendNs)) found.SendNs = sendNs;
+        found.Foreign = !nodes.Contains((int)(found.Seq >> 48))
+            || !FillIs(data, Math.Min(fillEnd, fillAt + (record ? 16 : 8)));
+        found.Corrupt = data.Length != template.Length || full && !FillIs(data, fillEnd)
+            || fillEnd < data.Length && !(Get(data, fillEnd, out long trailer) && trailer == seq);
+        return found;
+    }
 
-        public override void Stamp(object message, ulong seq, long sendNs) {
-            if (Literal)
-                return;
-            Put((byte[])message, 0, (long)seq);
-            Put((byte[])message, 8 * unit, sendNs);
-            if (fillEnd < due.Length)
-                Put((byte[])message, fillEnd, (long)seq);
-        }
+    public byte[] Reply(byte[] request) {
+        if (reply != "ack") return reply == "echo" ? request : replyLiteral;
+        return record ? Bare(request, new byte[0]) : request.Take(8 * unit).ToArray();
+    }
 
-        protected override bool Read(object message, Arrival found) {
-            var data = (byte[])message;
-            if (!Get(data, 0, out long value))
-                return false;
-            found.Seq = (ulong)value;
-            found.SendNs = Get(data, 8 * unit, out long sendNs) ? sendNs : Arrival.UnknownNs;
-            if (fillEnd < due.Length && !Get(data, fillEnd, out value))
-                value = ~(long)found.Seq;
-            found.Trailer = (ulong)value;
-            return true;
-        }
-
-        protected override bool FillIs(object message, bool all) {
-            var data = (byte[])message;
-            int i = fillAt, end = Math.Min(data.Length, all ? fillEnd : Math.Min(fillAt + 8, fillEnd));
-            while (i < end && data[i] == due[i])
-                i++;
-            return i >= end;
-        }
-
-        protected override object Ack(object request) {
-            var reply = (byte[])request;
-            Array.Resize(ref reply, Math.Min(8 * unit, reply.Length));
-            return reply;
-        }
-
-        protected override bool Same(object reply, object other) =>
-            ((byte[])reply).SequenceEqual((byte[])other);
-
-        void Put(byte[] data, int at, long value) => (unit == 1 ? BitConverter.GetBytes(value)
-            : Encoding.ASCII.GetBytes(Digits(value))).CopyTo(data, at);
-
-        /// False where eight bytes, or sixteen lower-case digits, are not there.
-        bool Get(byte[] data, int at, out long value) {
-            value = 0;
-            if (data.Length < at + 8 * unit)
-                return false;
-            if (unit == 1) {
-                value = BitConverter.ToInt64(data, at);
-                return true;
-            }
-            string text = Encoding.ASCII.GetString(data, at, 16);
-            if (long.TryParse(text, NumberStyles.AllowHexSpecifier, null, out long found))
-                value = IPAddress.NetworkToHostOrder(found);
-            return text == Digits(value);
-        }
-
-        /// The low byte first.
-        static string Digits(long value) => IPAddress.HostToNetworkOrder(value).ToString("x16");
+    static byte[] Bare(byte[] head, byte[] name) => head.Take(16).Concat(name)
+        .Concat(new byte[72 - name.Length]).Concat(head.Skip(head.Length - 8)).ToArray();
+    public bool IsReply(byte[] found, byte[] sent, ulong seq) {
+        if (reply != "echo" || Literal) return found.SequenceEqual(Reply(sent));
+        Arrival echo = Check(found);
+        return !echo.Corrupt && !echo.Foreign && echo.Seq == seq;
     }
 }

@@ -4,7 +4,6 @@ using System.Linq;
 using System.Net;
 using System.Net.Sockets;
 using System.Threading;
-using Wattwire;
 
 /// A listening socket, and a thread for each connection that it accepts.
 sealed class Listener {
@@ -19,7 +18,7 @@ sealed class Listener {
             Socket.Bind(new IPEndPoint(IPAddress.Parse(host), 0));
             Socket.Listen(Backlog);
         } catch (SocketException error) {
-            throw new NodeError($"listen on {host}: {error.Message}");
+            throw new NodeError(4, $"listen on {host}: {error.Message}");
         }
         kit.Listening($"{host}:{((IPEndPoint)Socket.LocalEndPoint).Port}");
         Kit.Start(() => {
@@ -30,7 +29,10 @@ sealed class Listener {
         });
     }
 
-    public long Accepted() => Volatile.Read(ref accepted);
+    public int Accepted => Volatile.Read(ref accepted);
+
+    public long AwaitPeers(Kit kit) =>
+        kit.Await("peers.count connections", () => Accepted >= kit.Number("peers.count"));
 
     void Serve(Stream stream, Action<Stream, Frame> handle) {
         Interlocked.Increment(ref accepted);
@@ -46,8 +48,8 @@ sealed class Listener {
     public static List<Stream> ConnectAll(Kit kit) {
         var endpoints = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint).ToList();
         if (endpoints.Count < Math.Max(1, kit.Number("peers.count")))
-            throw new NodeError($"peers.endpoints: found {endpoints.Count}; allowed: one for each peer") {
-                Code = 2, Key = "peers.endpoints" };
+            throw new NodeError(2, $"peers.endpoints: {endpoints.Count}, not one for each peer",
+                "peers.endpoints");
         return endpoints.Select(endpoint => Stream.Connect(kit, endpoint)).ToList();
     }
 }

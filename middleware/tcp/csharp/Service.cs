@@ -1,7 +1,6 @@
 using System.Collections.Generic;
 using System.IO;
 using System.Threading;
-using Wattwire;
 
 /// Client and server, ping and pong: the frame's number pairs a reply with its call.
 static class Service {
@@ -17,8 +16,8 @@ static class Service {
         ulong calls = 0;
         Call alone = (message, timeoutNs, _) => {
             ulong number = calls++;
-            long deadlineNs = Host.Now() + timeoutNs;
-            stream.Send(Stream.Request, number, (byte[])message);
+            long deadlineNs = Kit.Now() + timeoutNs;
+            stream.Send(Stream.Request, number, message);
             Frame frame;
             do
                 frame = stream.Receive(deadlineNs);
@@ -43,7 +42,7 @@ static class Service {
                 waiting[mine.Number] = mine;
             }
             lock (stream)
-                stream.Send(Stream.Request, mine.Number, (byte[])message);
+                stream.Send(Stream.Request, mine.Number, message);
             mine.Come.WaitOne((int)((timeoutNs + 999999) / 1000000));
             lock (waiting) {
                 waiting.Remove(mine.Number);
@@ -72,11 +71,11 @@ static class Service {
             Arrival request = kit.Serve(frame.Payload);
             if (request == null)
                 return;
-            stream.Send(Stream.Reply, frame.Number, (byte[])request.Reply);
+            stream.Send(Stream.Reply, frame.Number, request.Reply);
             kit.Served(request);
         });
-        long discoveryNs = kit.AwaitPeers(listener.Accepted);
-        Node.Ready(kit, listener.Socket, (int)listener.Accepted(), discoveryNs);
+        long discoveryNs = listener.AwaitPeers(kit);
+        Node.Ready(kit, listener.Socket, listener.Accepted, discoveryNs);
         kit.Drain();
     }
 }

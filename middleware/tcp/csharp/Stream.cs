@@ -5,7 +5,6 @@ using System.Linq;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
-using Wattwire;
 
 sealed class Frame {
     public byte Kind;
@@ -35,7 +34,7 @@ sealed class Stream {
         this.kit = kit;
         Socket = opened;
         twoWrites = kit.Number("settings.writes") == 2;
-        quickAck = kit.Flag("settings.tcp_quickack");
+        quickAck = (bool)kit.Spec["settings.tcp_quickack"];
         Acknowledge();
     }
 
@@ -57,7 +56,7 @@ sealed class Stream {
             SetOption(socket, SocketLevel, ReceiveBuffer, receive);
         if (send > 0)
             SetOption(socket, SocketLevel, SendBuffer, send);
-        socket.NoDelay = kit.Flag("settings.tcp_nodelay");
+        socket.NoDelay = (bool)kit.Spec["settings.tcp_nodelay"];
         return socket;
     }
 
@@ -69,7 +68,7 @@ sealed class Stream {
             socket.Connect(IPAddress.Parse(endpoint.Substring(0, colon)),
                 int.Parse(endpoint.Substring(colon + 1)));
         } catch (SocketException error) {
-            throw new NodeError($"connect {endpoint}: {error.Message}");
+            throw new NodeError(4, $"connect {endpoint}: {error.Message}");
         }
         return new Stream(kit, socket);
     }
@@ -81,7 +80,7 @@ sealed class Stream {
         BitConverter.GetBytes(payload.Length).CopyTo(head, 0);
         head[4] = kind;
         BitConverter.GetBytes(number).CopyTo(head, 5);
-        long deadlineNs = Host.Now() + kit.Number("timeout_ns");
+        long deadlineNs = Kit.Now() + kit.Number("timeout_ns");
         try {
             if (twoWrites)
                 Write(deadlineNs, head);
@@ -100,11 +99,11 @@ sealed class Stream {
         var left = parts.Select(part => new ArraySegment<byte>(part)).ToList();
         while (true) {
             // Rounded up, because 0 is for ever.
-            Socket.SendTimeout = (int)Math.Max(1, (deadlineNs - Host.Now() + 999999) / 1000000);
+            Socket.SendTimeout = (int)Math.Max(1, (deadlineNs - Kit.Now() + 999999) / 1000000);
             int taken = Socket.Send(left);
             if ((total -= taken) == 0)
                 return;
-            if (Host.Now() > deadlineNs)
+            if (Kit.Now() > deadlineNs)
                 throw new IOException("the peer's buffer stayed full for timeout_ns");
             for (; taken >= left[0].Count; left.RemoveAt(0))
                 taken -= left[0].Count;
@@ -119,13 +118,13 @@ sealed class Stream {
             for (Frame frame; ; end += Arrived()) {
                 if ((frame = Take()) != null)
                     return frame;
-                long leftNs = deadlineNs - Host.Now();
+                long leftNs = deadlineNs - Kit.Now();
                 if (leftNs <= 0)
                     return null;
                 // 0 would be no wait; and without a deadline the reading itself waits.
                 int leftUs = (int)Math.Min(1000000, leftNs / 1000 + 1);
                 while (deadlineNs != long.MaxValue && !Socket.Poll(leftUs, SelectMode.SelectRead))
-                    if ((leftUs = (int)Math.Min(1000000, (deadlineNs - Host.Now()) / 1000)) <= 0)
+                    if ((leftUs = (int)Math.Min(1000000, (deadlineNs - Kit.Now()) / 1000)) <= 0)
                         return null;
             }
         } catch (SystemException error) when (IsOfSocket(error)) {

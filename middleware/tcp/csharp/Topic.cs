@@ -1,17 +1,17 @@
 using System.IO;
 using System.Linq;
-using Wattwire;
 
 /// Publisher and subscriber: the publisher sends each message once to every subscriber.
 static class Topic {
     public static void Publish(Kit kit) {
-        long beginNs = Host.Now();
+        long beginNs = Kit.Now();
         var streams = Listener.ConnectAll(kit);
-        Node.Ready(kit, streams[0].Socket, streams.Count, Host.Now() - beginNs);
-        kit.Publish(message => {
-            int failed = streams.Count(stream => !Took(stream, (byte[])message));
+        Node.Ready(kit, streams[0].Socket, streams.Count, Kit.Now() - beginNs);
+        kit.Calls((message, _, __) => {
+            int failed = streams.Count(stream => !Took(stream, message));
             if (failed > 0)
                 throw new IOException($"{failed} of {streams.Count} subscribers did not take it");
+            return message;
         });
     }
 
@@ -26,8 +26,8 @@ static class Topic {
 
     public static void Subscribe(Kit kit) {
         var listener = new Listener(kit, (_, frame) => kit.Received(frame.Payload));
-        long discoveryNs = kit.AwaitPeers(listener.Accepted);
-        Node.Ready(kit, listener.Socket, (int)listener.Accepted(), discoveryNs);
+        long discoveryNs = listener.AwaitPeers(kit);
+        Node.Ready(kit, listener.Socket, listener.Accepted, discoveryNs);
         kit.Drain();
     }
 }
