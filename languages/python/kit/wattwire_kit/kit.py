@@ -62,8 +62,11 @@ class Kit:
 
     now = staticmethod(monotonic_ns)
 
-    def __init__(self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int) -> None:
+    def __init__(
+        self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
+    ) -> None:
         self.spec = spec
+        self.out = out
         self.encoding: str = spec["payload.encoding"]
         self.text = self.encoding == "text"
         self.period_ns: int = spec["period_ns"]
@@ -629,14 +632,26 @@ class Kit:
 
         threading.Thread(target=watch, name="wattwire-end", daemon=True).start()
 
-    def finish(self, out: str) -> None:
+    def add_counts(
+        self, received: int, foreign: int, corrupt: int, probes: int, recorded: int, overflow: int
+    ) -> None:
+        """What another process of this node counted, and wrote to a file of its own."""
+        self._received += received
+        self._foreign += foreign
+        self._corrupt += corrupt
+        self._probes += probes
+        self._recorder.recorded_elsewhere += recorded
+        self._recorder.overflow_elsewhere += overflow
+
+    def finish(self) -> None:
         """Writes the samples and prints DONE."""
         with self._lock:
-            spec = self.spec
-            path = os.path.join(out, "samples.bin")
+            spec, recorder = self.spec, self._recorder
+            path = os.path.join(self.out, "samples.bin")
             role = ROLE_CODES.index(self._role)
-            self._recorder.write(path, role, spec["node"], spec["payload.seed"])
+            recorder.write(path, role, spec["node"], spec["payload.seed"])
             fields = {"sent": self._sent, "received": self._received + next(self._arrivals)}
-            fields.update(recorded=self._recorder.recorded, overflow=self._recorder.overflow)
+            fields["recorded"] = recorder.recorded + recorder.recorded_elsewhere
+            fields["overflow"] = recorder.overflow + recorder.overflow_elsewhere
             fields.update(foreign=self._foreign, corrupt=self._corrupt, probes=self._probes)
         self._dialogue.line("DONE", fields)

@@ -20,6 +20,7 @@ from .spec import (  # noqa: E402
     RoleTable,
     Unsupported,
     check_capabilities,
+    check_settings,
     read_spec,
 )
 
@@ -39,6 +40,7 @@ def run(
     capabilities: Sequence[str],
     payload_bytes_max: int | None = None,
     record_bytes_max: int | None = None,
+    allowed: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
     """Runs this node and ends the process; see the API page. Never returns."""
     dialogue = Dialogue()
@@ -46,14 +48,15 @@ def run(
         spec_path, out = _arguments(sys.argv[1:])
         spec = read_spec(spec_path, settings)
         check_capabilities(spec, roles, capabilities, payload_bytes_max, record_bytes_max)
+        check_settings(spec, allowed or {})
         dialogue.listen()
-        kit = Kit(spec, dialogue, PROCESS_START_NS)
+        kit = Kit(spec, dialogue, PROCESS_START_NS, out)
         role = roles[spec["role"]]
         if isinstance(role, str):
             module, _, function = role.partition(":")
             role = getattr(importlib.import_module(module), function)
         role(kit)
-        kit.finish(out)
+        kit.finish()
     except BadSpec as error:
         dialogue.fail(2, error.key, str(error))
     except Unsupported as error:

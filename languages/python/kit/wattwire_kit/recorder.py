@@ -25,8 +25,8 @@ class Recorder:
         # Where the next record goes. next() of a counter is one step under the interpreter's
         # lock: no lock of our own.
         self.places = itertools.count(HEADER.size, RECORD.size)
-        self.recorded = 0
-        self.overflow = 0
+        self.recorded = self.recorded_elsewhere = 0
+        self.overflow = self.overflow_elsewhere = 0
 
     def add(self, *fields: int) -> None:
         place = next(self.places)

@@ -141,4 +141,12 @@ def check_capabilities(
         raise Unsupported(f"payload.bytes {found}; this cell carries at most {most}")
 
 
+def check_settings(spec: Mapping[str, Any], allowed: Mapping[str, Sequence[Any]]) -> None:
+    """Raises Unsupported for a value that the cell's manifest leaves out (C-03)."""
+    for name, values in allowed.items():
+        if spec[f"settings.{name}"] not in values:
+            have = ", ".join(map(repr, values))
+            raise Unsupported(f"{name} = {spec[f'settings.{name}']!r}; this cell has {have}")
+
+
 RoleTable = Mapping[str, "str | Callable[..., None]"]

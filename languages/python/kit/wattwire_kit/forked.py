@@ -1,0 +1,118 @@
+"""Servers whose requests are answered by processes that they fork: one node all the same.
+
+What the processes have to know of each other lies in memory that all share: when the window
+starts, when a request came last, and at the end what each of them counted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import signal
+import threading
+from collections.abc import Callable
+from struct import Struct
+from time import sleep
+from typing import Any
+
+from .kit import Kit, Message
+from .spec import ROLE_CODES, MiddlewareFailed
+
+PROCESSES_MAX = 1024
+_PR_SET_PDEATHSIG = 1
+_TIME = Struct("<q")
+# Of each process: whether it serves, its last arrival (ns), what it counted, what it recorded.
+_PLACE = Struct("<8q")
+
+
+class _Window:
+    """What a child knows of the dialogue, which is its parent's: when the window starts."""
+
+    stop_ns = None
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        self._memory = memory
+
+    @property
+    def start_ns(self) -> int | None:
+        return _TIME.unpack_from(self._memory)[0] or None
+
+
+class Processes:
+    """Made by the parent before it forks; `enter`, `serve` and `leave` are for each child."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+        self._parent = os.getpid()
+        self._memory = mmap.mmap(-1, _TIME.size + PROCESSES_MAX * _PLACE.size)
+        self._number = -1
+
+    @property
+    def is_child(self) -> bool:
+        return os.getpid() != self._parent
+
+    # --- in a child ------------------------------------------------------------------------
+
+    def enter(self, number: int) -> None:
+        """The child `number` (from 0) begins to serve. It ends with its parent."""
+        if number >= PROCESSES_MAX:
+            raise MiddlewareFailed(f"process {number}: at most {PROCESSES_MAX} may serve a run")
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != self._parent:
+            os._exit(5)  # it has gone before the line above took hold
+        self._number = number
+        self._kit._dialogue = _Window(self._memory)  # type: ignore[assignment]  # noqa: SLF001
+        self._write(1, 0, 0, 0, 0, 0, 0, 0)
+
+    def serve(self, data: Any) -> Message | None:
+        """As `Kit.serve`; the parent learns when a request came."""
+        reply = self._kit.serve(data)
+        at = _TIME.size + self._number * _PLACE.size + 8
+        _TIME.pack_into(self._memory, at, self._kit._arrival_ns)  # noqa: SLF001
+        return reply
+
+    def leave(self) -> None:
+        """Writes the child's samples, and what it counted for the parent's DONE."""
+        kit = self._kit
+        if not self.is_child or self._number < 0:
+            return
+        recorder, spec = kit._recorder, kit.spec  # noqa: SLF001
+        path = os.path.join(kit.out, f"samples-{self._number + 1}.bin")
+        role = ROLE_CODES.index(spec["role"])
+        recorder.write(path, role, spec["node"], spec["payload.seed"])
+        self._write(
+            1, kit._arrival_ns, kit._received, kit._foreign, kit._corrupt, kit._probes,  # noqa: SLF001
+            recorder.recorded, recorder.overflow,
+        )  # fmt: skip
+
+    def _write(self, *fields: int) -> None:
+        _PLACE.pack_into(self._memory, _TIME.size + self._number * _PLACE.size, *fields)
+
+    # --- in the parent ---------------------------------------------------------------------
+
+    def _places(self) -> list[tuple[int, ...]]:
+        return list(_PLACE.iter_unpack(self._memory[_TIME.size :]))
+
+    def attend(self, count: int, ready: Callable[[], None], end: Callable[[], None]) -> None:
+        """From a thread: `ready()` once `count` children serve, then GO's time for all of them,
+        and `end()` when receivers may end (C-15)."""
+
+        def poll(timeout_s: float) -> None:
+            sleep(timeout_s)
+            self._kit._arrival_ns = max(place[1] for place in self._places())  # noqa: SLF001
+
+        def watch() -> None:
+            while sum(place[0] for place in self._places()) < count:
+                sleep(0.001)  # the harness bounds this by ready_timeout_ms
+            ready()
+            _TIME.pack_into(self._memory, 0, self._kit.wait_go())
+            self._kit.poll(poll)
+            end()
+
+        threading.Thread(target=watch, name="wattwire-end", daemon=True).start()
+
+    def collect(self) -> None:
+        """Adds what the children counted to what the parent says in DONE."""
+        for _, _, received, foreign, corrupt, probes, recorded, overflow in self._places():
+            self._kit.add_counts(received, foreign, corrupt, probes, recorded, overflow)
