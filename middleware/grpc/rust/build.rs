@@ -1,0 +1,20 @@
+//! Makes the messages and stubs of the middleware's interface.
+
+use std::env;
+use std::fs::canonicalize;
+use std::path::PathBuf;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=WATTWIRE_IDL");
+    let folder = env::var("WATTWIRE_IDL").map(PathBuf::from).unwrap_or_else(|_| {
+        // In a workshop this file is a link to the one in the cell's true folder.
+        let here = canonicalize("build.rs").expect("cargo runs this where it lies");
+        here.with_file_name("..").join("idl")
+    });
+    let interface = folder.join("wattwire.proto");
+    println!("cargo::rerun-if-changed={}", interface.display());
+    tonic_prost_build::configure()
+        .bytes(".wattwire.BytesPayload")
+        .compile_protos(&[interface], &[folder])
+        .expect("protoc, of Debian's protobuf-compiler, compiles wattwire.proto");
+}

@@ -1,0 +1,126 @@
+//! Client and ping: tonic's channel, one call after the other or several at once.
+
+use std::time::Duration;
+
+use tonic::codegen::Bytes;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status};
+use wattwire_kit::{
+    locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
+    COMPILER,
+};
+use wattwire_web::{on_or_off, switch, tls, Tokio};
+
+use crate::wire::calls_client::CallsClient;
+use crate::wire::{BytesPayload, RecordPayload, TextPayload};
+use crate::{effective, record, Method, GUARANTEE, LOCKED};
+
+/// A request of one of the service's methods.
+enum Outgoing {
+    Bytes(BytesPayload),
+    Text(TextPayload),
+    Record(RecordPayload),
+}
+
+impl Outgoing {
+    fn new(method: Method, message: Message) -> Self {
+        match (method, message) {
+            (_, Message::Record(found)) => Outgoing::Record(record::to_wire(found)),
+            (Method::Bytes, other) => {
+                Outgoing::Bytes(BytesPayload { data: Bytes::copy_from_slice(other.bytes()) })
+            }
+            (_, other) => {
+                let data = String::from_utf8_lossy(other.bytes()).into_owned();
+                Outgoing::Text(TextPayload { data })
+            }
+        }
+    }
+}
+
+fn within<T>(timeout: Duration, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(timeout);
+    request
+}
+
+async fn exchange(
+    channel: Channel,
+    message: Outgoing,
+    timeout: Duration,
+) -> Result<Buffer, Status> {
+    let mut calls = CallsClient::new(channel);
+    Ok(match message {
+        Outgoing::Bytes(message) => {
+            let reply = calls.bytes(within(timeout, message)).await?;
+            Buffer::Bytes(reply.into_inner().data.into())
+        }
+        Outgoing::Text(message) => {
+            let reply = calls.text(within(timeout, message)).await?;
+            Buffer::Bytes(reply.into_inner().data.into())
+        }
+        Outgoing::Record(message) => {
+            let reply = calls.record(within(timeout, message)).await?;
+            Buffer::Record(record::from_wire(reply.into_inner()))
+        }
+    })
+}
+
+fn outcome(ended: Result<Buffer, Status>) -> Result<Option<Buffer>, SendFailed> {
+    match ended.map_err(|status| status.code()) {
+        Ok(reply) => Ok(Some(reply)),
+        Err(Code::DeadlineExceeded) => Ok(None),
+        Err(Code::Unavailable) => Err(SendFailed),
+        Err(_) => Ok(Some(Buffer::Unreadable)),
+    }
+}
+
+fn endpoint(kit: &Kit, address: &str) -> Result<Endpoint, Error> {
+    let scheme = if tls::wanted(kit) { "https" } else { "http" };
+    let endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))?;
+    if !tls::wanted(kit) {
+        return Ok(endpoint);
+    }
+    let authority = Certificate::from_pem(std::fs::read(kit.string("tls.authority"))?);
+    Ok(endpoint.tls_config(ClientTlsConfig::new().ca_certificate(authority))?)
+}
+
+pub fn call(kit: &'static Kit) -> Result<(), Error> {
+    let key = "peers.endpoints";
+    let Some(&address) = kit.strings(key).first() else {
+        return Err(Error::bad_spec(key, "no entry", "the address of a server"));
+    };
+    let runtime = Tokio::new(kit)?;
+    let mut tls_version = "none";
+    if tls::wanted(kit) {
+        tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
+    }
+    let (endpoint, method) = (endpoint(kit, address)?, Method::of(kit));
+    let keeps = switch(kit, "settings.keep_alive") != Some(false);
+    let kept = runtime.block_on(async { endpoint.connect_lazy() });
+    let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
+        let message = Outgoing::new(method, request);
+        let (kept, endpoint) = (kept.clone(), endpoint.clone());
+        async move {
+            // A channel of its own connects within the call, and closes after it.
+            let channel = if keeps { kept } else { endpoint.connect_lazy() };
+            // The deadline begins with the channel's connection, not before.
+            let ended = tokio::time::timeout(timeout, exchange(channel, message, timeout));
+            ended.await.map_or(Ok(None), outcome)
+        }
+    });
+    let discovery_ns = kit.probe(&mut calls)?;
+    let mut effective = effective(kit, tls_version.into());
+    effective.insert("keep_alive".into(), on_or_off(keeps));
+    kit.ready(&Ready {
+        matched: Some(1),
+        library: Library {
+            name: "tonic".into(),
+            version: locked_version(LOCKED, "tonic").into(),
+            build: COMPILER.into(),
+        },
+        effective,
+        guarantee: GUARANTEE,
+        discovery_ns: Some(discovery_ns),
+    });
+    calls.call_all()
+}
