@@ -44,7 +44,7 @@ class Kit {
     if (text === 'STOP') this.stopNs = nowNs;
     else if (startNs > nowNs) this.startNs = Number(startNs);
     else throw nodeError(2, `found ${text}; allowed: GO <after ${nowNs}>, STOP`, 'GO');
-    return text.slice(0, 4).trim();
+    return text.split(' ')[0];
   }
   /** Until `isThere()` says so, but at most ready_timeout_ms; the ns it took. */
   async matched(isThere) {
