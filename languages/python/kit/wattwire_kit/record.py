@@ -74,8 +74,16 @@ class Record:
     def from_json(cls, text: str | bytes | bytearray) -> Record:
         """The record, or UNREADABLE."""
         try:
-            return cls.from_dict(json.loads(text))
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            return cls.from_object(json.loads(text))
+        except (ValueError, RecursionError):
+            return UNREADABLE
+
+    @classmethod
+    def from_object(cls, found: Any) -> Record:
+        """The record of a decoded JSON text, or UNREADABLE."""
+        try:
+            return cls.from_dict(found)
+        except (KeyError, TypeError, ValueError, OverflowError):
             return UNREADABLE
 
 

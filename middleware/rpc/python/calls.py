@@ -1,0 +1,41 @@
+"""Client and ping: JSON-RPC 2.0 requests by POST."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import requests
+from wattwire_kit import Kit, Record
+from wattwire_web import Caller, python_build
+
+
+def client(kit: Kit) -> None:
+    caller, ids = Caller(kit), itertools.count()
+
+    def call(message: Any, timeout_s: float) -> Any:
+        number = next(ids)
+        record = isinstance(message, Record)
+        body = {
+            "jsonrpc": "2.0",
+            "id": number,
+            "method": "echo_record" if record else "echo",
+            "params": [message.to_dict() if record else bytes(message).decode()],
+        }
+        response = caller.post(json.dumps(body).encode(), "application/json", timeout_s)
+        if response is None:
+            return None
+        result = _result(response, number)
+        return Record.from_object(result) if record else result if isinstance(result, str) else ""
+
+    caller.run(call, ("requests", requests.__version__, python_build()))
+
+
+def _result(response: requests.Response, number: int) -> Any:
+    """What the call came to; None where it is an error, or the reply to another call."""
+    try:
+        found = response.json()
+    except requests.JSONDecodeError:
+        return None
+    return found.get("result") if isinstance(found, dict) and found.get("id") == number else None
