@@ -134,9 +134,10 @@ inline std::unique_ptr<httplib::Server> open_server(const Kit& kit) {
 }
 
 // A server whose POSTs to `path` are answered by `answer(request, response)`, in the threads of
-// the library's pool, until the drain is over.
+// the library's pool, until the drain is over. `also` goes into READY's `effective`.
 template <class Answer>
-void serve(Kit& kit, const std::string& path, Answer answer) {
+void serve(Kit& kit, const std::string& path, Answer answer,
+           const std::map<std::string, Scalar>& also = {}) {
   // Never destroyed: its threads live until the process ends.
   auto& found = *new Found;
   httplib::Server& server = *open_server(kit).release();
@@ -165,6 +166,7 @@ void serve(Kit& kit, const std::string& path, Answer answer) {
   ready.effective["server_workers"] = workers;
   ready.effective["keep_alive"] = "on";
   ready.effective["keep_alive_requests_max"] = requests_max;
+  for (const auto& [name, value] : also) ready.effective[name] = value;
   kit.ready(ready);
   kit.wait();
 }
