@@ -1,3 +1,3 @@
 module wattwire
 
-go 1.19
+go 1.25

@@ -1,6 +1,6 @@
 module node
 
-go 1.19
+go 1.25
 
 require wattwire v0.0.0
 

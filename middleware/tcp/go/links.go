@@ -37,7 +37,7 @@ func prepare(kit *wattwire.Kit) func(string, string, syscall.RawConn) error {
 			if bytes := kit.Integer("settings.send_buffer_bytes"); bytes > 0 {
 				set(syscall.SOL_SOCKET, syscall.SO_SNDBUF, bytes)
 			}
-			if kit.Boolean("settings.tcp_nodelay") {
+			if kit.Spec["settings.tcp_nodelay"] == true {
 				set(syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 			}
 		})
@@ -86,11 +86,11 @@ func listen(kit *wattwire.Kit, serve func(*stream)) {
 			}()
 		}
 	}()
-	for limitMs, wanted := kit.Integer("ready_timeout_ms"), kit.Integer("peers.count"); accepted.Load() < wanted; {
+	limitMs, wanted := kit.Integer("ready_timeout_ms"), kit.Integer("peers.count")
+	for ; accepted.Load() < wanted; time.Sleep(time.Millisecond) {
 		waitedNs := wattwire.NowNs() - beginNs
 		wattwire.Must(waitedNs < limitMs*1_000_000, 4, nil, "%d of %d clients connected within "+
 			"ready_timeout_ms = %d; are they running?", accepted.Load(), wanted, limitMs)
-		time.Sleep(time.Millisecond)
 	}
 	raw, err := listener.(*net.TCPListener).SyscallConn()
 	check(err)
@@ -116,8 +116,9 @@ func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 		effective["send_buffer_bytes"] = ask(syscall.SOL_SOCKET, syscall.SO_SNDBUF)
 		effective["segment_bytes"] = ask(syscall.IPPROTO_TCP, syscall.TCP_MAXSEG)
 	}))
-	kit.Ready(map[string]any{
+	wattwire.Print("READY", map[string]any{
 		"matched": matched, "discovery_ns": discoveryNs, "effective": effective,
+		"startup_ns": wattwire.NowNs() - wattwire.BeganNs,
 		"library": map[string]string{"name": "socket", "version": strings.TrimSpace(string(release)),
 			"build": runtime.Version()},
 		"guarantee": map[string]string{"delivery": "reliable", "ordering": "per_sender",

@@ -4,13 +4,12 @@ package main
 import "wattwire"
 
 func main() {
-	wattwire.Run(wattwire.Cell{
-		Roles: map[string]func(*wattwire.Kit){
+	wattwire.Run(
+		map[string]func(*wattwire.Kit){
 			"client": call, "server": serve, "ping": call, "pong": serve,
 		},
-		Settings: "tcp_nodelay tcp_quickack writes receive_buffer_bytes send_buffer_bytes " +
-			"bind_address",
-		Capabilities: "encoding.bytes encoding.text pacing.kit loop.open loop.closed " +
+		"tcp_nodelay tcp_quickack writes receive_buffer_bytes send_buffer_bytes bind_address",
+		"encoding.bytes encoding.text pacing.kit loop.open loop.closed "+
 			"reply.echo reply.ack reply.literal literal async_client",
-	})
+	)
 }

@@ -11,7 +11,7 @@ import (
 func call(kit *wattwire.Kit) {
 	s := connect(kit)
 	begin := blocking(s)
-	if kit.Workers() > 1 {
+	if kit.Workers > 1 {
 		begin = overlapping(s)
 	}
 	discoveryNs := kit.Probe(begin)
@@ -22,7 +22,7 @@ func call(kit *wattwire.Kit) {
 // blocking calls wait for their reply; a late one of an earlier call is passed over.
 func blocking(s *stream) wattwire.Call {
 	number := ^uint64(0)
-	return func(_ int, request []byte, timeout time.Duration) ([]byte, error) {
+	return func(request []byte, timeout time.Duration) ([]byte, error) {
 		number++
 		deadline := time.Now().Add(timeout)
 		if err := s.send(requestFrame, number, request); err != nil {
@@ -57,7 +57,7 @@ func overlapping(s *stream) wattwire.Call {
 			mutex.Unlock()
 		}
 	}()
-	return func(_ int, request []byte, timeout time.Duration) ([]byte, error) {
+	return func(request []byte, timeout time.Duration) ([]byte, error) {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		mutex.Lock()

@@ -38,12 +38,12 @@ type stream struct {
 func newStream(kit *wattwire.Kit, conn *net.TCPConn) (*stream, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil { // Go switches it on by itself
-		err = conn.SetNoDelay(kit.Boolean("settings.tcp_nodelay"))
+		err = conn.SetNoDelay(kit.Spec["settings.tcp_nodelay"] == true)
 	}
 	return &stream{conn: conn, raw: raw, in: make([]byte, headBytes+readBytes),
 		timeout:   time.Duration(kit.Integer("timeout_ns")),
 		twoWrites: kit.Integer("settings.writes") == 2,
-		quickack:  kit.Boolean("settings.tcp_quickack")}, err
+		quickack:  kit.Spec["settings.tcp_quickack"] == true}, err
 }
 
 // send hands a frame to the kernel. It fails where that takes longer than timeout_ns or the peer
