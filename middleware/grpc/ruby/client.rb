@@ -42,7 +42,7 @@ class Client
 
   def ready(discovery_ns)
     effective = { keep_alive: @channel ? 'on' : 'off', tls: @authority.empty? ? 'none' : 'on',
-                  transport: 'tcp/ipv4', server_workers: 0 }
+                  transport: 'tcp/ipv4', server_workers: @kit.setting('server_workers') }
     @kit.ready(
       matched: 1, discovery_ns: discovery_ns, effective: effective,
       library: { name: 'grpc', version: GRPC::VERSION, build: RUBY_DESCRIPTION },

@@ -7,7 +7,6 @@ require 'net/http'
 class Client
   TYPES = { 'bytes' => 'application/octet-stream', 'text' => 'text/plain; charset=utf-8',
             'record' => 'application/json' }.freeze
-  NOT_SENT = [SystemCallError, IOError, SocketError, Net::OpenTimeout].freeze
 
   def self.run(kit)
     client = new(kit)
@@ -23,7 +22,10 @@ class Client
     @encoding = kit.spec['payload.encoding']
     @type = kit.spec['payload.literal'].empty? ? TYPES[@encoding] : TYPES['text']
     @keep = kit.setting('keep_alive') != 'off'
-    @connections = Array.new(kit.workers) { Net::HTTP.new(@address.host, @address.port) }
+    @authority = kit.spec['tls.authority']
+    @not_sent = [SystemCallError, IOError, SocketError, Net::OpenTimeout]
+    @not_sent << OpenSSL::SSL::SSLError unless @authority.empty?
+    @connections = Array.new(kit.workers) { connection }
   end
 
   # The reply, nil at the timeout, '' for another status than 200; raises where nothing was sent.
@@ -40,16 +42,19 @@ class Client
   rescue Net::ReadTimeout, Net::WriteTimeout
     http.finish if http.started? # the late response must not answer the next call
     nil
-  rescue *NOT_SENT => error
+  rescue *@not_sent => error
     http.finish if http.started?
     raise Wattwire::SendFailed, error.message
   end
 
   def ready(discovery_ns)
     socket = @connections[0].instance_variable_get(:@socket)&.io # Net::HTTP has no other way to it
+    tls = @authority.empty? ? 'none' : socket&.ssl_version || 'on'
+    socket = socket&.to_io
     nodelay = socket && !socket.closed? && socket.getsockopt(:TCP, :NODELAY).bool
     effective = { http_version: '1.1', keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4',
-                  tcp_nodelay: nodelay.nil? ? 'default' : nodelay, tls: 'none', server_workers: 0 }
+                  tcp_nodelay: nodelay.nil? ? 'default' : nodelay, tls: tls,
+                  server_workers: @kit.setting('server_workers') }
     @kit.ready(
       matched: 1, discovery_ns: discovery_ns, effective: effective,
       library: { name: 'Net::HTTP', version: RUBY_VERSION, build: RUBY_DESCRIPTION },
@@ -58,6 +63,13 @@ class Client
   end
 
   private
+
+  def connection
+    http = Net::HTTP.new(@address.host, @address.port, nil) # nil: no proxy
+    http.use_ssl = !@authority.empty?
+    http.ca_file = @authority if http.use_ssl?
+    http
+  end
 
   def connect(http, timeout_s)
     http.finish if http.started? && !@keep

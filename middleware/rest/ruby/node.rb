@@ -19,7 +19,7 @@ Wattwire.run(
     'tls' => Wattwire::BOOLEAN, 'server_workers' => Integer
   },
   capabilities: %w[encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed
-                   reply.echo reply.ack reply.literal literal async_client],
-  offers: { 'http_version' => %w[default 1.1], 'tcp_nodelay' => %w[default on], 'tls' => [false] },
+                   reply.echo reply.ack reply.literal literal async_client tls],
+  offers: { 'http_version' => %w[default 1.1], 'tcp_nodelay' => %w[default on] },
   bytes_max: { 'bytes' => 16_777_216, 'text' => 16_777_216, 'record' => 4_194_304 }
 )

@@ -5,7 +5,6 @@ require 'net/http'
 
 # The client: JSON-RPC 2.0 by Net::HTTP, a connection for each worker.
 class Client
-  NOT_SENT = [SystemCallError, IOError, SocketError, Net::OpenTimeout].freeze
 
   def self.run(kit)
     client = new(kit)
@@ -20,7 +19,10 @@ class Client
     @address = URI(kit.spec['peers.endpoints'].fetch(0))
     @record = kit.spec['payload.encoding'] == 'record'
     @keep = kit.setting('keep_alive') != 'off'
-    @connections = Array.new(kit.workers) { Net::HTTP.new(@address.host, @address.port) }
+    @authority = kit.spec['tls.authority']
+    @not_sent = [SystemCallError, IOError, SocketError, Net::OpenTimeout]
+    @not_sent << OpenSSL::SSL::SSLError unless @authority.empty?
+    @connections = Array.new(kit.workers) { connection }
     @numbered = Array.new(kit.workers, 0) # a response belongs to its connection: ids repeat there
   end
 
@@ -36,16 +38,19 @@ class Client
   rescue Net::ReadTimeout, Net::WriteTimeout
     http.finish if http.started? # the late response must not answer the next call
     nil
-  rescue *NOT_SENT => error
+  rescue *@not_sent => error
     http.finish if http.started?
     raise Wattwire::SendFailed, error.message
   end
 
   def ready(discovery_ns)
     socket = @connections[0].instance_variable_get(:@socket)&.io # Net::HTTP has no other way to it
+    tls = @authority.empty? ? 'none' : socket&.ssl_version || 'on'
+    socket = socket&.to_io
     nodelay = socket && !socket.closed? && socket.getsockopt(:TCP, :NODELAY).bool
-    effective = { keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4', tls: 'none',
-                  tcp_nodelay: nodelay.nil? ? 'default' : nodelay, server_workers: 0 }
+    effective = { keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4', tls: tls,
+                  tcp_nodelay: nodelay.nil? ? 'default' : nodelay,
+                  server_workers: @kit.setting('server_workers') }
     @kit.ready(
       matched: 1, discovery_ns: discovery_ns, effective: effective,
       library: { name: 'Net::HTTP', version: RUBY_VERSION, build: RUBY_DESCRIPTION },
@@ -54,6 +59,13 @@ class Client
   end
 
   private
+
+  def connection
+    http = Net::HTTP.new(@address.host, @address.port, nil) # nil: no proxy
+    http.use_ssl = !@authority.empty?
+    http.ca_file = @authority if http.use_ssl?
+    http
+  end
 
   def connect(http, timeout_s)
     http.finish if http.started? && !@keep

@@ -28,7 +28,7 @@ class Dispatcher
   # The response to a request that was parsed with symbols; nil for a notification.
   def answer(request)
     id = request[:id]
-    well_formed = request in { jsonrpc: '2.0', method: String => name }
+    well_formed = (request in { jsonrpc: '2.0', method: String => name })
     return Dispatcher.error(id, INVALID_REQUEST, 'no request object') unless well_formed
 
     response = { jsonrpc: '2.0', id: id, result: call(name, request[:params]) }

@@ -19,7 +19,7 @@ Wattwire.run(
     'server_workers' => Integer
   },
   capabilities: %w[encoding.text encoding.record pacing.kit loop.open loop.closed
-                   reply.echo reply.ack reply.literal literal async_client],
-  offers: { 'tcp_nodelay' => %w[default on], 'tls' => [false] },
+                   reply.echo reply.ack reply.literal literal async_client tls],
+  offers: { 'tcp_nodelay' => %w[default on] },
   bytes_max: { 'text' => 16_777_216, 'record' => 4_194_304 }
 )

@@ -4,6 +4,7 @@ require 'rails'
 require 'action_controller/railtie'
 require 'puma'
 require 'puma/server'
+require 'puma/minissl'
 require_relative 'dispatcher'
 
 # The server: a Rails application on puma, whose only action hands requests to the dispatcher.
@@ -12,12 +13,17 @@ class Server < Rails::Application
 
   # What the generator writes for production, as far as this application has it.
   config.load_defaults 6.1
+  config.cache_classes = true
   config.eager_load = true
+  config.public_file_server.enabled = false
   config.api_only = true
   config.consider_all_requests_local = false
   config.secret_key_base = 'an application without sessions or cookies has no secret'
-  config.logger = Logger.new($stderr, level: Logger::INFO)
-  config.exceptions_app = ->(env) { CallsController.refused(env['PATH_INFO'][1..].to_i) }
+  config.log_level = :info
+  config.log_tags = [:request_id]
+  # That log is made and written, but must not fill a disk.
+  config.logger = ActiveSupport::TaggedLogging.new(ActiveSupport::Logger.new(File::NULL))
+  config.exceptions_app = ->(env) { CallsController.refused(env) }
 
   def self.run(kit)
     CallsController.kit = kit
@@ -26,19 +32,30 @@ class Server < Rails::Application
     routes.draw { post '/rpc', to: 'calls#call' }
     threads = kit.setting('server_workers').zero? ? THREADS : kit.setting('server_workers')
     puma = Puma::Server.new(self, Puma::Events.stdio, min_threads: threads, max_threads: threads)
-    listener = puma.add_tcp_listener('127.0.0.1', 0)
+    scheme, listener = listen(kit, puma)
     puma.run
-    kit.listening("http://127.0.0.1:#{listener.addr[1]}/rpc")
+    kit.listening("#{scheme}://127.0.0.1:#{listener.addr[1]}/rpc")
     ready(kit, listener, threads)
     kit.drain
     puma.stop(true)
   end
 
+  def self.listen(kit, puma)
+    return 'http', puma.add_tcp_listener('127.0.0.1', 0) if kit.spec['tls.authority'].empty?
+
+    context = Puma::MiniSSL::Context.new
+    context.key, context.cert = kit.spec.values_at('tls.key', 'tls.certificate')
+    context.verify_mode = Puma::MiniSSL::VERIFY_NONE # of clients
+    ['https', puma.add_ssl_listener('127.0.0.1', 0, context)]
+  end
+
   def self.ready(kit, listener, threads)
     nodelay = listener.getsockopt(:TCP, :NODELAY).bool # accepted connections inherit it
+    tls = kit.spec['tls.authority'].empty? ? 'none' : 'offered'
+    keep_alive = kit.setting('keep_alive') == 'off' ? 'off' : 'on' # as the client asks for
     kit.ready(
       matched: nil,
-      effective: { keep_alive: 'on', tcp_nodelay: nodelay, tls: 'none',
+      effective: { keep_alive: keep_alive, tcp_nodelay: nodelay, tls: tls,
                    server: "puma #{Puma::Const::PUMA_VERSION}", server_workers: threads,
                    transport: 'tcp/ipv4' },
       library: { name: 'Rails', version: Rails.version, build: RUBY_DESCRIPTION },
@@ -90,16 +107,23 @@ class CallsController < ActionController::API
     attr_accessor :kit, :dispatcher
 
     # The response to a request that never came to the action: [status, headers, body].
-    def refused(status)
+    def refused(env)
+      status = env['PATH_INFO'][1..].to_i
+      warn env['action_dispatch.exception'].full_message(highlight: false) if status >= 500
       return [status, {}, []] unless status == 400
 
+      [200, { 'Content-Type' => 'application/json' }, [JSON.generate(unparsed)]]
+    end
+
+    def unparsed
       kit.serve(kit.spec['payload.encoding'] == 'record' ? Wattwire::Record::UNREADABLE : '')
-      error = Dispatcher.error(nil, Dispatcher::PARSE_ERROR, 'no JSON')
-      [200, { 'Content-Type' => 'application/json' }, [JSON.generate(error)]]
+      Dispatcher.error(nil, Dispatcher::PARSE_ERROR, 'no JSON')
     end
   end
 
   def call
+    return render(json: self.class.unparsed) if request.raw_post.empty?
+
     answer = self.class.dispatcher.answer(request.request_parameters.deep_symbolize_keys)
     answer ? render(json: answer) : head(:no_content)
   end
