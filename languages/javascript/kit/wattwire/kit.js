@@ -20,16 +20,15 @@ function now() {
 
 class Kit {
   constructor(spec, startedNs) {
-    const nodes = spec['peers.nodes'];
-    const isSender = ['publisher', 'client', 'ping'].includes(spec.role);
+    const { 'peers.nodes': nodes, loop, pattern, role } = spec;
+    const isSender = ['publisher', 'client', 'ping'].includes(role);
     const slots = Math.max(0, Math.ceil((spec.duration_ns - spec.phase_ns) / spec.period_ns));
-    const [isClosed, isTopic] = [spec.loop === 'closed', spec.pattern === 'topic'];
-    Object.assign(this, { spec, startedNs, isClosed, isTopic, firstNs: null, lastNs: null });
+    Object.assign(this, { spec, startedNs, open: new Set(), queue: Promise.resolve() });
+    Object.assign(this, { isClosed: loop === 'closed', isTopic: pattern === 'topic' });
     this.peer = nodes.length === 1 ? nodes[0] : 65_535;
     this.messages = messagesOf(spec, isSender ? [spec.node] : nodes);
     this.samples = new Samples(spec['record.capacity']);
-    this.scheduled = isClosed ? spec.count : slots;
-    this.open = new Set();
+    this.scheduled = this.isClosed ? spec.count : slots;
     this.startNs = this.stopNs = Infinity; // until they are heard
     this.next = this.arrivalNs = this.sent = this.received = 0;
     this.foreign = this.corrupt = this.probes = 0;
@@ -71,11 +70,11 @@ class Kit {
   /** The schedule: `call(message, timeoutMs)` → reply, null at timeout; rejects if not sent. */
   async calls(call) {
     await this.go;
-    const length = this.isClosed ? 1 : this.spec.outstanding_max;
+    const length = this.isClosed || this.isTopic ? 1 : this.spec.outstanding_max;
     const workers = Promise.all(Array.from({ length }, () => this.work(call)));
     await Promise.race([workers, this.stop]);
     for (const slot of this.open) this.end(slot, null);
-    const { firstNs: begin_ns, lastNs: end_ns, sent, scheduled } = this;
+    const { firstNs: begin_ns = null, lastNs: end_ns = null, sent, scheduled } = this;
     line('SENT', { begin_ns, end_ns, sent, scheduled, skipped: 0 });
     await this.stop;
   }
@@ -84,7 +83,8 @@ class Kit {
     const { isClosed, messages, open, spec, startNs } = this;
     for (let message = null, counter; (counter = this.next++) < this.scheduled;) {
       const dueNs = isClosed ? startNs : startNs + spec.phase_ns + counter * spec.period_ns;
-      if (!(await this.isDue(dueNs))) return;
+      this.queue = this.queue.then(() => this.isDue(dueNs)); // in the order of their slots
+      if (!(await this.queue)) return;
       const [seq, beginNs] = [(BigInt(spec.node) << 48n) | BigInt(counter), now()];
       const slot = { seq, intendedNs: isClosed ? beginNs : dueNs, beginNs, bytes: messages.bytes };
       open.add(slot);
@@ -100,7 +100,7 @@ class Kit {
   /** Waits until then; false where nothing is to be sent any more (C-10, C-15). */
   async isDue(dueNs) {
     const { duration_ns: durationNs, overrun_ns: overrunNs, spin_ns: spinNs } = this.spec;
-    if (!this.isClosed || this.firstNs === null) await turn(); // however late we are
+    if (!this.isClosed || this.firstNs === undefined) await turn(); // however late we are
     for (let leftMs; (leftMs = (dueNs - spinNs - now()) / 1e6) > 0 && this.stopNs === Infinity;) {
       if (leftMs > 2) await timer(Math.min(leftMs - 1, 100));
       else if (this.open.size > 0) await timer(Math.ceil(leftMs)); // it has whole milliseconds
