@@ -30,16 +30,19 @@ class Dispatcher {
   // The response to a request; empty to a notification. Batches are no request objects here.
   std::string answer(const std::string& text) const {
     Json id;
+    bool notified = false;
     try {
       const Json request = Json::parse(text, nullptr, false);
       if (request.is_discarded()) throw kParseError;
       if (!request.is_object()) throw kInvalidRequest;
       const auto given = request.find("id");
       if (given != request.end()) id = *given;
+      notified = given == request.end() && is_request(request);
       Json result = result_of(request);
-      if (given == request.end()) return "";
+      if (notified) return "";
       return Json{{"jsonrpc", "2.0"}, {"id", std::move(id)}, {"result", std::move(result)}}.dump();
     } catch (const Error& error) {
+      if (notified) return "";
       return Json{{"jsonrpc", "2.0"},
                   {"id", std::move(id)},
                   {"error", {{"code", error.code}, {"message", error.message}}}}
@@ -48,15 +51,18 @@ class Dispatcher {
   }
 
  private:
+  static bool is_request(const Json& given) {
+    const auto version = given.find("jsonrpc"), method = given.find("method");
+    const auto params = given.find("params");
+    return version != given.end() && *version == "2.0" && method != given.end() &&
+           method->is_string() && (params == given.end() || params->is_structured());
+  }
+
   Json result_of(const Json& request) const {
     static const Json kNothing = Json::array();
-    const auto version = request.find("jsonrpc"), method = request.find("method");
-    if (version == request.end() || *version != "2.0" || method == request.end() ||
-        !method->is_string())
-      throw kInvalidRequest;
+    if (!is_request(request)) throw kInvalidRequest;
     const auto params = request.find("params");
-    if (params != request.end() && !params->is_structured()) throw kInvalidRequest;
-    const auto found = methods_.find(method->get_ref<const std::string&>());
+    const auto found = methods_.find(request["method"].get_ref<const std::string&>());
     if (found == methods_.end()) throw kMethodNotFound;
     return found->second(params == request.end() ? kNothing : *params);
   }
