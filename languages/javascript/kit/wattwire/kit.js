@@ -45,12 +45,12 @@ class Kit {
     else throw nodeError(2, `found ${text}; allowed: GO <after ${nowNs}>, STOP`, 'GO');
     return text.split(' ')[0];
   }
-  /** Until `isThere()` says so, but at most ready_timeout_ms; the ns it took. */
+  /** Until `isThere()` says true, but at most ready_timeout_ms; the ns it took. */
   async matched(isThere) {
     const beginNs = now();
-    for (; !(await isThere()); await timer(1))
+    for (let found; (found = await isThere()) !== true; await timer(1))
       if (now() - this.startedNs > this.spec.ready_timeout_ms * 1e6)
-        throw nodeError(4, 'the other side was not there within ready_timeout_ms');
+        throw nodeError(4, `nobody was there within ready_timeout_ms; the last try: ${found}`);
     return now() - beginNs;
   }
   /** Calls until a reply comes (C-07); the ns it took. */
@@ -59,7 +59,7 @@ class Kit {
       this.probes += 1;
       const message = this.messages.stamp((BigInt(this.spec.node) << 48n) | PROBE, now());
       const reply = await call(message, 250).catch((error) => error);
-      return reply !== null && !(reply instanceof Error);
+      return reply === null || reply instanceof Error ? reply : true;
     });
   }
   /** READY; `fields`: library, effective, guarantee; matched and discovery_ns if known. */

@@ -1,0 +1,61 @@
+'use strict';
+// Server and pong: express, with a handler on one path.
+
+const { once } = require('node:events');
+const fs = require('node:fs');
+const http = require('node:http');
+const https = require('node:https');
+const express = require('express');
+const { version } = require('express/package.json');
+const { line } = require('wattwire');
+const { bodyOf, ready } = require('./common');
+
+const LIMIT_BYTES = 64 * 2 ** 20; // of a body: a record's JSON is longer than the record
+
+function application(kit) {
+  const body = bodyOf(kit.spec);
+  const limit = LIMIT_BYTES;
+  const parser = {
+    bytes: () => express.raw({ limit }),
+    text: () => express.text({ limit }),
+    record: () => express.json({ limit }),
+  }[body]();
+  const app = express();
+  app.post('/echo', parser, (request, response) => {
+    const isRead = body === 'record' || request.body?.length > 0;
+    if (!isRead) return response.status(400).end();
+    const data = body === 'text' ? Buffer.from(request.body) : request.body;
+    const found = kit.serve(data);
+    if (found.reply === null) return response.status(found.isForeign ? 409 : 400).end();
+    if (body === 'record') response.json(found.reply);
+    else if (body === 'text') response.type('text/plain').send(found.reply.toString());
+    else response.type('application/octet-stream').send(found.reply);
+    return kit.served(found); // the response's last byte was written by then
+  });
+  // eslint-disable-next-line no-unused-vars -- express knows a handler of errors by its four
+  app.use((error, request, response, next) => {
+    if (body === 'record') kit.serve(undefined); // JSON that cannot be read is counted
+    response.status(400).end();
+  });
+  return app;
+}
+
+module.exports = async function serve(kit) {
+  const { spec } = kit;
+  const nodelay = spec['settings.tcp_nodelay'];
+  const options = nodelay === 'default' ? {} : { noDelay: nodelay === 'on' };
+  const isTls = spec['tls.authority'] !== '';
+  if (isTls) {
+    options.cert = fs.readFileSync(spec['tls.certificate']);
+    options.key = fs.readFileSync(spec['tls.key']);
+  }
+  const server = (isTls ? https : http).createServer(options, application(kit));
+  server.listen({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const scheme = isTls ? 'https' : 'http';
+  line('LISTENING', { endpoints: [`${scheme}://127.0.0.1:${server.address().port}/echo`] });
+  const library = { name: 'express', version, build: `Node.js ${process.version}` };
+  const tls = isTls ? server.maxVersion ?? 'TLSv1.3' : 'none';
+  ready(kit, library, { server: `express ${version}`, server_workers: 1, tls });
+  await kit.drain();
+};
