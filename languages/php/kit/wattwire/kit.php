@@ -62,7 +62,7 @@ final class Kit {
     private int $start_ns = PHP_INT_MAX >> 1, $stop_ns = PHP_INT_MAX >> 1;
     private int $quiet_ns = PHP_INT_MAX >> 1; // when STOP, or after it the last arrival, came
     private array $pending = [];
-    private array $counts = ['sent' => 0, 'received' => 0, 'foreign' => 0, 'corrupt' => 0,
+    public array $counts = ['sent' => 0, 'received' => 0, 'foreign' => 0, 'corrupt' => 0,
         'probes' => 0, 'recorded' => 0, 'overflow' => 0];
 
     public function __construct(public readonly array $spec) {
