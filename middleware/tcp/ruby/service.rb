@@ -4,27 +4,31 @@ require_relative 'links'
 
 # Client and server, ping and pong: the frame's number pairs a reply with its call.
 module Service
-  # Overlapping calls over one connection: a thread reads, each caller waits for its own number.
+  # Overlapping calls over one connection: a thread reads and wakes the caller whose reply it is.
   class Calls
+    Waiting = Struct.new(:woken, :reply)
+
     def initialize(kit, stream)
       @kit, @stream = kit, stream
-      @replies = {} # number => nil while it is waited for
-      @lock, @arrived = Mutex.new, ConditionVariable.new
+      @lock, @waiting = Mutex.new, {}
       Thread.new { read }
     end
 
     def call(number, message, timeout_s)
-      @lock.synchronize { @replies[number] = nil }
-      @stream.send(Stream::REQUEST, number, message)
       deadline_ns = @kit.now + (timeout_s * 1e9).to_i
+      mine = Waiting.new(ConditionVariable.new)
+      @lock.synchronize { @waiting[number] = mine }
+      @stream.send(Stream::REQUEST, number, message)
       @lock.synchronize do
-        while @replies[number].nil? && (left_ns = deadline_ns - @kit.now).positive?
+        while mine.reply.nil? && (left_ns = deadline_ns - @kit.now).positive?
           raise Wattwire::SendFailed, 'the server closed the connection' if @ended
 
-          @arrived.wait(@lock, left_ns / 1e9)
+          mine.woken.wait(@lock, left_ns / 1e9)
         end
-        @replies.delete(number)
       end
+      mine.reply
+    ensure
+      @lock.synchronize { @waiting.delete(number) }
     end
 
     private
@@ -33,14 +37,15 @@ module Service
       loop do
         kind, number, reply = @stream.receive
         @lock.synchronize do
-          @replies[number] = reply if kind == Stream::REPLY && @replies.key?(number)
-          @arrived.broadcast
+          found = @waiting[number] if kind == Stream::REPLY
+          found&.reply = reply
+          found&.woken&.signal
         end
       end
     rescue SystemCallError, IOError
       @lock.synchronize do
         @ended = true
-        @arrived.broadcast
+        @waiting.each_value { |waiting| waiting.woken.signal }
       end
     end
   end
