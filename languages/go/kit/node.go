@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +16,8 @@ import (
 	"unsafe"
 )
 
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 const probe, unknownNs, never, msNs = 1<<48 - 1, -1 << 63, 1<<63 - 1, 1_000_000
-
-// flags of samples by what was found of an arrival, or became of a call.
-var flags = map[string]byte{"corrupt": 8, "wrong": 8, "late": 4, "failed": 2}
 
 // keys of a spec by the type of their values, as encoding/json has it.
 var keys = map[string]string{
@@ -32,23 +28,18 @@ var keys = map[string]string{
 		reply.literal verify tls.authority tls.certificate tls.key`,
 	"[]interface {}": "peers.nodes peers.endpoints",
 }
+var flags = map[string]byte{"ok": 0, "answered": 0, "corrupt": 8, "wrong": 8, "late": 4, "failed": 2}
+var lines, BeganNs = os.NewFile(3, "lines"), NowNs() // C-05; of the process, for startup_ns
 
-var lines = os.NewFile(3, "lines") // C-05
-var BeganNs = NowNs()              // of the process: READY's startup_ns counts from here
-
-// NowNs gives the nanoseconds of CLOCK_MONOTONIC, without a system call.
-//
 //go:linkname NowNs runtime.nanotime
-func NowNs() int64
+func NowNs() int64 // CLOCK_MONOTONIC in ns, without a system call
 
-// Print prints a line of the dialogue.
 func Print(keyword string, fields any) {
 	text, _ := json.Marshal(fields)
 	fmt.Fprintf(lines, "%s %s\n", keyword, text)
 }
 
-// Must ends the node unless something holds: 2 with the key of the spec that is wrong, 3 where the
-// cell cannot do what is asked, 4 where the middleware failed.
+// Must ends the node with a code (2: key is wrong; 3: the cell cannot; 4) unless something holds.
 func Must(holds bool, code int, key any, format string, found ...any) {
 	if !holds {
 		Print("ERROR", map[string]any{"code": code, "key": key, "reason": fmt.Sprintf(format, found...)})
@@ -58,10 +49,8 @@ func Must(holds bool, code int, key any, format string, found ...any) {
 
 // Guard, deferred in a goroutine, makes its panics failures of the middleware.
 func Guard() {
-	if problem := recover(); problem != nil {
-		debug.PrintStack()
-		Must(false, 4, nil, "%v", problem)
-	}
+	problem := recover()
+	Must(problem == nil, 4, nil, "%v", problem)
 }
 
 // Spec is what the harness asks for; its getters panic on a key that is not there.
@@ -73,8 +62,7 @@ func (s Spec) Integer(key string) int64 { return int64(s[key].(float64)) }
 // ReadSpec reads a spec, of which the harness has checked the values but not the types (C-02).
 func ReadSpec(path, settings string) (spec Spec) {
 	text, _ := os.ReadFile(path)
-	err := json.Unmarshal(text, &spec)
-	Must(err == nil && spec != nil, 2, "--spec", "%s: %v; allowed: a JSON object", path, err)
+	Must(json.Unmarshal(text, &spec) == nil && spec != nil, 2, "--spec", "%s: no JSON object", path)
 	for kind, names := range keys {
 		for _, key := range strings.Fields(names) {
 			found := fmt.Sprintf("%T", spec[key])
@@ -88,99 +76,80 @@ func ReadSpec(path, settings string) (spec Spec) {
 	Must(spec["contract"] == 2.0, 2, "contract", "found %v; allowed: 2", spec["contract"])
 	return spec
 }
-
 func has(words, word string) bool { return slices.Contains(strings.Fields(words), word) }
 
 // Kit is one node. Any goroutine may use it.
 type Kit struct {
 	Spec
 	*Payload
-	Workers, next, scheduled, graceNs int64           // Workers: calls at once (C-33)
-	started, stopped                  context.Context // done at GO or STOP, and at STOP
-	start, stop                       func()
-	startNs, arrivalNs                atomic.Int64     // never before GO; of the last request
-	pacer, mutex                      sync.Mutex       // of whom waits to call, of what follows
-	counts                            map[string]int64 // of arrivals and calls, by what was found
-	samples                           []Sample
-	firstNs, lastNs                   any // begin of the first call and end of the last
+	Workers, scheduled, graceNs int64           // Workers: calls at once (C-33)
+	started, stopped            context.Context // done at GO or STOP, at STOP
+	start, stop                 func()
+	startNs, arrivalNs, next    atomic.Int64     // never before GO; of the last request; counter
+	firstNs, lastNs             atomic.Value     // begin of the first call, end of the last
+	pacer, mutex                sync.Mutex       // of whom waits to call, of what follows
+	counts                      map[string]int64 // of arrivals and calls, by verdict
+	samples                     []Sample
 }
 
-// Run runs a node in one of these roles and ends the process. Settings are words that the spec may
-// hold, capabilities those that the cell declares.
+// Run runs a node and ends the process; settings and capabilities are words of the manifests.
 func Run(roles map[string]func(*Kit), settings, capabilities string) {
 	defer Guard()
 	syscall.CloseOnExec(3)
 	Must(len(os.Args) == 5 && os.Args[1] == "--spec" && os.Args[3] == "--out", 2, "command line",
 		"found %q; allowed: --spec FILE --out DIR", os.Args[1:])
-	k := newKit(ReadSpec(os.Args[2], settings))
-	role := k.String("role")
-	for name, asked := range map[string]bool{ // C-03
-		"encoding." + k.String("payload.encoding"): true, "loop." + k.String("loop"): true,
-		"reply." + k.String("reply"): true, "pacing." + k.String("pacing"): k.isClient(),
-		"literal": k.literal, "tls": k.String("tls.authority") != "", "async_client": k.Workers > 1,
-	} {
-		Must(!asked || has(capabilities, name), 3, nil, "%s: there are %s", name, capabilities)
-	}
-	Must(k.literal || len(k.Template) >= 16*k.unit, 3, nil, "payload.bytes: at least %d", 16*k.unit)
-	Must(roles[role] != nil, 3, nil, "role %s", role)
-	go k.listen()
-	roles[role](k)
-	k.mutex.Lock() // for ever: nothing is recorded any more
-	code := map[string]byte{"server": 2, "client": 3, "ping": 6, "pong": 7}[role]
-	err := WriteSamples(os.Args[4]+"/samples.bin", code, uint16(k.Integer("node")),
-		k.Integer("payload.seed"), k.counts["overflow"], k.samples)
-	Must(err == nil, 4, nil, "%v", err)
-	c := k.counts
-	Print("DONE", map[string]any{"sent": k.sent(), "foreign": c["foreign"], "probes": c["probe"],
-		"received": c["answered"] + c["wrong"] + c["ok"] + c["corrupt"],
-		"corrupt":  c["wrong"] + c["corrupt"] + c["unreadable"],
-		"recorded": len(k.samples), "overflow": c["overflow"]})
-	os.Exit(0)
-}
-
-func newKit(s Spec) *Kit {
-	k := &Kit{Spec: s, Workers: 1, scheduled: s.Integer("count"), graceNs: never,
-		samples: make([]Sample, s.Integer("record.capacity")), counts: map[string]int64{}}
-	nodes := s["peers.nodes"].([]any)
-	if k.isClient() { // what arrives are its own messages, answered
+	s := ReadSpec(os.Args[2], settings)
+	role, room, nodes := s.String("role"), s.Integer("record.capacity"), s["peers.nodes"].([]any)
+	calls := role == "client" || role == "ping"
+	if calls { // what arrives are its own messages, answered
 		nodes = []any{s["node"]}
 	}
-	if k.Payload = NewPayload(s, nodes); s["loop"] == "open" {
+	k := &Kit{Spec: s, Payload: NewPayload(s, nodes), Workers: 1, scheduled: s.Integer("count"),
+		samples: slices.Repeat([]Sample{{Kind: 1}}, int(room))[:0:room], counts: map[string]int64{}}
+	if k.graceNs = never; s["loop"] == "open" {
 		durationNs, periodNs := s.Integer("duration_ns"), s.Integer("period_ns")
 		k.graceNs, k.Workers = durationNs+s.Integer("overrun_ns"), s.Integer("outstanding_max")
 		k.scheduled = max(0, (durationNs-s.Integer("phase_ns")+periodNs-1)/periodNs)
 	}
-	for i := range k.samples { // so that no page is fetched within the window
-		k.samples[i].Kind = 1
-	}
-	k.samples = k.samples[:0]
 	k.startNs.Store(never)
 	k.stopped, k.stop = context.WithCancel(context.Background())
 	k.started, k.start = context.WithCancel(k.stopped)
-	return k
+	for name, asked := range map[string]bool{ // C-03
+		"encoding." + s.String("payload.encoding"): true, "loop." + s.String("loop"): true,
+		"reply." + s.String("reply"): true, "pacing." + s.String("pacing"): calls,
+		"literal": k.head == 0, "tls": s["tls.authority"] != "", "async_client": calls && k.Workers > 1,
+	} {
+		Must(!asked || has(capabilities, name), 3, nil, "%s: there are %s", name, capabilities)
+	}
+	Must(roles[role] != nil && len(k.Template) >= k.head, 3, nil,
+		"role %s with payload.bytes %v, at least %d", role, s["payload.bytes"], k.head)
+	go k.listen()
+	roles[role](k)
+	k.mutex.Lock() // for ever: nothing is recorded any more
+	c := k.counts
+	code := map[string]byte{"server": 2, "client": 3, "ping": 6, "pong": 7}[role]
+	WriteSamples(os.Args[4]+"/samples.bin", code, uint16(s.Integer("node")),
+		s.Integer("payload.seed"), c["overflow"], k.samples)
+	Print("DONE", map[string]any{"sent": c["answered"] + c["wrong"] + c["late"],
+		"received": c["answered"] + c["wrong"] + c["ok"] + c["corrupt"] + c["left"],
+		"corrupt":  c["wrong"] + c["corrupt"] + c["unreadable"], "foreign": c["foreign"],
+		"recorded": len(k.samples), "overflow": c["overflow"], "probes": c["probe"]})
+	os.Exit(0)
 }
-
-func (k *Kit) isClient() bool { return k.Spec["role"] == "client" || k.Spec["role"] == "ping" }
-func (k *Kit) sent() int64    { return k.counts["answered"] + k.counts["wrong"] + k.counts["late"] }
 
 // listen obeys standard input until it ends, and then ends the process (C-08, C-09).
 func (k *Kit) listen() {
-	for word, startNs := "", int64(0); ; {
-		switch count, _ := fmt.Scanln(&word, &startNs); {
-		case count == 0:
+	for word, startNs := "", int64(never); ; {
+		if count, _ := fmt.Scanln(&word, &startNs); count == 0 {
 			os.Exit(5)
-		case word == "STOP":
-			k.stop()
-		default:
-			Must(word == "GO" && startNs > NowNs(), 2, "GO", "%s %d: at %d", word, startNs, NowNs())
-			k.startNs.Store(startNs)
-			k.start()
 		}
+		Must(word == "STOP" || word == "GO" && startNs > NowNs(), 2, "GO", "%s %d", word, startNs)
+		k.startNs.Store(startNs)
+		map[string]func(){"GO": k.start, "STOP": k.stop}[word]()
 	}
 }
 
-// Call makes a call. context.DeadlineExceeded and os.ErrDeadlineExceeded say that no reply came in
-// time, other errors that it was not sent. Of Workers at once, each has a message of its own.
+// Call: an error says that no reply came in time (os.IsTimeout), or else that it was not sent.
 type Call func(message []byte, timeout time.Duration) (reply []byte, err error)
 
 // Probe calls until a reply comes, and gives the nanoseconds that it took.
@@ -209,20 +178,19 @@ func (k *Kit) Calls(call Call) {
 		})
 	}
 	workers.Wait()
-	Print("SENT", map[string]any{"begin_ns": k.firstNs, "end_ns": k.lastNs, "sent": k.sent(),
-		"scheduled": k.scheduled, "skipped": 0})
+	sent := k.counts["answered"] + k.counts["wrong"] + k.counts["late"]
+	Print("SENT", map[string]any{"begin_ns": k.firstNs.Load(), "end_ns": k.lastNs.Load(),
+		"sent": sent, "scheduled": k.scheduled, "skipped": 0})
 	<-k.stopped.Done()
 }
 
-// call makes the next call when it is due; false: there is none any more.
 func (k *Kit) call(call Call, message []byte) bool {
 	k.pacer.Lock() // one waits, the others for it
-	counter, startNs := k.next, k.startNs.Load()
+	counter, startNs := k.next.Add(1)-1, k.startNs.Load()
 	s := Sample{Seq: uint64(k.Integer("node")<<48 | counter), Bytes: uint32(len(message)),
 		IntendedNs: startNs + k.Integer("phase_ns") + counter*k.Integer("period_ns"),
 		Peer:       uint16(k.Spec["peers.nodes"].([]any)[0].(float64))}
 	goes := counter < k.scheduled && k.sleepUntil(s.IntendedNs) && NowNs()-startNs <= k.graceNs
-	k.next++
 	k.pacer.Unlock()
 	if !goes {
 		return false
@@ -233,73 +201,66 @@ func (k *Kit) call(call Call, message []byte) bool {
 	k.Stamp(message, s.Seq, s.BeginNs)
 	reply, err := call(message, time.Duration(k.Integer("timeout_ns")))
 	s.EndNs = NowNs()
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.lastNs = s.EndNs; counter == 0 {
-		k.firstNs = s.BeginNs
+	k.firstNs.CompareAndSwap(nil, s.BeginNs)
+	k.lastNs.Store(s.EndNs)
+	verdict, isReply := "answered", bytes.Equal(reply, k.reply(message))
+	if k.head > 0 && k.Spec["reply"] == "echo" {
+		found, seq := k.Check(reply)
+		isReply = found == "ok" && seq == s.Seq
 	}
-	verdict, late := "answered", err == nil && s.EndNs-s.BeginNs > k.Integer("timeout_ns")
-	switch {
-	case late, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	if os.IsTimeout(err) || err == nil && s.EndNs-s.BeginNs > k.Integer("timeout_ns") {
 		verdict, s.EndNs = "late", unknownNs
-	case err != nil:
+	} else if err != nil {
 		verdict, s.EndNs = "failed", unknownNs
-	case !k.isReply(reply, message, s.Seq):
+	} else if !isReply {
 		verdict = "wrong"
 	}
-	k.counts[verdict]++
 	k.record(s, verdict, s.IntendedNs)
 	return true
 }
 
-// sleepUntil sleeps, and spins for the last spin_ns; false: STOP came. The runtime's own timers
-// are up to a millisecond late on Linux.
+// sleepUntil is false where STOP came. The runtime's own timers are up to a millisecond late.
 func (k *Kit) sleepUntil(dueNs int64) bool {
-	const monotonic, absolute = 1, 1
 	for nowNs := NowNs(); nowNs < dueNs && k.stopped.Err() == nil; nowNs = NowNs() {
 		wake := syscall.NsecToTimespec(min(dueNs-k.Integer("spin_ns"), nowNs+500*msNs))
-		if wake.Nano() > nowNs {
-			syscall.Syscall6(syscall.SYS_CLOCK_NANOSLEEP, monotonic, absolute,
-				uintptr(unsafe.Pointer(&wake)), 0, 0, 0)
+		if wake.Nano() > nowNs { // 1, 1: CLOCK_MONOTONIC, TIMER_ABSTIME
+			syscall.Syscall6(syscall.SYS_CLOCK_NANOSLEEP, 1, 1, uintptr(unsafe.Pointer(&wake)), 0, 0, 0)
 		}
 	}
 	return k.stopped.Err() == nil
 }
 
-// record keeps a sample; whenNs tells whether it is of the warm-up. The caller holds the mutex.
+// record counts, and keeps a sample; whenNs tells whether it is of the warm-up.
 func (k *Kit) record(s Sample, verdict string, whenNs int64) {
-	if s.Kind, s.Flags = 1, flags[verdict]; whenNs-k.Integer("warmup_ns") < k.startNs.Load() {
+	flag, kept := flags[verdict]
+	if s.Kind, s.Flags = 1, flag; whenNs-k.Integer("warmup_ns") < k.startNs.Load() {
 		s.Flags |= 1
 	}
-	if len(k.samples) < cap(k.samples) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.counts[verdict]++
+	if kept && len(k.samples) < cap(k.samples) {
 		k.samples = append(k.samples, s)
-	} else {
+	} else if kept {
 		k.counts["overflow"]++
 	}
 }
 
-// Serve takes a request that is in hand and hands its reply over; false: it must not be answered.
-// A record that the cell's decoder refused is nil.
+// Serve hands the reply over; false: it must not be answered. What is no record (C-32) is nil.
 func (k *Kit) Serve(request []byte, hand func(reply []byte) error) bool {
 	s := Sample{IntendedNs: unknownNs, BeginNs: NowNs(), Bytes: uint32(len(request))}
 	verdict, seq := k.Check(request)
-	if k.literal && s.BeginNs < k.startNs.Load() { // nothing but a probe comes so early
+	if k.head == 0 && s.BeginNs < k.startNs.Load() { // a literal: nothing but a probe comes so early
 		verdict = "probe"
 	}
 	k.arrivalNs.Store(s.BeginNs)
-	k.mutex.Lock()
-	k.counts[verdict]++
-	k.mutex.Unlock()
-	if verdict == "foreign" || request == nil {
-		return false
+	answered := verdict != "foreign" && request != nil
+	if answered && hand(k.reply(request)) != nil {
+		verdict = "left" // by the client
 	}
-	if hand(k.reply(request)) == nil && (verdict == "ok" || verdict == "corrupt") {
-		s.Seq, s.Peer, s.EndNs = seq, uint16(seq>>48), NowNs()
-		k.mutex.Lock()
-		defer k.mutex.Unlock()
-		k.record(s, verdict, s.EndNs)
-	}
-	return true
+	s.Seq, s.Peer, s.EndNs = seq, uint16(seq>>48), NowNs()
+	k.record(s, verdict, s.EndNs)
+	return answered
 }
 
 func (k *Kit) reply(request []byte) []byte {
@@ -309,24 +270,16 @@ func (k *Kit) reply(request []byte) []byte {
 	case k.Spec["reply"] == "ack" && k.first == 16: // a record without name, pose and samples
 		return slices.Concat(request[:16], make([]byte, 72), request[len(request)-8:])
 	case k.Spec["reply"] == "ack":
-		return request[:min(8*k.unit, len(request))]
+		return request[:min(k.word, len(request))]
 	}
 	return request
-}
-
-func (k *Kit) isReply(reply, message []byte, seq uint64) bool {
-	if k.literal || k.Spec["reply"] != "echo" {
-		return bytes.Equal(reply, k.reply(message))
-	}
-	verdict, found := k.Check(reply)
-	return verdict == "ok" && found == seq
 }
 
 // Drain waits for STOP, and then until it is quiet (C-15).
 func (k *Kit) Drain() {
 	<-k.stopped.Done()
-	lingerNs, quietNs := NowNs()+k.Integer("linger_ms")*msNs, k.Integer("quiet_ms")*msNs
-	for k.arrivalNs.Store(NowNs()); NowNs() < min(lingerNs, k.arrivalNs.Load()+quietNs); {
+	stopNs, lingerNs, quietNs := NowNs(), k.Integer("linger_ms")*msNs, k.Integer("quiet_ms")*msNs
+	for NowNs() < min(stopNs+lingerNs, max(stopNs, k.arrivalNs.Load())+quietNs) {
 		time.Sleep(2 * time.Millisecond)
 	}
 }

@@ -10,83 +10,73 @@ import (
 	"sync/atomic"
 )
 
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-var little = binary.LittleEndian
-
-// Payload is what a run's messages look like. A record is held as the bytes of C-32's table, so
-// that only bytes are verified; a cell carries its values in its middleware's own types.
+// Payload is what a run's messages look like; a record's are the bytes of C-32's table.
 type Payload struct {
-	Template             []byte
-	unit, first, trailer int   // bytes: a header's byte, the fill that tells the run, the trailer
-	nodes                []any // who sends, float64 as JSON has them
-	literal, full        bool
-	arrived              atomic.Uint64 // of a literal, which carries no sequence
+	Template                   []byte
+	word, head, trailer, first int   // bytes: a sequence, header, trailer, what tells the run
+	nodes                      []any // who sends, float64 as JSON has them
+	full                       bool
+	arrived                    atomic.Uint64 // literals carry no sequence
 }
 
 // NewPayload makes the template of a spec.
 func NewPayload(s Spec, nodes []any) *Payload {
-	encoding, literal := s.String("payload.encoding"), s.String("payload.literal")
-	shape := map[string][3]int{"bytes": {1, 8, 1}, "text": {2, 8, 1}, "record": {1, 16, 16}}[encoding]
-	p := &Payload{Template: []byte(literal), unit: shape[0], first: shape[1], nodes: nodes,
-		literal: literal != "", full: s["verify"] == "full"}
-	if p.literal {
+	length, kind := int(s.Integer("payload.bytes")), s.String("payload.encoding")
+	shape := map[string][3]int{"bytes": {8, 8, 1}, "text": {16, 8, 1}, "record": {8, 16, 16}}[kind]
+	p := &Payload{word: shape[0], first: shape[1], nodes: nodes, full: s["verify"] == "full"}
+	if p.Template = []byte(s.String("payload.literal")); len(p.Template) > 0 {
 		return p
 	}
-	length, z, fill := int(s.Integer("payload.bytes")), uint64(s.Integer("payload.seed")), []byte{}
+	z, fill := uint64(s.Integer("payload.seed")), make([]byte, 2*p.word, length+8)
 	for j := 0; len(fill) < length; j++ {
 		z += 0x9E3779B97F4A7C15
 		word := (z ^ z>>30) * 0xBF58476D1CE4E5B9
 		word = (word ^ word>>27) * 0x94D049BB133111EB
 		word ^= word >> 31
-		if encoding == "text" || encoding == "record" && j < 2 { // a record's name
+		if kind == "text" || kind == "record" && j < 2 { // a record's name
 			for i := range 8 {
 				fill = append(fill, alphabet[word>>(8*i)%64])
 			}
 			continue
 		}
-		if encoding == "record" && j >= 9 { // a sample's id and state
-			fill = little.AppendUint64(fill, uint64(j-9)|word%256<<32)
+		if kind == "record" && j >= 9 { // a sample's id and state
+			fill = binary.LittleEndian.AppendUint64(fill, uint64(j-9)|word%256<<32)
 		}
-		if encoding == "record" {
+		if kind == "record" {
 			word = math.Float64bits(float64(int32(word>>32)) / 1024)
 		}
-		fill = little.AppendUint64(fill, word)
+		fill = binary.LittleEndian.AppendUint64(fill, word)
 	}
-	if length >= 24*p.unit {
-		p.trailer = 8 * p.unit
+	if p.head = 2 * p.word; length >= 3*p.word {
+		p.trailer = p.word
 	}
-	p.Template = append(make([]byte, 16*p.unit), fill...)[:length/shape[2]*shape[2]]
+	p.Template = fill[:length/shape[2]*shape[2]]
 	return p
 }
 
-// Stamp writes sequence and send time into a copy of the template.
+// Stamp writes sequence and send time; a literal has no place for them.
 func (p *Payload) Stamp(message []byte, seq uint64, sendNs int64) {
-	var head, text [32]byte
-	little.PutUint64(head[:], seq)
-	little.PutUint64(head[8:], uint64(sendNs))
-	if p.unit == 2 {
-		hex.Encode(text[:], head[:16])
-		head = text
+	head := binary.LittleEndian.AppendUint64(make([]byte, 0, 16), seq)
+	head = binary.LittleEndian.AppendUint64(head, uint64(sendNs))
+	if p.word == 16 {
+		head = hex.AppendEncode(make([]byte, 0, 32), head)
 	}
-	if !p.literal {
-		copy(message, head[:16*p.unit])
-		copy(message[len(message)-p.trailer:], head[:])
-	}
+	copy(message, head[:p.head])
+	copy(message[len(message)-p.trailer:], head)
 }
 
-// Check gives ok, corrupt, foreign, unreadable or probe, and the sequence of what is readable (C-21).
+// Check says ok, corrupt, foreign, unreadable or probe (C-21), and the sequence.
 func (p *Payload) Check(data []byte) (verdict string, seq uint64) {
 	var head [32]byte
-	at, end := copy(head[:16*p.unit], data), len(p.Template)-p.trailer
+	at, end := copy(head[:p.head], data), len(p.Template)-p.trailer
 	count := at
-	if p.unit == 2 {
+	if p.word == 16 {
 		count, _ = hex.Decode(head[:], head[:at])
 	}
-	switch seq = little.Uint64(head[:]); {
-	case p.literal && bytes.Equal(data, p.Template):
+	switch seq = binary.LittleEndian.Uint64(head[:]); {
+	case p.head == 0 && bytes.Equal(data, p.Template):
 		return "ok", 65535<<48 | p.arrived.Add(1)
-	case p.literal:
+	case p.head == 0:
 		return "corrupt", 65535<<48 | p.arrived.Add(1)
 	case count < 8:
 		return "unreadable", 0
@@ -112,11 +102,11 @@ type Sample struct {
 }
 
 // WriteSamples writes the sample file (C-24).
-func WriteSamples(path string, role byte, node uint16, seed, overflow int64, all []Sample) error {
+func WriteSamples(path string, role byte, node uint16, seed, overflow int64, all []Sample) {
 	var file bytes.Buffer
 	for _, part := range []any{[]byte("WATTWIRE\x01\x00\x40\x00\x28\x00"), role, byte(1), node,
 		[6]byte{}, int64(len(all)), overflow, seed, [16]byte{}, all} {
-		binary.Write(&file, little, part)
+		binary.Write(&file, binary.LittleEndian, part)
 	}
-	return os.WriteFile(path, file.Bytes(), 0o644)
+	Must(os.WriteFile(path, file.Bytes(), 0o644) == nil, 4, nil, "cannot write %s", path)
 }

@@ -1,0 +1,133 @@
+// Answers the questions that tests/toolchains/test_kits.py puts to a kit, a line for each line.
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"wattwire"
+)
+
+func main() {
+	if len(os.Args) == 2 { // a child of spec: what it refuses ends it
+		wattwire.ReadSpec(os.Args[1], "")
+		return
+	}
+	input := bufio.NewReader(os.Stdin)
+	for line, err := input.ReadString('\n'); err == nil; line, err = input.ReadString('\n') {
+		words := strings.Fields(strings.ReplaceAll(line, " -\n", " \n")) // "-" is none
+		fmt.Println(answer(words[0], append(words[1:], "")))
+	}
+}
+
+func answer(question string, words []string) any {
+	switch question {
+	case "clock":
+		return wattwire.NowNs()
+	case "payload":
+		data := stamped(words, words[3], words[4])
+		return hex.EncodeToString(data)
+	case "record":
+		text, err := encoded(stamped(words, "record", words[3]))
+		if err != nil {
+			return err
+		}
+		return string(text)
+	case "check":
+		return verdict(made(words[0], words[1], words[2], words[3], words[4]), unhex(words[5]))
+	case "check-record":
+		data, _ := decoded(unhex(words[4]))
+		return verdict(made(words[0], "record", words[1], words[2], words[3]), data)
+	case "samples":
+		return samples(words)
+	}
+	return spec(words[0])
+}
+
+func number(text string) float64 {
+	found, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err)
+	}
+	return found
+}
+
+func unhex(text string) []byte {
+	data, err := hex.DecodeString(text)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func made(seed, encoding, bytes, node, verify string) *wattwire.Payload {
+	return wattwire.NewPayload(wattwire.Spec{"payload.seed": number(seed), "verify": verify,
+		"payload.bytes": number(bytes), "payload.encoding": encoding, "payload.literal": ""},
+		[]any{number(node)})
+}
+
+func stamped(words []string, encoding, bytes string) []byte {
+	seq, _ := strconv.ParseUint(words[1], 10, 64)
+	sendNs, _ := strconv.ParseInt(words[2], 10, 64)
+	payload := made(words[0], encoding, bytes, "0", "full")
+	payload.Stamp(payload.Template, 1, 2) // what stood before must not shine through
+	payload.Stamp(payload.Template, seq, sendNs)
+	return payload.Template
+}
+
+func verdict(payload *wattwire.Payload, data []byte) string {
+	found, seq := payload.Check(data)
+	if found == "unreadable" {
+		return "corrupt -"
+	}
+	return fmt.Sprintf("%s %d", found, seq)
+}
+
+func samples(words []string) string {
+	var numbers []int64
+	for _, word := range words[5 : len(words)-1] {
+		unsigned, _ := strconv.ParseUint(strings.TrimPrefix(word, "-"), 10, 64)
+		if word[0] == '-' {
+			unsigned = -unsigned
+		}
+		numbers = append(numbers, int64(unsigned))
+	}
+	room := int(number(words[4]))
+	var kept []wattwire.Sample
+	for n := numbers; len(n) > 0 && len(kept) < room; n = n[8:] {
+		kept = append(kept, wattwire.Sample{Seq: uint64(n[0]), IntendedNs: n[1], BeginNs: n[2],
+			EndNs: n[3], Bytes: uint32(n[4]), Peer: uint16(n[5]), Kind: byte(n[6]),
+			Flags: byte(n[7])})
+	}
+	overflow := len(numbers)/8 - len(kept)
+	wattwire.WriteSamples(words[0], byte(number(words[1])), uint16(number(words[2])),
+		int64(number(words[3])), int64(overflow), kept)
+	return fmt.Sprint(len(kept), " ", overflow)
+}
+
+// spec reads it in a child, whose descriptor 3 tells what is refused (C-05).
+func spec(path string) any {
+	child := exec.Command(os.Args[0], path)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	child.ExtraFiles = []*os.File{writer}
+	err = child.Run()
+	writer.Close()
+	if err == nil {
+		return "ok"
+	}
+	var told struct{ Key string }
+	line, _ := bufio.NewReader(reader).ReadString('\n')
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "ERROR ")), &told); err != nil {
+		return err
+	}
+	return told.Key
+}
