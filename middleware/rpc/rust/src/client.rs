@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use jsonrpsee::core::client::{ClientT, Error as CallError};
 use jsonrpsee::core::params::ArrayParams;
-use jsonrpsee::http_client::{HeaderMap, HeaderValue, HttpClient};
+use jsonrpsee::http_client::HttpClient;
 use jsonrpsee_http_client::transport::Error as TransportError;
 use wattwire_kit::{
     locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
     COMPILER,
 };
 use wattwire_web::json::JsonRecord;
+use wattwire_web::tls::ClientConfig;
 use wattwire_web::{on_or_off, switch, tls, Tokio};
 
 use crate::{BODY_BYTES_MAX, GUARANTEE, LOCKED};
@@ -23,7 +24,8 @@ const NODELAY_BY_ITSELF: bool = true;
 
 type Reply = Result<Option<Buffer>, SendFailed>;
 
-fn open(kit: &Kit, url: &str) -> Result<HttpClient, Error> {
+/// A client, with `config` over TLS.
+fn open(kit: &Kit, url: &str, config: Option<ClientConfig>) -> Result<HttpClient, CallError> {
     // A call's timeout is the kit's; this only must not be shorter.
     let longest = Duration::from_nanos(kit.integer("timeout_ns") as u64) * 2;
     let mut builder = HttpClient::builder()
@@ -31,15 +33,10 @@ fn open(kit: &Kit, url: &str) -> Result<HttpClient, Error> {
         .max_response_size(BODY_BYTES_MAX)
         .request_timeout(longest.max(Duration::from_secs(60)))
         .set_tcp_no_delay(switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF));
-    if switch(kit, "settings.keep_alive") == Some(false) {
-        let mut headers = HeaderMap::new();
-        headers.insert("connection", HeaderValue::from_static("close"));
-        builder = builder.set_headers(headers);
+    if let Some(config) = config {
+        builder = builder.with_custom_cert_store(config);
     }
-    if tls::wanted(kit) {
-        builder = builder.with_custom_cert_store(tls::client_config(kit)?);
-    }
-    Ok(builder.build(url)?)
+    builder.build(url)
 }
 
 /// What a call's end is: a reply, a timeout, or not sent.
@@ -93,14 +90,20 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         let address = url.split('/').nth(2).unwrap_or_default();
         tls_version = runtime.block_on(tls::agreed_version(kit, address))?;
     }
-    let client = Arc::new(open(kit, url)?);
+    let config = tls::wanted(kit).then(|| tls::client_config(kit)).transpose()?;
+    let keeps = switch(kit, "settings.keep_alive") != Some(false);
+    let kept = Arc::new(open(kit, url, config.clone())?);
     let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
-        exchange(client.clone(), request, timeout)
+        if keeps {
+            return exchange(kept.clone(), request, timeout);
+        }
+        // A client of its own connects within the call, and closes after it.
+        let lone = open(kit, url, config.clone()).expect("what was built once is built again");
+        exchange(Arc::new(lone), request, timeout)
     });
     let discovery_ns = kit.probe(&mut calls)?;
     let version = locked_version(LOCKED, "jsonrpsee-http-client");
     let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
-    let keeps = switch(kit, "settings.keep_alive") != Some(false);
     let mut effective = kit.spec().settings();
     effective.insert("keep_alive".into(), on_or_off(keeps));
     effective.insert("tcp_nodelay".into(), nodelay.into());
