@@ -87,7 +87,7 @@ def wire_of(folder: Path) -> Callable[[str], Wire] | None:
     if not path.is_file():
         return None
     module = types.ModuleType(f"wire of {folder.name}")
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)  # noqa: S102
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
     return module.Wire
 
 

@@ -16,15 +16,20 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib  # type: ignore[no-redef]
 
 
+PLAIN = frozenset({"rest"})
+"""Folders' names that are words which any code may use for something of its own."""
+
+
 def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
     """Problems, one a line, for each string or identifier in `source` equal to one of `names`.
 
-    A string that is a path is taken apart at its slashes, so that `NAME/cpp` counts too.
+    A string that is a path is taken apart at its slashes, so that `NAME/cpp` counts too. A name
+    that is a plain word counts only there.
     """
     problems = []
-    for line, word in _words(path, source):
+    for line, word, is_text in _words(path, source):
         parts = word.split("/") if not any(c.isspace() for c in word) else [word]
-        for name in sorted({p.lower() for p in parts} & names):
+        for name in sorted({p.lower() for p in parts} & (names if is_text else names - PLAIN)):
             problems.append(
                 f'{path}:{line}: closed code names "{name}", which is a folder\'s name; find it '
                 "through the catalogue, or choose a more distinctive word"
@@ -32,33 +37,36 @@ def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
     return problems
 
 
-def _words(path: Path, source: str) -> Iterator[tuple[int, str]]:
+def _words(path: Path, source: str) -> Iterator[tuple[int, str, bool]]:
+    """(line, word, whether it is a string) of everything that could name something."""
     if path.suffix == ".py":
         yield from _python_words(ast.parse(source))
     elif path.suffix in (".toml", ".json"):
         document = tomllib.loads(source) if path.suffix == ".toml" else json.loads(source)
-        yield from ((1, word) for word in _data_words(document))
+        yield from ((1, word, True) for word in _data_words(document))
     else:
-        yield from ((token.line, token.text) for token in tokenise(source) if token.kind != "mark")
+        for token in tokenise(source):
+            if token.kind != "mark":
+                yield token.line, token.text, token.kind == "string"
 
 
-def _python_words(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _python_words(tree: ast.AST) -> Iterator[tuple[int, str, bool]]:
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 1)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield line, node.value
+            yield line, node.value, True
         elif isinstance(node, ast.Constant) and isinstance(node.value, bytes):
-            yield line, node.value.decode("latin-1")
+            yield line, node.value.decode("latin-1"), True
         elif isinstance(node, ast.Name):
-            yield line, node.id
+            yield line, node.id, False
         elif isinstance(node, ast.Attribute):
-            yield line, node.attr
+            yield line, node.attr, False
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)):
-            yield from ((line, part) for part in node.name.split("."))
+            yield from ((line, part, False) for part in node.name.split("."))
             if isinstance(node, ast.alias) and node.asname:
-                yield line, node.asname
+                yield line, node.asname, False
         elif isinstance(node, (ast.arg, ast.keyword)) and node.arg:
-            yield line, node.arg
+            yield line, node.arg, False
 
 
 def _data_words(value: Any) -> Iterator[str]:

@@ -15,7 +15,8 @@ BLOB_BYTES_MAX = 500_000
 
 SUFFIXES = frozenset(
     ".R .bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java .js .json .jsonl "
-    ".lock .md .mod .png .proto .py .pyi .rs .rules .sh .sql .sum .svg .toml .ts .txt .xml .action "
+    ".lock .md .mod .php .png .proto .py .pyi .rb .rs .ru .rules .sh .sha256 .sql .sum .svg .toml "
+    ".ts .txt .xml .action "
     ".msg .srv .spec .yaml .yml".split()
 )
 BARE_NAMES = frozenset(

@@ -11,7 +11,7 @@ from tests.tidy.layers import layer_problems, read_layers
 from tests.tidy.names import open_names_in
 from tests.tidy.tokens import function_lengths, tokenise
 
-NAMES = frozenset({"carrier", "gauge"})
+NAMES = frozenset({"carrier", "gauge", "rest"})
 LAYERS = read_layers(
     "| `model/` | nothing |\n| `store/` | model |\n| `rig/` | model, store |\n| `cli/` | all |\n"
 )
@@ -36,6 +36,7 @@ LAYERS = read_layers(
         ("a.cpp", "int carrier = 0;"),
         ("a.toml", 'use = ["gauge"]\n'),
         ("a.json", '{"carrier": 1}'),
+        ("a.py", 'x = "rest/go"\n'),
     ],
 )
 def test_a_planted_name_is_found(name: str, source: str) -> None:
@@ -46,6 +47,8 @@ def test_a_planted_name_is_found(name: str, source: str) -> None:
     ("name", "source"),
     [
         ("a.py", '"""A gauge, and a carrier."""\nx = "gauges"  # carrier\n'),
+        ("a.py", "rest = line.rest\n"),
+        ("a.rs", "let rest = &line[1..];"),
         ("a.rs", "// gauge\n/* carrier */ let gauges = 'g';"),
         ("a.rs", "fn f<'carrying>(x: &'carrying str) -> char { '\\'' }"),
     ],

@@ -9,9 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 CODE_SUFFIXES = frozenset(
-    {".py", ".rs", ".c", ".cc", ".cpp", ".h", ".hpp", ".go", ".java", ".js", ".ts", ".cs", ".sh"}
-)
-BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh"}
+    {".py", ".rs", ".c", ".cc", ".cpp", ".h", ".hpp", ".go", ".java", ".js", ".ts", ".cs", ".sh",
+     ".rb", ".php"}
+)  # fmt: skip
+BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh", ".rb", ".php"}
 CLOSED_FOLDERS = ("wattwire", "agent", "contract")
 OPEN_MANIFESTS = {
     "middleware": "middleware.toml",
@@ -55,10 +56,16 @@ def is_fixture(path: Path) -> bool:
 
 
 def is_closed(path: Path) -> bool:
-    """Tell whether a file belongs to the closed code: the core, and every language's kit."""
+    """Tell whether a file belongs to the closed code: the core, and every language's kit.
+
+    `kit/web` holds what cells over HTTP share, and is no part of the kit.
+    """
     parts = path.parts
     return parts[0] in CLOSED_FOLDERS or (
-        parts[0] == "languages" and len(parts) > 2 and parts[2] == "kit" and "tests" not in parts
+        parts[0] == "languages"
+        and len(parts) > 2
+        and parts[2] == "kit"
+        and not {"tests", "web"} & set(parts)
     )
 
 

@@ -25,7 +25,7 @@ ROLES = (
 MESSAGE_HEADER = np.dtype(
     [("magic", "S8"), ("version", "<u2"), ("header_bytes", "<u2"), ("record_bytes", "<u2"),
      ("role", "u1"), ("clock", "u1"), ("node", "<u2"), ("pad16", "<u2"), ("pad32", "<u4"),
-     ("count", "<u8"), ("overflow", "<u8"), ("seed", "<u8"), ("rest", "V16")]
+     ("count", "<u8"), ("overflow", "<u8"), ("seed", "<u8"), ("reserved", "V16")]
 )  # fmt: skip
 MESSAGE_RECORD = np.dtype(
     [("seq", "<u8"), ("intended_ns", "<i8"), ("begin_ns", "<i8"), ("end_ns", "<i8"),
@@ -95,7 +95,7 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
     for key, value in expected.items():
         if int(header[key]) != value:
             raise SampleFileError(f"{path}: {key} is {int(header[key])}; this reader knows {value}")
-    if int(header["pad16"]) or int(header["pad32"]) or any(bytes(header["rest"])):
+    if int(header["pad16"]) or int(header["pad32"]) or any(bytes(header["reserved"])):
         raise SampleFileError(f"{path}: bytes of the header that must be 0 are not: damaged")
     if int(header["role"]) >= len(ROLES):
         raise SampleFileError(f"{path}: role {int(header['role'])}; allowed: 0 to {len(ROLES) - 1}")

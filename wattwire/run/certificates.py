@@ -12,7 +12,7 @@ def make_certificates(folder: Path) -> dict[str, str]:
 
     Returns the spec keys of clause C-35 with the paths.
     """
-    import trustme  # noqa: PLC0415  (loads a cryptographic library that few runs need)
+    import trustme  # (loads a cryptographic library that few runs need)
 
     folder.mkdir(parents=True, exist_ok=True)
     authority = trustme.CA()

@@ -45,7 +45,7 @@ def server(kit: Kit) -> None:
         port = opened.add_insecure_port("127.0.0.1:0")
     opened.start()
     kit.listening([f"127.0.0.1:{port}"])
-    workers: int = pool._max_workers  # noqa: SLF001  (it tells nobody else)
+    workers: int = pool._max_workers
     kit.ready(None, LIBRARY, effective(kit, workers, keeps=True), GUARANTEE)
     kit.wait()
     opened.stop(None).wait()

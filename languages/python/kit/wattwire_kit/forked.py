@@ -62,14 +62,14 @@ class Processes:
         if os.getppid() != self._parent:
             os._exit(5)  # it has gone before the line above took hold
         self._number = number
-        self._kit._dialogue = _Window(self._memory)  # type: ignore[assignment]  # noqa: SLF001
+        self._kit._dialogue = _Window(self._memory)  # type: ignore[assignment]
         self._write(1, 0, 0, 0, 0, 0, 0, 0)
 
     def serve(self, data: Any) -> Message | None:
         """As `Kit.serve`; the parent learns when a request came."""
         reply = self._kit.serve(data)
         at = _TIME.size + self._number * _PLACE.size + 8
-        _TIME.pack_into(self._memory, at, self._kit._arrival_ns)  # noqa: SLF001
+        _TIME.pack_into(self._memory, at, self._kit._arrival_ns)
         return reply
 
     def leave(self) -> None:
@@ -77,12 +77,12 @@ class Processes:
         kit = self._kit
         if not self.is_child or self._number < 0:
             return
-        recorder, spec = kit._recorder, kit.spec  # noqa: SLF001
+        recorder, spec = kit._recorder, kit.spec
         path = os.path.join(kit.out, f"samples-{self._number + 1}.bin")
         role = ROLE_CODES.index(spec["role"])
         recorder.write(path, role, spec["node"], spec["payload.seed"])
         self._write(
-            1, kit._arrival_ns, kit._received, kit._foreign, kit._corrupt, kit._probes,  # noqa: SLF001
+            1, kit._arrival_ns, kit._received, kit._foreign, kit._corrupt, kit._probes,
             recorder.recorded, recorder.overflow,
         )  # fmt: skip
 
@@ -100,7 +100,7 @@ class Processes:
 
         def poll(timeout_s: float) -> None:
             sleep(timeout_s)
-            self._kit._arrival_ns = max(place[1] for place in self._places())  # noqa: SLF001
+            self._kit._arrival_ns = max(place[1] for place in self._places())
 
         def watch() -> None:
             while sum(place[0] for place in self._places()) < count:
