@@ -86,8 +86,8 @@ type Kit struct {
 	started, stopped            context.Context // done at GO or STOP, at STOP
 	start, stop                 func()
 	startNs, arrivalNs, next    atomic.Int64     // never before GO; of the last request; counter
-	firstNs, lastNs             atomic.Value     // begin of the first call, end of the last
 	pacer, mutex                sync.Mutex       // of whom waits to call, of what follows
+	firstNs, lastNs             int64            // begin of the first call, end of the last
 	counts                      map[string]int64 // of arrivals and calls, by verdict
 	samples                     []Sample
 }
@@ -106,7 +106,7 @@ func Run(roles map[string]func(*Kit), settings, capabilities string) {
 	}
 	k := &Kit{Spec: s, Payload: NewPayload(s, nodes), Workers: 1, scheduled: s.Integer("count"),
 		samples: slices.Repeat([]Sample{{Kind: 1}}, int(room))[:0:room], counts: map[string]int64{}}
-	if k.graceNs = never; s["loop"] == "open" {
+	if k.graceNs, k.firstNs = never, never; s["loop"] == "open" {
 		durationNs, periodNs := s.Integer("duration_ns"), s.Integer("period_ns")
 		k.graceNs, k.Workers = durationNs+s.Integer("overrun_ns"), s.Integer("outstanding_max")
 		k.scheduled = max(0, (durationNs-s.Integer("phase_ns")+periodNs-1)/periodNs)
@@ -179,7 +179,8 @@ func (k *Kit) Calls(call Call) {
 	}
 	workers.Wait()
 	sent := k.counts["answered"] + k.counts["wrong"] + k.counts["late"]
-	Print("SENT", map[string]any{"begin_ns": k.firstNs.Load(), "end_ns": k.lastNs.Load(),
+	span := map[bool][]any{true: {k.firstNs, k.lastNs}, false: {nil, nil}}[k.lastNs > 0]
+	Print("SENT", map[string]any{"begin_ns": span[0], "end_ns": span[1],
 		"sent": sent, "scheduled": k.scheduled, "skipped": 0})
 	<-k.stopped.Done()
 }
@@ -201,8 +202,6 @@ func (k *Kit) call(call Call, message []byte) bool {
 	k.Stamp(message, s.Seq, s.BeginNs)
 	reply, err := call(message, time.Duration(k.Integer("timeout_ns")))
 	s.EndNs = NowNs()
-	k.firstNs.CompareAndSwap(nil, s.BeginNs)
-	k.lastNs.Store(s.EndNs)
 	verdict, isReply := "answered", bytes.Equal(reply, k.reply(message))
 	if k.head > 0 && k.Spec["reply"] == "echo" {
 		found, seq := k.Check(reply)
@@ -239,6 +238,7 @@ func (k *Kit) record(s Sample, verdict string, whenNs int64) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.counts[verdict]++
+	k.firstNs, k.lastNs = min(k.firstNs, s.BeginNs), max(k.lastNs, s.BeginNs, s.EndNs)
 	if kept && len(k.samples) < cap(k.samples) {
 		k.samples = append(k.samples, s)
 	} else if kept {

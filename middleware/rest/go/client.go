@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"wattwire"
+)
+
+// transport is the library's own, with what the settings change.
+func transport(kit *wattwire.Kit) *http.Transport {
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.Proxy = nil // nothing of the environment (C-01)
+	dial := own.DialContext
+	own.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return prepared(kit, conn)
+	}
+	switch kit.String("settings.keep_alive") {
+	case "on": // as many as there are calls at once, not two
+		own.MaxIdleConnsPerHost = int(kit.Workers)
+	case "off":
+		own.DisableKeepAlives = true
+	}
+	if !asksFor(kit, "default") {
+		own.Protocols = new(http.Protocols)
+		own.Protocols.SetHTTP1(asksFor(kit, "1.1"))
+		own.Protocols.SetHTTP2(asksFor(kit, "2"))
+		own.Protocols.SetUnencryptedHTTP2(asksFor(kit, "2"))
+	}
+	if path := kit.String("tls.authority"); path != "" {
+		text, err := os.ReadFile(path)
+		must(err)
+		own.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		own.TLSClientConfig.RootCAs.AppendCertsFromPEM(text)
+	}
+	return own
+}
+
+func client(kit *wattwire.Kit) {
+	isRecord, contentType := bodies(kit)
+	endpoints := kit.Spec["peers.endpoints"].([]any)
+	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: a URL")
+	own, url := http.Client{Transport: transport(kit)}, endpoints[0].(string)
+	effective := map[string]any{"tls": "none"}
+	post := func(body []byte, timeout time.Duration) ([]byte, *http.Response, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, "POST", url, bytes.NewReader(body))
+		if err != nil {
+			return nil, nil, err
+		}
+		request.Header.Set("Content-Type", contentType)
+		response, err := own.Do(request)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer response.Body.Close()
+		found, err := io.ReadAll(response.Body)
+		return found, response, err
+	}
+	call := func(message []byte, timeout time.Duration) ([]byte, error) {
+		body := bytes.Clone(message) // the library may read on where a call timed out
+		if isRecord {
+			var err error
+			if body, err = encoded(message); err != nil {
+				return nil, err
+			}
+		}
+		found, response, err := post(body, timeout)
+		if err != nil {
+			return nil, err
+		}
+		if effective["http_version"] == nil { // of the first probe
+			effective["http_version"] = map[int]string{1: "1.1", 2: "2"}[response.ProtoMajor]
+			if response.TLS != nil {
+				effective["tls"] = tls.VersionName(response.TLS.Version)
+			}
+		}
+		if response.StatusCode != http.StatusOK {
+			return nil, nil // no answer to the call
+		}
+		if isRecord {
+			found, _ = decoded(found)
+		}
+		return found, nil
+	}
+	discoveryNs := kit.Probe(call)
+	ready(kit, 1, discoveryNs, effective)
+	kit.Calls(call)
+}

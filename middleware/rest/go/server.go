@@ -1,0 +1,86 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+
+	"wattwire"
+)
+
+// listener gives every accepted connection its settings.
+type listener struct {
+	net.Listener
+	kit *wattwire.Kit
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return prepared(l.kit, conn)
+}
+
+func server(kit *wattwire.Kit) {
+	isRecord, contentType := bodies(kit)
+	if workers := kit.Integer("settings.server_workers"); workers > 0 {
+		runtime.GOMAXPROCS(int(workers)) // a goroutine answers each request, so many at once
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /echo", func(response http.ResponseWriter, r *http.Request) {
+		request, err := io.ReadAll(r.Body)
+		if err == nil && isRecord {
+			request, err = decoded(request)
+		}
+		if err != nil {
+			request = nil
+		}
+		answered := kit.Serve(request, func(reply []byte) error {
+			if isRecord {
+				if reply, err = encoded(reply); err != nil {
+					return err
+				}
+			}
+			response.Header().Set("Content-Type", contentType)
+			_, err := response.Write(reply)
+			return err
+		})
+		if !answered && err != nil {
+			response.WriteHeader(http.StatusBadRequest)
+		} else if !answered {
+			response.WriteHeader(http.StatusConflict)
+		}
+	})
+	own, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(err)
+	https := kit.String("tls.authority") != ""
+	answering := http.Server{Handler: mux}
+	effective := map[string]any{"tls": "none", "http_version": "1.1"}
+	scheme := "http://"
+	if https {
+		scheme, effective["tls"] = "https://", "TLS 1.2 to TLS 1.3"
+	}
+	if asksFor(kit, "2") || https && asksFor(kit, "default") {
+		effective["http_version"] = "2"
+	}
+	if asksFor(kit, "2") {
+		answering.Protocols = new(http.Protocols)
+		answering.Protocols.SetHTTP1(true)
+		answering.Protocols.SetHTTP2(true)
+		answering.Protocols.SetUnencryptedHTTP2(true)
+	}
+	go func() {
+		defer wattwire.Guard()
+		if https {
+			must(answering.ServeTLS(listener{own, kit}, kit.String("tls.certificate"), kit.String("tls.key")))
+		}
+		must(answering.Serve(listener{own, kit}))
+	}()
+	wattwire.Print("LISTENING",
+		map[string]any{"endpoints": []string{scheme + own.Addr().String() + "/echo"}})
+	noDelay.Store(kit.String("settings.tcp_nodelay") != "off") // no connection is there to be asked
+	ready(kit, nil, nil, effective)
+	kit.Drain()
+}
