@@ -1,0 +1,68 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Text;
+using Newtonsoft.Json;
+using Newtonsoft.Json.Linq;
+
+/// RPC node: JSON-RPC 2.0 on HttpListener and HttpClient.
+static class Node {
+    const long PayloadBytesMax = 16777216, RecordBytesMax = 4194304;
+
+    // A string that looks like a date is to stay a string.
+    static readonly JsonSerializerSettings plain =
+        new JsonSerializerSettings { DateParseHandling = DateParseHandling.None };
+
+    static void Main(string[] args) => Kit.Run(args,
+        "settings.keep_alive:S settings.tcp_nodelay:S settings.tls:B settings.server_workers:I",
+        "encoding.text encoding.record pacing.kit loop.open loop.closed " +
+        "reply.echo reply.ack reply.literal literal async_client",
+        new Dictionary<string, Action<Kit>> {
+            { "client", Client.Run }, { "server", Server.Run },
+            { "ping", Client.Run }, { "pong", Server.Run },
+        });
+
+    /// Ends with 3 where the spec asks for what the manifests exclude.
+    public static void CheckLimits(Kit kit) {
+        long most = kit.Text("payload.encoding") == "record" ? RecordBytesMax : PayloadBytesMax;
+        if (kit.Number("payload.bytes") > most)
+            throw new NodeError(3, $"payload.bytes {kit.Number("payload.bytes")}; at most {most}");
+        if (kit.Text("settings.tcp_nodelay") != "default")
+            throw new NodeError(3, "settings.tcp_nodelay; the libraries have only their defaults");
+        if ((bool)kit.Spec["settings.tls"])
+            throw new NodeError(3, "settings.tls; this cell has no TLS");
+    }
+
+    /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
+    public static void Ready(Kit kit, Type library, long? discoveryNs, bool noDelay, object server) =>
+        kit.Ready(null, discoveryNs,
+            new { name = library.FullName, version = library.Assembly.GetName().Version.ToString(),
+                build = RuntimeInformation.FrameworkDescription },
+            new { http_version = "1.1", keep_alive = kit.Text("settings.keep_alive") != "off",
+                tcp_nodelay = noDelay, tls = "none", server,
+                server_workers = kit.Number("settings.server_workers"), transport = "tcp/ipv4" },
+            new { delivery = "reliable", ordering = "none", overload = "block" });
+
+    /// The procedure for messages of this run; literals are text.
+    public static string Method(Kit kit) =>
+        kit.Text("payload.encoding") == "record" ? "echo_record" : "echo";
+
+    /// What a message is among the parameters or as the result.
+    public static object ToJson(string method, byte[] message) => method == "echo_record"
+        ? RecordJson.From(message) : Encoding.UTF8.GetString(message);
+
+    /// Null where the value is no message for that procedure.
+    public static byte[] FromJson(string method, JToken value) {
+        if (method == "echo_record")
+            return RecordJson.Bytes(value);
+        return value?.Type == JTokenType.String ? Encoding.UTF8.GetBytes((string)value) : null;
+    }
+
+    public static byte[] Text(object value) =>
+        Encoding.UTF8.GetBytes(JsonConvert.SerializeObject(value));
+
+    /// Raises JsonException where the text is no JSON.
+    public static JToken Parse(byte[] text) =>
+        JsonConvert.DeserializeObject<JToken>(Encoding.UTF8.GetString(text), plain)
+            ?? throw new JsonReaderException("an empty text");
+}
