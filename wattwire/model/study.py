@@ -19,7 +19,7 @@ LEVEL_TYPES: dict[str, type] = {
     "interval_s": float, "rate_hz": float, "clients": int,
     "payload_bytes": int, "payload_encoding": str, "loop": str, "pacing": str,
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
-    "outstanding_max": int, "action_feedback": int, "variant": str,
+    "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
 }  # fmt: skip
 """What may be a factor or a fixed level; `settings.NAME` besides, checked by the manifest."""
 

@@ -104,6 +104,7 @@ FACTOR_TITLES = {
     "rate_hz": "rate",
     "payload_bytes": "payload",
     "payload_encoding": "encoding",
+    "server_language": "the server's language",
 }
 FACTOR_UNITS = {"interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeout_ms": "ms"}
 

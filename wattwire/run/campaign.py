@@ -24,7 +24,7 @@ from wattwire.run.columns import describe, pool_baselines
 from wattwire.run.crash import crash_point
 from wattwire.run.evidence import guard_before
 from wattwire.run.one_run import OneRun, RunRecord
-from wattwire.run.prepare import Prepared, prepare, role_cells
+from wattwire.run.prepare import Prepared, prepare
 from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
 from wattwire.run.specs import node_plans
@@ -292,14 +292,14 @@ class CampaignRunner:
             time.sleep(study.plan.cooldown_s)
 
     def _one_run(self, agent: AgentClient, planned: PlannedRun, token: str, folder: Path) -> OneRun:
-        cell = self._prepared.cells[planned.treatment.key]
-        cells = role_cells(planned.treatment, cell)
-        nodes = node_plans(planned.treatment, self._study.plan, cells, cell.middleware, token)
+        cells = self._prepared.cells[planned.treatment.key]
+        middleware = next(iter(cells.values())).middleware
+        nodes = node_plans(planned.treatment, self._study.plan, cells, middleware, token)
         return OneRun(
             agent,
             self._study,
             planned,
-            cell.middleware,
+            middleware,
             nodes,
             self._prepared.builds,
             token,
@@ -402,12 +402,7 @@ class CampaignRunner:
                 block=r.block,
                 position=r.position,
                 control=r.control,
-                cells={
-                    role: cell.name
-                    for role, cell in role_cells(
-                        r.treatment, prepared.cells[r.treatment.key]
-                    ).items()
-                },
+                cells={role: cell.name for role, cell in prepared.cells[r.treatment.key].items()},
                 skipped=None,
             )
             for r in plan

@@ -14,6 +14,7 @@ from wattwire.rig import Builder, CellBuild
 from wattwire.run.specs import needs
 
 SEQ_BYTES = 8
+CLIENT_NEEDS = ("async_client", "pacing.kit", "pacing.native", "loop.open", "loop.closed")
 RECORD_BYTES_MIN = 96
 
 
@@ -22,8 +23,8 @@ class Prepared:
     """Treatments that can be run, with their cells; the others with their reasons."""
 
     treatments: list[Treatment]
-    cells: dict[str, Cell]
-    """Treatment key → the cell of all its roles."""
+    cells: dict[str, dict[str, Cell]]
+    """Treatment key → role → cell."""
     skipped: list[tuple[Treatment, str]]
     builds: dict[str, CellBuild]
     """What a cell is known as (`Cell.known_as`) → its build."""
@@ -39,7 +40,7 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
         if name not in catalog.meters:
             raise unknown(f"study {study.name}: meters.use", "meter", name, catalog.meters)
     treatments: list[Treatment] = []
-    cells: dict[str, Cell] = {}
+    cells: dict[str, dict[str, Cell]] = {}
     skipped: list[tuple[Treatment, str]] = []
     builds: dict[str, CellBuild] = {}
     catalogs = {
@@ -48,18 +49,15 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
         if variant.root
     }
     for treatment, excluded in expand(study):
-        reason = excluded
-        cell = None
+        searched = catalogs.get(str(treatment.get(FACTOR)), catalog)
+        chosen, reason = None, excluded or _awaited(treatment, study, searched)
         if reason is None:
-            searched = catalogs.get(str(treatment.get(FACTOR)), catalog)
-            reason = _awaited(treatment, study, searched)
-            if reason is None:
-                cell, reason = _choose(treatment, searched, builder, builds)
-        if cell is None:
+            chosen, reason = _role_cells(treatment, searched, builder, builds)
+        if chosen is None:
             skipped.append((treatment, reason or "no cell"))
             continue
         treatments.append(treatment)
-        cells[treatment.key] = cell
+        cells[treatment.key] = chosen
     if not treatments:
         reasons = sorted({reason for _, reason in skipped})
         raise MissingError(
@@ -78,12 +76,48 @@ def _awaited(treatment: Treatment, study: Study, catalog: Catalog) -> str | None
     return None
 
 
-def _choose(
+def _role_cells(
     treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
-) -> tuple[Cell | None, str | None]:
-    """The first fitting cell that can be built, or the reasons why there is none."""
+) -> tuple[dict[str, Cell] | None, str | None]:
+    """Role → cell, or why there is none. One cell plays all roles, unless `server_language` names
+    another for the hub: then both have to speak the same wire."""
     pattern = str(treatment["pattern"])
-    if treatment.get("cell"):
+    if pattern not in PATTERN_ROLES:
+        raise UsageError(f"unknown pattern {pattern}")
+    hub, leaf = PATTERN_ROLES[pattern]
+    cell, reason = _choose(treatment, catalog, builder, builds)
+    if cell is None:
+        return None, reason
+    other = str(treatment.get("server_language") or cell.language)
+    if other == cell.language:
+        return {hub: cell, leaf: cell}, None
+    if pattern == "topic":
+        return None, "a topic has no server: server_language is for the other patterns"
+    server, reason = _choose(treatment, catalog, builder, builds, other)
+    if server is None:
+        return None, reason
+    wires = [one.document.get("wire", "") for one in (cell, server)]
+    if wires[0] != wires[1]:
+        return None, f"{cell.name} speaks {wires[0]}, and {server.name} speaks {wires[1]}"
+    return {hub: server, leaf: cell}, None
+
+
+def _choose(
+    treatment: Treatment,
+    catalog: Catalog,
+    builder: Builder | None,
+    builds: dict[str, CellBuild],
+    server_language: str | None = None,
+) -> tuple[Cell | None, str | None]:
+    """The first fitting cell that can be built, or the reasons why there is none.
+
+    With `server_language` it is to be a server alone.
+    """
+    pattern = str(treatment["pattern"])
+    if server_language is not None:
+        middleware = str(treatment.get("cell") or treatment["middleware"]).split("/")[0]
+        candidates = catalog.resolve(middleware, server_language)
+    elif treatment.get("cell"):
         candidates = [catalog.cell(str(treatment["cell"]))]
     else:
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
@@ -100,11 +134,15 @@ def _choose(
         if short:
             return None, f"payloads below {carried} bytes cannot tell several clients apart (C-21)"
     if not candidates:
-        return None, f"{treatment['middleware']} has no cell in {treatment['language']}"
+        language = server_language or treatment["language"]
+        return None, f"{treatment['middleware']} has no cell in {language}"
+    wanted = needs(treatment)
+    if server_language is not None:
+        wanted = [need for need in wanted if need not in CLIENT_NEEDS]
     reasons: list[str] = []
     for cell in candidates:
         settings = cell.middleware.effective_settings(treatment.settings)
-        gap = cell.gap(pattern, needs(treatment), int(treatment["payload_bytes"]), settings)
+        gap = cell.gap(pattern, wanted, int(treatment["payload_bytes"]), settings)
         gap = gap or _untold(treatment, cell)
         if gap is not None:
             reasons.append(gap)
@@ -144,11 +182,3 @@ def _untold(treatment: Treatment, cell: Cell) -> str | None:
         f"{cell.name} tells replies of overlapping calls apart by their sequence, which {because} "
         "does not carry (C-33): outstanding_max = 1 there"
     )
-
-
-def role_cells(treatment: Treatment, cell: Cell) -> dict[str, Cell]:
-    """Role → cell. One cell plays all roles of a treatment."""
-    pattern = str(treatment["pattern"])
-    if pattern not in PATTERN_ROLES:
-        raise UsageError(f"unknown pattern {pattern}")
-    return dict.fromkeys(PATTERN_ROLES[pattern], cell)

@@ -82,7 +82,7 @@ class Collected:
             "treatment": planned.treatment.key,
             "control": planned.control,
             **{f"factor.{k}": v for k, v in planned.treatment.varied},
-            "cell": record.nodes[0].cell.name,
+            "cell": record.nodes[-1].cell.name,
         }
 
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:

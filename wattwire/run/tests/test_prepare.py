@@ -95,3 +95,59 @@ def test_where_all_is_awaited_nothing_can_be_run_and_each_name_is_told(tmp_path)
 def test_a_name_that_is_not_awaited_is_still_refused_as_unknown(tmp_path):
     with pytest.raises(UsageError, match='unknown middleware "nmm"'):
         awaiting(tmp_path, ["nnn"], middleware=["mmm", "nmm"])
+
+
+def of_three_languages(folder, **fixed):
+    """One middleware: `one` and `two` speak alike, `mute` another wire; `one` cannot wait."""
+    for path, text in {
+        **{f"languages/{name}/language.toml": LANGUAGE for name in ("one", "two", "mute")},
+        "middleware/mmm/middleware.toml": 'title = "M"\n[patterns.service]\n[patterns.topic]\n'
+        '[settings.patience]\ntype = "integer"\ndefault = 0\n',
+        "middleware/mmm/one/node.toml": 'payload_bytes_min = 16\nwire = "a"\n'
+        + NODE
+        + "[settings.patience]\nallowed = [0]\n",
+        "middleware/mmm/two/node.toml": 'wire = "a"\n' + NODE.replace(', "async_client"', ""),
+        "middleware/mmm/mute/node.toml": 'wire = "b"\n' + NODE,
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    document = {
+        "title": "T",
+        "factors": {"server_language": ["one", "two", "mute"]},
+        "fixed": {"middleware": "mmm", "language": "one", "pattern": "service"} | fixed,
+    }
+    return prepare(parse_study("t", document, "test"), Catalog([folder]), None)
+
+
+def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_path):
+    prepared = of_three_languages(tmp_path, outstanding_max=2, rate_hz=10)
+    played = [
+        {role: cell.name for role, cell in prepared.cells[t.key].items()}
+        for t in prepared.treatments
+    ]
+    assert played == [
+        {"server": "mmm/one", "client": "mmm/one"},
+        {"server": "mmm/two", "client": "mmm/one"},
+    ]
+    reasons = {t["server_language"]: reason for t, reason in prepared.skipped}
+    assert reasons == {"mute": "mmm/one speaks a, and mmm/mute speaks b"}
+
+
+@pytest.mark.parametrize(
+    ("fixed", "told"),
+    [
+        ({"payload_bytes": 15}, "mmm/one carries at least 16 bytes, not 15"),
+        (
+            {"payload_bytes": 31, "payload_encoding": "text"},
+            "mmm/one carries at least 32 bytes, not 31",
+        ),
+        ({"settings.patience": 5}, r"mmm/one has no patience = 5 \(it has: 0\)"),
+    ],
+)
+def test_what_a_cell_alone_cannot_do_is_left_out_with_its_reason(tmp_path, fixed, told):
+    with pytest.raises(MissingError, match=told):
+        of_three_languages(tmp_path, rate_hz=10, **fixed)
+
+
+def test_a_literal_may_be_shorter_than_a_sequence(tmp_path):
+    assert of_three_languages(tmp_path, rate_hz=10, literal="Hello", payload_bytes=5).treatments
