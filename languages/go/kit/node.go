@@ -254,7 +254,7 @@ func (k *Kit) Serve(request []byte, hand func(reply []byte) error) bool {
 		verdict = "probe"
 	}
 	k.arrivalNs.Store(s.BeginNs)
-	answered := verdict != "foreign" && request != nil
+	answered := verdict != "foreign" && request != nil && (verdict != "unreadable" || k.first < 16)
 	if answered && hand(k.reply(request)) != nil {
 		verdict = "left" // by the client
 	}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/rpc"
+	"os"
+	"sync"
+	"time"
+
+	"wattwire"
+)
+
+// dialer connects to the server as the settings say, and notes the protocol of TLS.
+type dialer struct {
+	kit     *wattwire.Kit
+	address string
+	trust   *tls.Config // nil: no TLS
+	version string
+}
+
+func newDialer(kit *wattwire.Kit) *dialer {
+	endpoints := kit.Spec["peers.endpoints"].([]any)
+	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: HOST:PORT")
+	d := &dialer{kit: kit, address: endpoints[0].(string), version: "none"}
+	if path := kit.String("tls.authority"); path != "" {
+		text, err := os.ReadFile(path)
+		must(err)
+		host, _, err := net.SplitHostPort(d.address)
+		must(err)
+		d.trust = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: host}
+		d.trust.RootCAs.AppendCertsFromPEM(text)
+	}
+	return d
+}
+
+func (d *dialer) dial(timeout time.Duration) (*rpc.Client, error) {
+	deadline := time.Now().Add(timeout)
+	conn, err := net.DialTimeout("tcp", d.address, timeout)
+	if err == nil {
+		err = prepare(d.kit, conn)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.trust == nil {
+		return rpc.NewClient(conn), nil
+	}
+	secure := tls.Client(conn, d.trust)
+	err = errors.Join(conn.SetDeadline(deadline), secure.Handshake(), conn.SetDeadline(time.Time{}))
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	d.version = tls.VersionName(secure.ConnectionState().Version)
+	return rpc.NewClient(secure), nil
+}
+
+// called waits for the reply until the timeout, which the library does not have.
+func called(own *rpc.Client, name string, request, reply any, timeout time.Duration) error {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case done := <-own.Go(name, request, reply, make(chan *rpc.Call, 1)).Done:
+		return done.Error
+	case <-timer.C:
+		return os.ErrDeadlineExceeded
+	}
+}
+
+func client(kit *wattwire.Kit) {
+	name, d := procedure(kit), newDialer(kit)
+	var kept *rpc.Client
+	var mutex sync.Mutex // of kept
+	connection := func(timeout time.Duration) (*rpc.Client, error) {
+		if kit.String("settings.keep_alive") == "off" {
+			return d.dial(timeout)
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		var err error
+		if kept == nil {
+			kept, err = d.dial(timeout)
+		}
+		return kept, err
+	}
+	call := func(message []byte, timeout time.Duration) ([]byte, error) {
+		own, err := connection(timeout)
+		if err != nil {
+			return nil, err
+		}
+		if kit.String("settings.keep_alive") == "off" {
+			defer own.Close()
+		}
+		var reply []byte
+		switch name {
+		case "Calls.Bytes":
+			err = called(own, name, message, &reply, timeout)
+		case "Calls.Text":
+			var text string
+			err = called(own, name, string(message), &text, timeout)
+			reply = []byte(text)
+		default:
+			var record Record
+			err = called(own, name, toRecord(message), &record, timeout)
+			reply = record.bytes()
+		}
+		if _, refused := err.(rpc.ServerError); refused {
+			return nil, nil // no answer to the call
+		}
+		return reply, err
+	}
+	discoveryNs := kit.Probe(call)
+	ready(kit, 1, discoveryNs, d.version)
+	kit.Calls(call)
+}
