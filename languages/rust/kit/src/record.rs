@@ -43,7 +43,8 @@ impl Record {
         let name = Value::from(self.name.as_str());
         let (seq, send_ns) = (self.seq, self.send_ns);
         let head = format_args!(
-            "{{\"header\":{{\"seq\":\"{seq}\",\"send_ns\":\"{send_ns}\"}},\"name\":{name},\"pose\":{{\
+            "{{\"header\":{{\"seq\":\"{seq}\",\"send_ns\":\"{send_ns}\"}},\
+             \"name\":{name},\"pose\":{{\
              \"position\":{{\"x\":{px:?},\"y\":{py:?},\"z\":{pz:?}}},\
              \"orientation\":{{\"x\":{ox:?},\"y\":{oy:?},\"z\":{oz:?},\"w\":{ow:?}}}}},\
              \"samples\":["
