@@ -84,7 +84,7 @@ final class Kit {
                 || throw new Refused("no reply within ready_timeout_ms = $bound_ms: is it up?", 4);
             $this->counts['probes']++;
             $message = $this->message->stamp($this->spec['node'] << 48 | PROBE, $now_ns);
-            $reply = $call($message, $now_ns + 250_000_000);
+            $reply = $call($message, $now_ns + 1_000_000_000);
             $this->wait($reply === false ? $now_ns + 5_000_000 : 0);
         } while ($reply === false || $reply === null);
         return hrtime(true) - $begin_ns;
