@@ -1,0 +1,69 @@
+using System;
+using System.IO;
+using System.Linq;
+using System.Runtime.InteropServices;
+
+/// Client and ping: one channel, and an exchange for each call that may be open.
+sealed class Client {
+    const uint PropagateNothing = 0;
+    readonly string address, method;
+    readonly bool keeps;
+    readonly Exchange[] exchanges;
+    IntPtr channel, registered;
+
+    public static void Run(Kit kit) {
+        Node.Begin(kit);
+        var client = new Client(kit);
+        Node.Ready(kit, kit.Probe(client.Call), kit.Number("settings.server_workers"));
+        kit.Calls(client.Call);
+    }
+
+    Client(Kit kit) {
+        address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
+            .FirstOrDefault() ?? throw new NodeError(2, "none; allowed: HOST:PORT", "peers.endpoints");
+        method = Node.Method(kit);
+        keeps = kit.Text("settings.keep_alive") != "off";
+        exchanges = new Exchange[kit.Workers];
+        for (int worker = 0; worker < exchanges.Length; worker++)
+            exchanges[worker] = new Exchange();
+        channel = Opened(out registered);
+    }
+
+    IntPtr Opened(out IntPtr call) {
+        IntPtr credentials = Core.grpc_insecure_credentials_create();
+        IntPtr opened = Core.grpc_channel_create(address, credentials, IntPtr.Zero);
+        call = Core.grpc_channel_register_call(opened, method, null, IntPtr.Zero);
+        return opened;
+    }
+
+    byte[] Call(byte[] message, long timeoutNs, int worker) {
+        if (keeps)
+            return Call(channel, registered, message, timeoutNs, exchanges[worker]);
+        IntPtr own = Opened(out IntPtr call);
+        try {
+            return Call(own, call, message, timeoutNs, exchanges[worker]);
+        } finally {
+            Core.grpc_channel_destroy(own);
+        }
+    }
+
+    static byte[] Call(IntPtr channel, IntPtr registered, byte[] message, long timeoutNs,
+            Exchange exchange) {
+        IntPtr sent = Exchange.Encoded(message);
+        IntPtr call = Core.grpc_channel_create_registered_call(channel, IntPtr.Zero,
+            PropagateNothing, exchange.Queue, registered, Core.Time.At(Kit.Now() + timeoutNs),
+            IntPtr.Zero);
+        exchange.Add(Exchange.Op.SendMetadata).Add(Exchange.Op.SendMessage, sent)
+            .Add(Exchange.Op.SendClose).Add(Exchange.Op.ReceiveMetadata, exchange.Metadata)
+            .Add(Exchange.Op.ReceiveMessage, exchange.Message).AddReceivedStatus().Run(call);
+        int status = Marshal.ReadInt32(exchange.Status);
+        byte[] reply = exchange.TakeMessage();
+        exchange.Clear(call);
+        Core.grpc_byte_buffer_destroy(sent);
+        if (status == Core.Unavailable)
+            throw new IOException("UNAVAILABLE");
+        // What is no answer is a payload that nobody sent.
+        return status == Core.DeadlineExceeded ? null
+            : status == Core.Ok ? reply ?? new byte[0] : new byte[0];
+    }
+}
