@@ -1,8 +1,7 @@
-"""The cells that prove kits hold every clause, alone and in pairs; failures name their clause."""
+"""The cells that prove kits hold every clause; failures name their clause."""
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,15 +10,10 @@ from pathlib import Path
 import pytest
 
 from contract.conformance import CLAUSES, CellUnderTest, ClauseResult, run_suite
-from contract.conformance.repository import kit_languages, proving_middleware, without
+from contract.conformance.repository import kit_languages, without
 from contract.conformance.suite import scenarios_for
 
 LANGUAGES = kit_languages()
-PAIRS = [
-    f"pair[{proving_middleware(a)}: {a} -> {b}]"
-    for a, b in itertools.permutations(LANGUAGES, 2)
-    if proving_middleware(a) == proving_middleware(b)
-]
 Cells = Callable[[str], CellUnderTest]
 
 
@@ -45,15 +39,6 @@ def test_clause(
     result = checked(language)[clause]
     due = "skipped" if clause in without(language) else "passed"
     assert result.status == due, result.detail
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAIRS, ids=PAIRS)
-def test_pair(name: str, cells: Cells) -> None:
-    sender, receiver = name.partition(": ")[2].rstrip("]").split(" -> ")
-    results = run_suite(cells(sender), [cells(receiver)], only=[name])
-    result = next(result for result in results if result.name == name)
-    assert result.status == "passed", result.detail
 
 
 def fake_cell(folder: Path, program: str) -> CellUnderTest:
