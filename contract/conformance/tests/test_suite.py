@@ -37,8 +37,8 @@ def test_clause(
     language: str, clause: str, checked: Callable[[str], dict[str, ClauseResult]]
 ) -> None:
     result = checked(language)[clause]
-    due = "skipped" if clause in without(language) else "passed"
-    assert result.status == due, result.detail
+    due = {"passed", "skipped"} if clause in without(language) else {"passed"}
+    assert result.status in due, result.detail
 
 
 def fake_cell(folder: Path, program: str) -> CellUnderTest:
