@@ -1,0 +1,42 @@
+'use strict';
+// Client and ping.
+
+const fs = require('node:fs');
+const grpc = require('@grpc/grpc-js');
+const { calls, methodOf, ready } = require('./common');
+
+module.exports = async function client(kit) {
+  const { spec } = kit;
+  const { name, toKit, toWire } = methodOf(spec);
+  const Calls = calls();
+  const { DEADLINE_EXCEEDED, UNAVAILABLE } = grpc.status;
+  const credentials = spec['tls.authority'] === '' ? grpc.credentials.createInsecure()
+    : grpc.credentials.createSsl(fs.readFileSync(spec['tls.authority']));
+  const noAnswer = name === 'Record' ? undefined : Buffer.alloc(0);
+  // A global pool would keep a channel that was closed for the next one to the same address.
+  const options = { 'grpc.use_local_subchannel_pool': 1 };
+  const open = () => new Calls(spec['peers.endpoints'][0], credentials, options);
+  const isKept = spec['settings.keep_alive'] !== 'off';
+  const kept = isKept ? open() : null;
+
+  async function call(message, timeoutMs) {
+    const stub = kept ?? open();
+    try {
+      return await new Promise((resolve, reject) => {
+        const deadline = Date.now() + timeoutMs;
+        stub[name](toWire(message), { deadline }, (error, reply) => {
+          if (!error) resolve(toKit(reply));
+          else if (error.code === DEADLINE_EXCEEDED) resolve(null);
+          else if (error.code === UNAVAILABLE) reject(error);
+          else resolve(noAnswer);
+        });
+      });
+    } finally {
+      if (!isKept) stub.close();
+    }
+  }
+
+  const discoveryNs = await kit.probe(call);
+  ready(kit, { keep_alive: isKept ? 'on' : 'off' }, discoveryNs);
+  await kit.calls(call);
+};

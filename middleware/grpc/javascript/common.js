@@ -1,0 +1,46 @@
+'use strict';
+// What client and server share.
+
+const grpc = require('@grpc/grpc-js');
+const { version } = require('@grpc/grpc-js/package.json');
+const protoLoader = require('@grpc/proto-loader');
+const { version: loader } = require('@grpc/proto-loader/package.json');
+
+/** The service; numbers of 64 bits are strings of digits, as in the kit's records. */
+function calls() {
+  const options = { keepCase: true, longs: String, defaults: true };
+  const found = protoLoader.loadSync(require.resolve('wattwire.proto'), options);
+  return grpc.loadPackageDefinition(found).wattwire.Calls;
+}
+
+/** The method of a run, and how its messages become the kit's and the reverse. */
+function methodOf(spec) {
+  if (spec['payload.encoding'] === 'record') {
+    const same = (record) => record;
+    return { name: 'Record', toKit: same, toWire: same };
+  }
+  if (spec['payload.encoding'] === 'text' || spec['payload.literal'] !== '') {
+    const toKit = ({ data }) => Buffer.from(data);
+    return { name: 'Text', toKit, toWire: (message) => ({ data: message.toString() }) };
+  }
+  return { name: 'Bytes', toKit: ({ data }) => data, toWire: (message) => ({ data: message }) };
+}
+
+/** READY; `effective` are the settings as they were asked for, but for what is known better. */
+function ready(kit, known, discovery_ns = null) {
+  const asked = Object.entries(kit.spec).filter(([key]) => key.startsWith('settings.'));
+  kit.ready({
+    matched: discovery_ns === null ? null : 1,
+    discovery_ns,
+    library: { name: '@grpc/grpc-js', version, build: `proto-loader ${loader}` },
+    effective: {
+      ...Object.fromEntries(asked.map(([key, value]) => [key.slice(9), value])),
+      tls: kit.spec['tls.authority'] === '' ? 'none' : 'on',
+      transport: 'http/2 over tcp/ipv4',
+      ...known,
+    },
+    guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' },
+  });
+}
+
+module.exports = { calls, methodOf, ready };

@@ -1,0 +1,37 @@
+'use strict';
+// Server and pong.
+
+const fs = require('node:fs');
+const { promisify } = require('node:util');
+const grpc = require('@grpc/grpc-js');
+const { line } = require('wattwire');
+const { calls, methodOf, ready } = require('./common');
+
+function credentials(spec) {
+  if (spec['tls.authority'] === '') return grpc.ServerCredentials.createInsecure();
+  const cert_chain = fs.readFileSync(spec['tls.certificate']);
+  const private_key = fs.readFileSync(spec['tls.key']);
+  return grpc.ServerCredentials.createSsl(null, [{ private_key, cert_chain }]);
+}
+
+module.exports = async function serve(kit) {
+  const { name, toKit, toWire } = methodOf(kit.spec);
+  const { FAILED_PRECONDITION, INVALID_ARGUMENT } = grpc.status;
+  const answer = (call, callback) => {
+    const found = kit.serve(toKit(call.request));
+    if (found.reply === null) {
+      const code = found.isForeign ? FAILED_PRECONDITION : INVALID_ARGUMENT;
+      callback({ code, details: 'not a request of this run' });
+      return;
+    }
+    callback(null, toWire(found.reply));
+    kit.served(found);
+  };
+  const server = new grpc.Server();
+  server.addService(calls().service, { [name]: answer });
+  const bind = promisify(server.bindAsync.bind(server));
+  const port = await bind('127.0.0.1:0', credentials(kit.spec));
+  line('LISTENING', { endpoints: [`127.0.0.1:${port}`] });
+  ready(kit, { server_workers: 1 });
+  await kit.drain();
+};
