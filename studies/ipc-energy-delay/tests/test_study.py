@@ -1,4 +1,4 @@
-"""A study whose cells are not there yet: it is listed, planned in words, and read."""
+"""The study is listed with its recipes, and every implementation that it asks for is there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.main import main
-from wattwire.model.study import parse_study
+from wattwire.model.study import apply_preset, parse_study
+from wattwire.run import prepare
 
 FOLDER = Path(__file__).resolve().parents[1]
 
@@ -21,19 +23,27 @@ def test_the_study_is_listed_and_so_are_its_recipes(capsys):
     assert FOLDER.name in told and "authors:" in told
 
 
-def test_plan_names_what_is_lacking_and_what_works_all_the_same(capsys):
-    code = main(["plan", FOLDER.name])
-    if code == 0:  # somebody has written a cell since
-        pytest.skip("a cell of the study is here")
-    told = " ".join(capsys.readouterr().err.split())
-    assert code == 3
-    assert "no middleware grpc is here yet" in told
-    assert f"can be read: wattwire import {FOLDER.name} DIR" in told
+PRESETS = (None, "paper", "arm", "quick", "smoke")
 
 
-def test_what_is_awaited_is_asked_for_and_nothing_else_is(study):
+def test_the_study_asks_for_what_the_paper_measured_and_for_two_languages_more(study):
     document = read_toml(FOLDER / "study.toml")
     factors = parse_study(FOLDER.name, document, "study.toml").factors
-    assert set(document["awaits"]) <= {*factors["middleware"], *factors["language"]}
     assert set(factors["middleware"]) == set(study.observed.IPCS)
-    assert set(factors["language"]) == set(study.observed.LANGUAGES)
+    assert set(factors["language"]) == {*study.observed.LANGUAGES, "cpp", "rust"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_implementation_has_a_cell(preset):
+    document = apply_preset(read_toml(FOLDER / "study.toml"), preset, "study.toml")
+    prepared = prepare(parse_study(FOLDER.name, document, "study.toml"), Catalog(), None)
+    assert prepared.skipped == []
+    cells = {cell.name for roles in prepared.cells.values() for cell in roles.values()}
+    assert len(prepared.treatments) == len(cells) == 27
+
+
+def test_the_papers_counts_are_presets():
+    document = read_toml(FOLDER / "study.toml")
+    found = {name: apply_preset(document, name, "study.toml") for name in ("paper", "arm")}
+    assert (found["paper"]["plan"]["blocks"], found["paper"]["fixed"]["count"]) == (50, 20_000)
+    assert (found["arm"]["plan"]["blocks"], found["arm"]["fixed"]["count"]) == (50, 5_000)
