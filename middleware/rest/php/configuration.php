@@ -21,7 +21,7 @@ pm.max_spare_servers = 3';
     return <<<CONFIGURATION
         [global]
         pid = $out/php-fpm.pid
-        error_log = /dev/stderr
+        error_log = $out/php-fpm.log
         log_level = warning
         [www]
         $identity
@@ -32,7 +32,7 @@ pm.max_spare_servers = 3';
         php_admin_value[post_max_size] = 80M
         php_admin_value[memory_limit] = -1
         php_admin_flag[log_errors] = on
-        php_admin_value[error_log] = /dev/stderr
+        php_admin_value[error_log] = $out/php-fpm.log
         catch_workers_output = yes
 
         CONFIGURATION;

@@ -66,7 +66,8 @@ function stop(array $processes): void {
 function attend(Kit $kit, array $processes, int $until_ns): void {
     foreach ($processes as $process) {
         $status = proc_get_status($process);
-        $status['running'] || throw new Refused("{$status['command']} has ended, see the log", 4);
+        $status['running']
+            || throw new Refused("{$status['command']} has ended, see the log and php-fpm.log", 4);
     }
     $kit->wait($until_ns);
 }
