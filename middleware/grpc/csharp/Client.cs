@@ -20,7 +20,8 @@ sealed class Client {
 
     Client(Kit kit) {
         address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
-            .FirstOrDefault() ?? throw new NodeError(2, "none; allowed: HOST:PORT", "peers.endpoints");
+            .FirstOrDefault()
+            ?? throw new NodeError(2, "none; allowed: HOST:PORT", "peers.endpoints");
         method = Node.Method(kit);
         keeps = kit.Text("settings.keep_alive") != "off";
         exchanges = new Exchange[kit.Workers];

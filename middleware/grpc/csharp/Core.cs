@@ -57,7 +57,8 @@ static class Core {
     [DllImport(Library)]
     public static extern IntPtr grpc_completion_queue_create_for_next(IntPtr reserved);
     [DllImport(Library)]
-    public static extern Event grpc_completion_queue_next(IntPtr queue, Time deadline, IntPtr reserved);
+    public static extern Event grpc_completion_queue_next(
+        IntPtr queue, Time deadline, IntPtr reserved);
     [DllImport(Library)]
     public static extern IntPtr grpc_server_create(IntPtr args, IntPtr reserved);
     [DllImport(Library)]
@@ -85,5 +86,6 @@ static class Core {
     public static extern int grpc_byte_buffer_reader_init(ref Reader reader, IntPtr buffer);
     [DllImport(Library)]
     public static extern Slice grpc_byte_buffer_reader_readall(ref Reader reader);
-    [DllImport(Library)] public static extern void grpc_byte_buffer_reader_destroy(ref Reader reader);
+    [DllImport(Library)]
+    public static extern void grpc_byte_buffer_reader_destroy(ref Reader reader);
 }

@@ -76,7 +76,8 @@ sealed class Exchange {
         for (uint left = (uint)payload.Length; left > 0; left >>= 7)
             field.WriteByte((byte)(left < 128 ? left : left & 127 | 128));
         field.Write(payload, 0, payload.Length);
-        Core.Slice slice = Core.grpc_slice_from_copied_buffer(field.ToArray(), (IntPtr)field.Length);
+        Core.Slice slice =
+            Core.grpc_slice_from_copied_buffer(field.ToArray(), (IntPtr)field.Length);
         IntPtr buffer = Core.grpc_raw_byte_buffer_create(ref slice, (IntPtr)1);
         Core.grpc_slice_unref(slice);
         return buffer;

@@ -34,8 +34,8 @@ static class Node {
         kit.Ready(null, discoveryNs,
             new { name = "gRPC C core by P/Invoke", version,
                 build = RuntimeInformation.FrameworkDescription },
-            new { keep_alive = kit.Text("settings.keep_alive") != "off", tls = "none",
-                server_workers = workers, transport = "tcp/ipv4" },
+            new { keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
+                tls = "none", server_workers = workers, transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "none", overload = "block" });
     }
 }

@@ -9,7 +9,8 @@ static class Server {
     public static void Run(Kit kit) {
         Node.Begin(kit);
         IntPtr server = Core.grpc_server_create(IntPtr.Zero, IntPtr.Zero);
-        IntPtr method = Core.grpc_server_register_method(server, Node.Method(kit), null, ReadPayload, 0);
+        IntPtr method =
+            Core.grpc_server_register_method(server, Node.Method(kit), null, ReadPayload, 0);
         long workers = kit.Number("settings.server_workers");
         if (workers == 0)
             workers = Math.Max(4, 2 * Environment.ProcessorCount); // as Grpc.Core

@@ -11,7 +11,8 @@ static class Client {
     public static void Run(Kit kit) {
         Node.CheckLimits(kit);
         string address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
-            .FirstOrDefault() ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
+            .FirstOrDefault()
+            ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
         // By default Mono's handler asks for the system's proxy.
         var client = new HttpClient(new HttpClientHandler { UseProxy = false });
         client.Timeout = Timeout.InfiniteTimeSpan; // calls have their own
@@ -32,7 +33,8 @@ static class Client {
     static byte[] Post(HttpClient client, string address, HttpContent content,
             CancellationToken limit, Bodies bodies) {
         try {
-            using (var response = client.PostAsync(address, content, limit).GetAwaiter().GetResult()) {
+            var answer = client.PostAsync(address, content, limit);
+            using (var response = answer.GetAwaiter().GetResult()) {
                 byte[] body = response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
                 // No answer and one that cannot be decoded are payloads that nobody sent.
                 return response.StatusCode == HttpStatusCode.OK

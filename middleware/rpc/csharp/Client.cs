@@ -25,7 +25,8 @@ sealed class Client {
 
     Client(Kit kit) {
         address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
-            .FirstOrDefault() ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
+            .FirstOrDefault()
+            ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
         method = Node.Method(kit);
         // By default Mono's handler asks for the system's proxy.
         http = new HttpClient(new HttpClientHandler { UseProxy = false });
@@ -42,7 +43,8 @@ sealed class Client {
         content.Headers.ContentType = new MediaTypeHeaderValue("application/json");
         try {
             using (var limit = new CancellationTokenSource(TimeSpan.FromTicks(timeoutNs / 100)))
-            using (var response = http.PostAsync(address, content, limit.Token).GetAwaiter().GetResult()) {
+            using (var response =
+                    http.PostAsync(address, content, limit.Token).GetAwaiter().GetResult()) {
                 byte[] body = response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
                 return response.StatusCode == HttpStatusCode.OK ? Result(body, id) : nobodys;
             }

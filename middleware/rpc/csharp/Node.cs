@@ -34,11 +34,13 @@ static class Node {
     }
 
     /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
-    public static void Ready(Kit kit, Type library, long? discoveryNs, bool noDelay, object server) =>
+    public static void Ready(Kit kit, Type library, long? discoveryNs, bool noDelay,
+            object server) =>
         kit.Ready(null, discoveryNs,
             new { name = library.FullName, version = library.Assembly.GetName().Version.ToString(),
                 build = RuntimeInformation.FrameworkDescription },
-            new { http_version = "1.1", keep_alive = kit.Text("settings.keep_alive") != "off",
+            new { http_version = "1.1",
+                keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
                 tcp_nodelay = noDelay, tls = "none", server,
                 server_workers = kit.Number("settings.server_workers"), transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "none", overload = "block" });

@@ -20,7 +20,8 @@ static class Vectors {
                 byte[] made = Made(words[1], "record", words[4], words[2], words[3]);
                 return JsonConvert.SerializeObject(RecordJson.From(made));
             case "check":
-                return Verdict(Shape(words[1], words[2], words[3], words[5]), words[4], Bytes(words[6]));
+                return Verdict(Shape(words[1], words[2], words[3], words[5]), words[4],
+                    Bytes(words[6]));
             case "check-record":
                 var shape = Shape(words[1], "record", words[2], words[4]);
                 return Verdict(shape, words[3], Decoded(Encoding.UTF8.GetString(Bytes(words[5]))));
