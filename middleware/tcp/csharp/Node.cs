@@ -8,7 +8,8 @@ static class Node {
     const int SegmentBytes = 2; // TCP_MAXSEG
 
     static void Main(string[] args) => Kit.Run(args,
-        "settings.tcp_nodelay:B settings.tcp_quickack:B settings.writes:I settings.bind_address:S " +
+        "settings.tcp_nodelay:B settings.tcp_quickack:B settings.writes:I " +
+        "settings.bind_address:S " +
         "settings.receive_buffer_bytes:I settings.send_buffer_bytes:I",
         "encoding.bytes encoding.text pacing.kit loop.open loop.closed " +
         "reply.echo reply.ack reply.literal literal async_client",
@@ -26,7 +27,8 @@ static class Node {
             new { tcp_nodelay = asked.NoDelay,
                 tcp_quickack = (bool)kit.Spec["settings.tcp_quickack"],
                 writes = kit.Number("settings.writes"),
-                receive_buffer_bytes = Stream.Option(asked, Stream.SocketLevel, Stream.ReceiveBuffer),
+                receive_buffer_bytes =
+                    Stream.Option(asked, Stream.SocketLevel, Stream.ReceiveBuffer),
                 send_buffer_bytes = Stream.Option(asked, Stream.SocketLevel, Stream.SendBuffer),
                 bind_address = kit.Text("settings.bind_address"),
                 segment_bytes = Stream.Option(asked, Stream.TcpLevel, SegmentBytes),

@@ -57,13 +57,14 @@ static class Service {
             while (true) {
                 Frame frame = stream.Receive();
                 lock (waiting) {
-                    if (frame.Kind == Stream.Reply && waiting.TryGetValue(frame.Number, out var found)) {
+                    if (frame.Kind == Stream.Reply
+                            && waiting.TryGetValue(frame.Number, out var found)) {
                         found.Reply = frame.Payload;
                         found.Come.Set();
                     }
                 }
             }
-        } catch (IOException) { } // the server has left: calls fail at sending, or end at their timeout
+        } catch (IOException) { } // the server has left: calls fail, or end at their timeout
     }
 
     public static void Server(Kit kit) {

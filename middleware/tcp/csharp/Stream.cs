@@ -15,7 +15,8 @@ sealed class Frame {
 /// A connection that carries frames: README.md has the bytes and says who waits for whom.
 sealed class Stream {
     public const byte Message = 0, Request = 1, Reply = 2;
-    public const int SocketLevel = 1, SendBuffer = 7, ReceiveBuffer = 8, TcpLevel = 6, QuickAck = 12;
+    public const int SocketLevel = 1, SendBuffer = 7, ReceiveBuffer = 8;
+    public const int TcpLevel = 6, QuickAck = 12;
     const int HeadBytes = 13, PayloadBytesMax = 67108864, ReadBytes = 65536;
 
     // The class library halves buffers that it is asked for, and has no TCP_QUICKACK.
@@ -107,7 +108,8 @@ sealed class Stream {
                 throw new IOException("the peer's buffer stayed full for timeout_ns");
             for (; taken >= left[0].Count; left.RemoveAt(0))
                 taken -= left[0].Count;
-            left[0] = new ArraySegment<byte>(left[0].Array, left[0].Offset + taken, left[0].Count - taken);
+            left[0] = new ArraySegment<byte>(
+                left[0].Array, left[0].Offset + taken, left[0].Count - taken);
         }
     }
 
@@ -178,7 +180,7 @@ sealed class Stream {
     }
 
     void Acknowledge() {
-        if (quickAck) // Linux leaves this mode by itself (tcp(7)), so it is asked for after every read
+        if (quickAck) // Linux leaves this mode by itself (tcp(7)): asked for after every read
             SetOption(Socket, TcpLevel, QuickAck, 1);
     }
 }
