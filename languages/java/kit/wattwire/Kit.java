@@ -161,8 +161,7 @@ public final class Kit {
     public long probe(Call call) {
         byte[] message = payload.template.clone();
         for (long beginNs = now(); ; LockSupport.parkNanos(5_000_000)) {
-            // Longer each time: a cold or crowded machine may need it for large messages.
-            long limitNs = Math.min(leftToReadyNs("reply to a probe"), ++probes * NAP_NS);
+            long limitNs = Math.min(leftToReadyNs("reply to a probe"), ++probes * NAP_NS); // ever longer
             payload.stamp(message, node << 48 | PROBE, now());
             try {
                 if (call.call(0, message, limitNs) != null) return now() - beginNs;
