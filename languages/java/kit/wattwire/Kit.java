@@ -161,7 +161,7 @@ public final class Kit {
     public long probe(Call call) {
         byte[] message = payload.template.clone();
         for (long beginNs = now(); ; LockSupport.parkNanos(5_000_000)) {
-            long limitNs = Math.min(leftToReadyNs("reply to a probe"), ++probes * NAP_NS); // ever longer
+            long limitNs = Math.min(leftToReadyNs("reply to a probe"), ++probes * NAP_NS);
             payload.stamp(message, node << 48 | PROBE, now());
             try {
                 if (call.call(0, message, limitNs) != null) return now() - beginNs;
