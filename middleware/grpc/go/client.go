@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"node/pb"
+	"wattwire"
+)
+
+// called makes a call of one of the methods.
+func called(ctx context.Context, stub pb.CallsClient, name string, message []byte,
+	options ...grpc.CallOption) ([]byte, error) {
+	switch name {
+	case "bytes":
+		reply, err := stub.Bytes(ctx, &pb.BytesPayload{Data: message}, options...)
+		return reply.GetData(), err
+	case "text":
+		reply, err := stub.Text(ctx, &pb.TextPayload{Data: string(message)}, options...)
+		return []byte(reply.GetData()), err
+	}
+	reply, err := stub.Record(ctx, toRecord(message), options...)
+	if err != nil {
+		return nil, err
+	}
+	return toBytes(reply), nil
+}
+
+// credential trusts the run's authority alone, or is none.
+func credential(kit *wattwire.Kit) credentials.TransportCredentials {
+	path := kit.String("tls.authority")
+	if path == "" {
+		return insecure.NewCredentials()
+	}
+	found, err := credentials.NewClientTLSFromFile(path, "")
+	must(err)
+	return found
+}
+
+func client(kit *wattwire.Kit) {
+	name, trust := method(kit), credential(kit)
+	endpoints := kit.Spec["peers.endpoints"].([]any)
+	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: HOST:PORT")
+	channel := func() *grpc.ClientConn {
+		opened, err := grpc.NewClient(endpoints[0].(string), grpc.WithTransportCredentials(trust),
+			grpc.WithNoProxy()) // nothing of the environment (C-01)
+		must(err)
+		return opened
+	}
+	kept, once := channel(), kit.String("settings.keep_alive") == "off"
+	version, far := "none", peer.Peer{}
+	call := func(message []byte, timeout time.Duration, options ...grpc.CallOption) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		own := kept
+		if once {
+			own = channel()
+			defer own.Close()
+		}
+		reply, err := called(ctx, pb.NewCallsClient(own), name, message, options...)
+		switch status.Code(err) {
+		case codes.OK:
+			return reply, nil
+		case codes.DeadlineExceeded:
+			return nil, os.ErrDeadlineExceeded
+		case codes.Unavailable:
+			return nil, err
+		}
+		return nil, nil // no answer to the call
+	}
+	discoveryNs := kit.Probe(func(message []byte, timeout time.Duration) ([]byte, error) {
+		return call(message, timeout, grpc.Peer(&far))
+	})
+	if info, secure := far.AuthInfo.(credentials.TLSInfo); secure {
+		version = tls.VersionName(info.State.Version)
+	}
+	ready(kit, 1, discoveryNs, version)
+	kit.Calls(func(message []byte, timeout time.Duration) ([]byte, error) {
+		return call(message, timeout)
+	})
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+	"node/pb"
+	"wattwire"
+)
+
+// calls are the methods. The library sends what a method returns.
+type calls struct {
+	pb.UnimplementedCallsServer
+	kit *wattwire.Kit
+}
+
+func (c *calls) serve(request []byte) (reply []byte, err error) {
+	answered := c.kit.Serve(request, func(found []byte) error {
+		reply = found
+		return nil
+	})
+	if !answered {
+		err = status.Error(codes.FailedPrecondition, "the request is of another run")
+	}
+	return reply, err
+}
+
+func (c *calls) Bytes(_ context.Context, m *pb.BytesPayload) (*pb.BytesPayload, error) {
+	reply, err := c.serve(m.GetData())
+	return &pb.BytesPayload{Data: reply}, err
+}
+
+func (c *calls) Text(_ context.Context, m *pb.TextPayload) (*pb.TextPayload, error) {
+	reply, err := c.serve([]byte(m.GetData()))
+	return &pb.TextPayload{Data: string(reply)}, err
+}
+
+func (c *calls) Record(_ context.Context, m *pb.RecordPayload) (*pb.RecordPayload, error) {
+	reply, err := c.serve(toBytes(m))
+	if err != nil {
+		return nil, err
+	}
+	return toRecord(reply), nil
+}
+
+func server(kit *wattwire.Kit) {
+	method(kit)
+	var options []grpc.ServerOption
+	version := "none"
+	if kit.String("tls.authority") != "" {
+		shown, err := credentials.NewServerTLSFromFile(kit.String("tls.certificate"),
+			kit.String("tls.key"))
+		must(err)
+		options, version = append(options, grpc.Creds(shown)), "TLS 1.2 to TLS 1.3"
+	}
+	if workers := kit.Integer("settings.server_workers"); workers > 0 {
+		options = append(options, grpc.NumStreamWorkers(uint32(workers)))
+	}
+	answering := grpc.NewServer(options...)
+	pb.RegisterCallsServer(answering, &calls{kit: kit})
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(err)
+	go func() {
+		defer wattwire.Guard()
+		must(answering.Serve(listener))
+	}()
+	wattwire.Print("LISTENING", map[string]any{"endpoints": []string{listener.Addr().String()}})
+	ready(kit, nil, nil, version)
+	kit.Drain()
+	answering.Stop()
+}
