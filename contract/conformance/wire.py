@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from .audit import some
 from .cell import Broken, Problem, Skipped, Wire
 from .group import GO_MARGIN_NS, HANG_S
-from .payload import SIZE_CLAUSES, encoded, same
+from .payload import SIZE_CLAUSES, answer, encoded, same
 from .payload import record as record_of
 from .payloads import GOLDEN_SIZES, RECORD_SIZES
 from .process import NodeProcess
@@ -32,15 +34,73 @@ UNREADABLE = b'{"header": {"seq": '
 @contextlib.contextmanager
 def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess, Wire]]:
     """One node whose peer is the suite; nothing is left at the end."""
-    wire = made_wire(bench, spec["run"])
+    wire: Wire = made_wire(bench, spec["run"])
     if spec["role"] in ("publisher", "client"):
         spec["peers.endpoints"] = [wire.endpoint]
+    else:
+        spec["peers.count"] = 0  # the suite connects with its first frame, after READY
+    if spec["role"] == "client":
+        wire = AnsweringProbes(wire, spec)
     node = bench.single(spec)
     try:
         yield node, wire
     finally:
         node.kill()
         wire.close()
+
+
+class AnsweringProbes:
+    """A wire that answers a client's probes by itself and hands out all other frames."""
+
+    def __init__(self, wire: Wire, spec: dict[str, Any]) -> None:
+        self.endpoint = wire.endpoint
+        self.send = wire.send
+        self._wire, self._spec = wire, spec
+        self._frames: queue.Queue[tuple[int, int, bytes, str]] = queue.Queue()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        kind, encoding = self._spec["reply"], self._spec["payload.encoding"]
+        while not self._ended.is_set():
+            frame = self._wire.receive(0.1)
+            if frame is None:
+                continue
+            if frame[0] != REQUEST or counter_of(frame[2], encoding) != PROBE:
+                self._frames.put(frame)
+                continue
+            reply = reply_to(kind, encoding, self._spec["reply.literal"], frame[2])
+            with contextlib.suppress(OSError):
+                self.send(REPLY, frame[1], reply, frame[3])
+
+    def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
+        try:
+            return self._frames.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._wire.close()
+
+
+def counter_of(request: bytes, encoding: str) -> int:
+    """The counter in a payload as it is on the wire (C-17)."""
+    if encoding == "record":
+        seq = int(json.loads(request)["header"]["seq"])
+    else:
+        head = bytes.fromhex(request[:16].decode()) if encoding == "text" else request[:8]
+        seq = int.from_bytes(head, "little")
+    return seq & PROBE
+
+
+def reply_to(kind: str, encoding: str, literal: str, request: bytes) -> bytes:
+    """What a server answers to a request on the wire."""
+    if encoding == "record":
+        return json.dumps(answer(json.loads(request), kind, literal)).encode()
+    return {"echo": request, "ack": request[: 8 * unit_of(encoding)]}.get(kind, literal.encode())
 
 
 def await_line(node: NodeProcess, keyword: str, clause: str) -> dict[str, Any]:

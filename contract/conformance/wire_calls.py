@@ -11,7 +11,7 @@ from typing import Any
 
 from .cell import Problem, Wire
 from .group import GO_MARGIN_NS, HANG_S
-from .payload import answer, encoded, same
+from .payload import encoded, same
 from .samples import CORRUPT, PROBE, TIMEOUT, Record
 from .scenario import Bench, Scenario
 from .spec import MILLISECOND_NS, SEED, SENDER_NODE, open_loop
@@ -21,9 +21,11 @@ from .wire import (
     SIZE,
     UNREADABLE,
     await_line,
+    counter_of,
     flip,
     go,
     lone_node,
+    reply_to,
     stop,
     unit_of,
 )  # fmt: skip
@@ -47,7 +49,7 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
             time.sleep(GO_MARGIN_NS / 1e9 + 0.02)
             for counter in (PROBE, 0, 1):
                 request = encoded(SENDER_NODE << 48 | counter, 1, SIZE, SEED, encoding)
-                due = _reply(kind, encoding, literal, request)
+                due = reply_to(kind, encoding, literal, request)
                 wire.send(REQUEST, counter & 0xFFFF, request, endpoint)
                 frame = wire.receive(HANG_S)
                 found = frame[2] if frame is not None else b""
@@ -69,13 +71,6 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
     return Scenario(f"wire-served[{kind} {encoding}]", ("C-23", "C-17", "C-18"), check)
 
 
-def _reply(kind: str, encoding: str, literal: str, request: bytes) -> bytes:
-    """What a server answers to a request on the wire."""
-    if encoding == "record":
-        return json.dumps(answer(json.loads(request), kind, literal)).encode()
-    return {"echo": request, "ack": request[: 8 * unit_of(encoding)]}.get(kind, literal.encode())
-
-
 def checked_replies(kind: str, encoding: str) -> Scenario:
     """What a client makes of wrong replies, of none, and of one that comes too late."""
 
@@ -94,7 +89,7 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
         sent: dict[int, bytes] = {}
         with lone_node(bench, spec) as (node, wire):
             ended = threading.Event()
-            server = threading.Thread(target=_serve, args=(wire, answer, ended, sent))
+            server = threading.Thread(target=_serve, args=(wire, encoding, answer, ended, sent))
             server.start()
             try:
                 go(node)
@@ -132,7 +127,7 @@ def _answers(
         return flip(reply, 0 if kind != "echo" else 16 * unit + 9), reply[:-1]
 
     def answered(number: int, request: bytes) -> tuple[bytes | None, float]:
-        good = _reply(kind, encoding, literal, request)
+        good = reply_to(kind, encoding, literal, request)
         if number in (2, 3):
             return wrong(good)[number - 2], 0
         if number == 5:
@@ -146,6 +141,7 @@ def _answers(
 
 def _serve(
     wire: Wire,
+    encoding: str,
     answer: Callable[[int, bytes], tuple[bytes | None, float]],
     ended: threading.Event,
     sent: dict[int, bytes],
@@ -154,8 +150,9 @@ def _serve(
         frame = wire.receive(0.1)
         if frame is None or frame[0] != REQUEST:
             continue
-        sent[frame[1]] = frame[2]
-        reply, wait_s = answer(frame[1], frame[2])
+        counter = counter_of(frame[2], encoding)
+        sent[counter] = frame[2]
+        reply, wait_s = answer(counter, frame[2])
         time.sleep(wait_s)
         if reply is not None:
             with contextlib.suppress(OSError):
@@ -205,8 +202,9 @@ def overlapping(kind: str, encoding: str) -> Scenario:
                     problems.append(Problem("C-12", f"{node.label}: {text}"))
                 for frame in reversed(held):
                     if frame is not None:
-                        reply = _reply(kind, encoding, literal, frame[2])
+                        reply = reply_to(kind, encoding, literal, frame[2])
                         wire.send(REPLY, frame[1], reply, frame[3])
+                        time.sleep(0.02)  # so that the threads of a kit wake one after the other
             await_line(node, "SENT", "C-14")
             done, records, _ = stop(node)
         texts = _overlap_breaches(done, sorted(records))
