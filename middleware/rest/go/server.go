@@ -74,7 +74,8 @@ func server(kit *wattwire.Kit) {
 	go func() {
 		defer wattwire.Guard()
 		if https {
-			must(answering.ServeTLS(listener{own, kit}, kit.String("tls.certificate"), kit.String("tls.key")))
+			certificate, key := kit.String("tls.certificate"), kit.String("tls.key")
+			must(answering.ServeTLS(listener{own, kit}, certificate, key))
 		}
 		must(answering.Serve(listener{own, kit}))
 	}()
