@@ -73,7 +73,7 @@ def function_lengths(source: str) -> list[tuple[str, int, int]]:
 def _parameters(tokens: list[Token], index: int, rust: bool) -> int | None:
     """Index of the parenthesis that opens the parameters of a function named at `index`."""
     token = tokens[index]
-    if token.kind != "name":
+    if token.kind != "name" or (index > 0 and tokens[index - 1].text == "@"):  # an annotation
         return None
     if not rust:
         return index + 1 if token.text not in _CONTROL and tokens[index + 1].text == "(" else None

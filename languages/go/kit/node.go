@@ -28,7 +28,8 @@ var keys = map[string]string{
 		reply.literal verify tls.authority tls.certificate tls.key`,
 	"[]interface {}": "peers.nodes peers.endpoints",
 }
-var flags = map[string]byte{"ok": 0, "answered": 0, "corrupt": 8, "wrong": 8, "late": 4, "failed": 2}
+var flags = map[string]byte{"ok": 0, "answered": 0, "corrupt": 8, "wrong": 8, "late": 4,
+	"failed": 2}
 var lines, BeganNs = os.NewFile(3, "lines"), NowNs() // C-05; of the process, for startup_ns
 
 //go:linkname NowNs runtime.nanotime

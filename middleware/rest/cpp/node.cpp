@@ -1,7 +1,7 @@
 // REST node: cpp-httplib as server and client.
 #include <deque>
 
-#include "wattwire/http.hpp"
+#include "web/http.hpp"
 
 using wattwire::Bytes;
 using wattwire::Kit;

@@ -3,7 +3,7 @@
 
 #include "dispatcher.hpp"
 #include "record_json.hpp"
-#include "wattwire/http.hpp"
+#include "web/http.hpp"
 
 using wattwire::Bytes;
 using wattwire::Kit;

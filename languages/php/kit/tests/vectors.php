@@ -6,7 +6,9 @@ require 'wattwire/kit.php';
 
 use Wattwire\{Kit, Payload, Record, Refused};
 
-const VERDICTS = [Wattwire\OK => 'ok', Wattwire\CORRUPT => 'corrupt', Wattwire\FOREIGN => 'foreign'];
+const VERDICTS = [
+    Wattwire\OK => 'ok', Wattwire\CORRUPT => 'corrupt', Wattwire\FOREIGN => 'foreign',
+];
 
 function spec(string $seed, string $encoding, string $bytes, string $verify): array {
     return ['payload.seed' => (int) $seed, 'payload.encoding' => $encoding,
@@ -23,8 +25,11 @@ function bytes(string $hex): string {
     return $hex === '-' ? '' : hex2bin($hex);
 }
 
-function samples(string $path, int $role, int $node, int $seed, int $capacity, int ...$numbers): string {
-    $spec = ['role' => 'server', 'node' => $node, 'peers.nodes' => [], 'record.capacity' => $capacity];
+function samples(
+    string $path, int $role, int $node, int $seed, int $capacity, int ...$numbers,
+): string {
+    $spec = ['role' => 'server', 'node' => $node, 'peers.nodes' => [],
+        'record.capacity' => $capacity];
     $kit = new Kit($spec + spec((string) $seed, 'bytes', '64', 'full'));
     foreach (array_chunk($numbers, 8) as $record) {
         $kit->add(...$record);

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "kit.hpp"
+#include "wattwire/kit.hpp"
 
 namespace wattwire::http {
 
