@@ -28,8 +28,7 @@ var keys = map[string]string{
 		reply.literal verify tls.authority tls.certificate tls.key`,
 	"[]interface {}": "peers.nodes peers.endpoints",
 }
-var flags = map[string]byte{"ok": 0, "answered": 0, "corrupt": 8, "wrong": 8, "late": 4,
-	"failed": 2}
+var flags = map[string]byte{"ok": 0, "right": 0, "corrupt": 8, "wrong": 8, "late": 4, "failed": 2}
 var lines, BeganNs = os.NewFile(3, "lines"), NowNs() // C-05; of the process, for startup_ns
 
 //go:linkname NowNs runtime.nanotime
@@ -131,8 +130,8 @@ func Run(roles map[string]func(*Kit), settings, capabilities string) {
 	code := map[string]byte{"server": 2, "client": 3, "ping": 6, "pong": 7}[role]
 	WriteSamples(os.Args[4]+"/samples.bin", code, uint16(s.Integer("node")),
 		s.Integer("payload.seed"), c["overflow"], k.samples)
-	Print("DONE", map[string]any{"sent": c["answered"] + c["wrong"] + c["late"],
-		"received": c["answered"] + c["wrong"] + c["ok"] + c["corrupt"] + c["left"],
+	Print("DONE", map[string]any{"sent": c["right"] + c["wrong"] + c["late"],
+		"received": c["right"] + c["wrong"] + c["ok"] + c["corrupt"] + c["left"],
 		"corrupt":  c["wrong"] + c["corrupt"] + c["unreadable"], "foreign": c["foreign"],
 		"recorded": len(k.samples), "overflow": c["overflow"], "probes": c["probe"]})
 	os.Exit(0)
@@ -179,7 +178,7 @@ func (k *Kit) Calls(call Call) {
 		})
 	}
 	workers.Wait()
-	sent := k.counts["answered"] + k.counts["wrong"] + k.counts["late"]
+	sent := k.counts["right"] + k.counts["wrong"] + k.counts["late"]
 	span := map[bool][]any{true: {k.firstNs, k.lastNs}, false: {nil, nil}}[k.lastNs > 0]
 	Print("SENT", map[string]any{"begin_ns": span[0], "end_ns": span[1],
 		"sent": sent, "scheduled": k.scheduled, "skipped": 0})
@@ -203,7 +202,7 @@ func (k *Kit) call(call Call, message []byte) bool {
 	k.Stamp(message, s.Seq, s.BeginNs)
 	reply, err := call(message, time.Duration(k.Integer("timeout_ns")))
 	s.EndNs = NowNs()
-	verdict, isReply := "answered", bytes.Equal(reply, k.reply(message))
+	verdict, isReply := "right", bytes.Equal(reply, k.reply(message))
 	if k.head > 0 && k.Spec["reply"] == "echo" {
 		found, seq := k.Check(reply)
 		isReply = found == "ok" && seq == s.Seq
