@@ -65,7 +65,8 @@ def read_packages(text: str, where: str = NAME) -> list[Package]:
 
 def install(names: list[str]) -> bool:
     """Install packages with apt-get; True when all of it went well."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    # Servers are run by the nodes that want them: RUNLEVEL keeps packages from starting theirs.
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     commands = (
         ["apt-get", "-qq", "update"],
         ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *names],
