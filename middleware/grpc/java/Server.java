@@ -1,0 +1,71 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.eclipsesource.json.Json;
+import com.eclipsesource.json.JsonArray;
+import com.eclipsesource.json.JsonObject;
+import com.google.protobuf.ByteString;
+import io.grpc.Status;
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.grpc.stub.StreamObserver;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executors;
+import java.util.function.Function;
+import wattwire.CallsGrpc;
+import wattwire.Kit;
+import wattwire.Wattwire;
+
+/** The service's implementation. */
+final class Server extends CallsGrpc.CallsImplBase {
+    private final Kit kit;
+
+    private Server(Kit kit) {
+        this.kit = kit;
+    }
+
+    /** Hands over what `encode` makes of the reply. */
+    private <T> void reply(byte[] message, StreamObserver<T> out, Function<byte[], T> encode) {
+        Kit.Request request = kit.serve(message);
+        if (request.reply() == null) {
+            String reason = "not of this run (C-21)";
+            out.onError(Status.FAILED_PRECONDITION.withDescription(reason).asRuntimeException());
+            return;
+        }
+        out.onNext(encode.apply(request.reply()));
+        out.onCompleted();
+        kit.served(request);
+    }
+
+    @Override
+    public void bytes(Wattwire.BytesPayload in, StreamObserver<Wattwire.BytesPayload> out) {
+        reply(in.getData().toByteArray(), out, data ->
+            Wattwire.BytesPayload.newBuilder().setData(ByteString.copyFrom(data)).build());
+    }
+
+    @Override
+    public void text(Wattwire.TextPayload in, StreamObserver<Wattwire.TextPayload> out) {
+        reply(in.getData().getBytes(UTF_8), out, data ->
+            Wattwire.TextPayload.newBuilder().setData(new String(data, UTF_8)).build());
+    }
+
+    @Override
+    public void record(Wattwire.RecordPayload in, StreamObserver<Wattwire.RecordPayload> out) {
+        byte[] message = Records.toMessage(in);
+        reply(message, out, data -> data == message ? in : Records.of(data));
+    }
+
+    static void answer(Kit kit) throws Exception {
+        Node.checkSettings(kit);
+        var builder = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
+            .addService(new Server(kit));
+        int workers = (int) kit.number("settings.server_workers");
+        if (workers > 0) builder.executor(Executors.newFixedThreadPool(workers));
+        io.grpc.Server server = builder.build().start();
+        String endpoint = "127.0.0.1:" + server.getPort();
+        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
+        Node.ready(kit, new JsonObject()
+            .add("server_workers", workers > 0 ? Json.value(workers) : Json.value("cached")),
+            Json.NULL);
+        kit.drain();
+        server.shutdownNow();
+    }
+}

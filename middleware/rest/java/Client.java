@@ -1,0 +1,65 @@
+import com.eclipsesource.json.Json;
+import com.eclipsesource.json.JsonObject;
+import com.eclipsesource.json.JsonValue;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import wattwire.Kit;
+
+/** The JDK's HttpClient, one for all workers. */
+final class Client {
+    private static final byte[] NO_ANSWER = {};
+    private final HttpClient client;
+    private final HttpRequest.Builder post;
+    private final Bodies bodies;
+
+    private Client(Kit kit, URI address) {
+        // By itself it would offer HTTP/2 in an Upgrade header, and Grizzly reads the body of a
+        // request that has one to the connection's end.
+        client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+        bodies = new Bodies(kit);
+        post = HttpRequest.newBuilder(address).header("Content-Type", bodies.type);
+        if (kit.text("settings.keep_alive").equals("off")) post.header("Connection", "close");
+    }
+
+    static void ask(Kit kit) throws Exception {
+        Node.checkSettings(kit);
+        // HttpClient refuses this header unless it was named before the class is loaded.
+        System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
+        if (kit.spec.get("peers.endpoints").asArray().isEmpty())
+            Kit.fail(2, "peers.endpoints", "peers.endpoints: found none; allowed: an address");
+        URI address = URI.create(kit.spec.get("peers.endpoints").asArray().get(0).asString());
+        Client asking = new Client(kit, address);
+        JsonValue discoveryNs = Json.value(kit.probe(asking::call));
+        String kept = kit.text("settings.keep_alive");
+        JsonObject effective = new JsonObject().add("tcp_nodelay", true).add("tls", "none")
+            .add("keep_alive", kept.equals("default") ? "on" : kept)
+            .add("http_version", "1.1").add("client", "java.net.http")
+            .add("server_workers", kit.spec.get("settings.server_workers"));
+        String release = System.getProperty("java.version");
+        Server.ready("java.net.http", release, effective, discoveryNs);
+        kit.calls(asking::call);
+    }
+
+    private byte[] call(int worker, byte[] message, long limitNs) throws IOException {
+        HttpRequest request = post.copy()
+            .POST(HttpRequest.BodyPublishers.ofByteArray(bodies.encode(message))).build();
+        CompletableFuture<HttpResponse<byte[]>> reply =
+            client.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
+        try {
+            HttpResponse<byte[]> response = reply.get(limitNs, TimeUnit.NANOSECONDS);
+            return response.statusCode() == 200 ? bodies.decode(response.body()) : NO_ANSWER;
+        } catch (TimeoutException late) {
+            reply.cancel(true);
+            return null;
+        } catch (InterruptedException | ExecutionException error) {
+            throw new IOException(error);
+        }
+    }
+}

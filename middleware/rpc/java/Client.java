@@ -1,0 +1,66 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.eclipsesource.json.Json;
+import com.eclipsesource.json.JsonObject;
+import com.eclipsesource.json.JsonValue;
+import com.sun.xml.ws.developer.JAXWSProperties;
+import jakarta.xml.ws.BindingProvider;
+import jakarta.xml.ws.Service;
+import jakarta.xml.ws.WebServiceException;
+import jakarta.xml.ws.soap.SOAPFaultException;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.net.URI;
+import javax.xml.namespace.QName;
+import wattwire.Kit;
+
+/** Dynamic proxies, one for each worker. */
+final class Client {
+    private static final byte[] NO_ANSWER = {};
+    private static final QName SERVICE = new QName(Calls.NAMESPACE, "CallsService");
+    private final boolean record;
+    private final boolean characters;
+    private final Calls[] ports;
+
+    private Client(Kit kit, String address) throws IOException {
+        record = kit.text("payload.encoding").equals("record");
+        boolean text = kit.text("payload.encoding").equals("text");
+        characters = text || !kit.text("payload.literal").isEmpty();
+        Service service = Service.create(URI.create(address + "?wsdl").toURL(), SERVICE);
+        ports = new Calls[(int) kit.number("outstanding_max")];
+        for (int i = 0; i < ports.length; i++) ports[i] = service.getPort(Calls.class);
+    }
+
+    static void ask(Kit kit) throws Exception {
+        Node.prepare(kit);
+        if (kit.spec.get("peers.endpoints").asArray().isEmpty())
+            Kit.fail(2, "peers.endpoints", "peers.endpoints: found none; allowed: an address");
+        String address = kit.spec.get("peers.endpoints").asArray().get(0).asString();
+        Client asking = new Client(kit, address);
+        JsonValue discoveryNs = Json.value(kit.probe(asking::call));
+        JsonObject effective = new JsonObject().add("client", "HttpURLConnection")
+            .add("tcp_nodelay", true)
+            .add("server_workers", kit.spec.get("settings.server_workers"));
+        Node.ready(kit, effective, discoveryNs);
+        kit.calls(asking::call);
+    }
+
+    private byte[] call(int worker, byte[] message, long limitNs) throws IOException {
+        Calls port = ports[worker];
+        int limitMs = (int) ((limitNs + 999_999) / 1_000_000);
+        var context = ((BindingProvider) port).getRequestContext();
+        context.put(JAXWSProperties.REQUEST_TIMEOUT, limitMs);
+        context.put(JAXWSProperties.CONNECT_TIMEOUT, limitMs);
+        try {
+            if (record) return RecordType.toMessage(port.echoRecord(RecordType.of(message)));
+            if (characters) return port.echo(new String(message, UTF_8)).getBytes(UTF_8);
+            return port.echoBytes(message);
+        } catch (SOAPFaultException refused) {
+            return NO_ANSWER;
+        } catch (WebServiceException error) {
+            if (error.getCause() instanceof SocketTimeoutException) return null;
+            if (error.getCause() instanceof IOException) throw (IOException) error.getCause();
+            return NO_ANSWER;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.eclipsesource.json.Json;
+import com.eclipsesource.json.JsonArray;
+import com.eclipsesource.json.JsonObject;
+import com.sun.net.httpserver.HttpServer;
+import jakarta.jws.WebService;
+import jakarta.xml.ws.Endpoint;
+import jakarta.xml.ws.WebServiceException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import wattwire.Kit;
+
+/** The procedures' implementation, published on the JDK's HTTP server. */
+@WebService(endpointInterface = "Calls", targetNamespace = Calls.NAMESPACE,
+    serviceName = "CallsService")
+public class Server implements Calls {
+    private final Kit kit;
+
+    Server(Kit kit) {
+        this.kit = kit;
+    }
+
+    @Override
+    public byte[] echoBytes(byte[] data) {
+        return reply(data);
+    }
+
+    @Override
+    public String echo(String data) {
+        return new String(reply(data.getBytes(UTF_8)), UTF_8);
+    }
+
+    @Override
+    public RecordType echoRecord(RecordType data) {
+        byte[] message = RecordType.toMessage(data);
+        byte[] reply = reply(message);
+        return reply == message ? data : RecordType.of(reply);
+    }
+
+    private byte[] reply(byte[] message) {
+        Kit.Request request = kit.serve(message);
+        if (request.reply() == null) throw new WebServiceException("not of this run (C-21)");
+        kit.served(request); // returning is handing over
+        return request.reply();
+    }
+
+    static void answer(Kit kit) throws Exception {
+        Node.prepare(kit);
+        // As Endpoint.publish(address) does, which would not tell the port.
+        HttpServer server = HttpServer.create(
+            new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0);
+        int workers = (int) kit.number("settings.server_workers");
+        ExecutorService pool =
+            workers > 0 ? Executors.newFixedThreadPool(workers) : Executors.newCachedThreadPool();
+        server.setExecutor(pool);
+        Endpoint.create(new Server(kit)).publish(server.createContext("/calls"));
+        server.start();
+        String endpoint = "http://127.0.0.1:" + server.getAddress().getPort() + "/calls";
+        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
+        Node.ready(kit, new JsonObject().add("server", "jdk.httpserver")
+            .add("tcp_nodelay", Boolean.getBoolean("sun.net.httpserver.nodelay"))
+            .add("server_workers", workers > 0 ? Json.value(workers) : Json.value("cached")),
+            Json.NULL);
+        kit.drain();
+    }
+}
