@@ -100,9 +100,10 @@ class CellUnderTest:
     middleware's settings without their prefix, at the values to test with, `excluded` a value for
     each that this cell does not have; `wire_name` is what it speaks where a middleware has
     several wires, and only cells of one name talk to each other; `tls_setting` names the
-    setting that switches TLS on, where there is one; `wire` makes a peer without a
-    kit for a run's token, where the middleware's folder has one; `service` gives a context
-    manager that runs what the middleware needs beside nodes and yields its endpoints.
+    setting that switches TLS on, where there is one; `prompt` are spec keys with which no call
+    waits for an acknowledgement (RFC 896), for scenarios that need a steady pace; `wire` makes
+    a peer without a kit for a run's token, where the middleware's folder has one; `service` gives
+    a context manager that runs what the middleware needs beside nodes and yields its endpoints.
     """
 
     name: str
@@ -117,6 +118,7 @@ class CellUnderTest:
     payload_bytes_min: int = 0
     wire_name: str = ""
     tls_setting: str = ""
+    prompt: Mapping[str, Any] = field(default_factory=dict)
     excluded: Mapping[str, Any] = field(default_factory=dict)
     wire: Callable[[str], Wire] | None = None
     service: Callable[[], AbstractContextManager[list[str]]] = _no_service

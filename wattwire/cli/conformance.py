@@ -16,7 +16,7 @@ from wattwire.catalog.home import home
 from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError
-from wattwire.model.setting_roles import TLS
+from wattwire.model.setting_roles import NAGLE_OFF, TLS
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.run.processes import RunProcesses, start_service
 
@@ -119,9 +119,19 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         wire_name=document.get("wire", ""),
         excluded=_excluded(cell),
         tls_setting=cell.middleware.setting_with(TLS) or "",
+        prompt=_prompt(cell),
         wire=suite.wire_of(cell.middleware.folder),
         service=_service(cell, agent, folder),
     )
+
+
+def _prompt(cell: Cell) -> dict[str, Any]:
+    """The spec key that switches Nagle's algorithm off, where the cell can."""
+    name = cell.middleware.setting_with(NAGLE_OFF)
+    if name is None:
+        return {}
+    off = "on" if cell.middleware.settings[name]["type"] == "string" else True
+    return {f"settings.{name}": off} if off in cell.settings_allowed.get(name, [off]) else {}
 
 
 def _excluded(cell: Cell) -> dict[str, Any]:
