@@ -94,7 +94,7 @@ def test_a_node_that_dies_in_the_window_is_a_result_that_says_so(cli, mini, tmp_
 def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp_path):
     body = (
         'for word in "$@"; do case $previous in --out) out=$word;; esac; previous=$word; done\n'
-        "echo 'READY {\"matched\":null}'; read go\n"
+        "exec >&3; echo 'READY {\"matched\":null}'; read go\n"
         'echo \'SENT {"begin_ns":1,"end_ns":2,"sent":0,"scheduled":0,"skipped":0}\'\n'
         "read stop; printf WATTWIRE > $out/samples.bin\n"
         'echo \'DONE {"sent":0,"received":0,"recorded":0,"overflow":0,"foreign":0,'

@@ -297,7 +297,8 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
             yield f"export {name}={shlex.quote(_moved(value, folder))}"
         if process not in services and words[-2:-1] == ["--out"]:
             words[-1] = "."  # the samples of the run itself stay as they are
-        yield shlex.join(words)
+        # A node's lines leave on descriptor 3 (C-05): by hand they belong on the terminal.
+        yield shlex.join(words) + ("" if process in services else " 3>&1")
         spec = out / "spec.json"
         yield f"# spec: {spec}" if spec.is_file() else f"# its files: {out}"
 

@@ -86,7 +86,7 @@ def started(
     path = out / "spec.json"
     path.write_text(json.dumps(spec(role, run, domain)))
     reply = agent.request(
-        "spawn", process=role, run=run, env=build.env, cwd=str(out), stdout="lines",
+        "spawn", process=role, run=run, env=build.env, cwd=str(out), stdout="lines-on-3",
         argv=[*build.argv, "--spec", str(path), "--out", str(out)], stderr=str(out / "err"),
     )  # fmt: skip
     return int(reply["pid"])
