@@ -51,6 +51,11 @@ impl Builder {
         if let Some(text) = finished() {
             return reply(true, text.trim().parse().unwrap_or(0.0));
         }
+        // Before the lock: another process may hold it for as long as its build takes.
+        if request.cached_only {
+            let text = format!("build {}: not built yet", request.key);
+            return Err(Problem::new(crate::protocol::Kind::Absent, text));
+        }
         fs::create_dir_all(self.cache.builds())
             .map_err(|error| Problem::io("making folder", self.cache.builds(), &error))?;
         let begin = Instant::now();
@@ -58,10 +63,6 @@ impl Builder {
         let _lock = self.lock(&request.key, until)?;
         if let Some(text) = finished() {
             return reply(true, text.trim().parse().unwrap_or(0.0));
-        }
-        if request.cached_only {
-            let text = format!("build {}: not built yet", request.key);
-            return Err(Problem::new(crate::protocol::Kind::Absent, text));
         }
         // What a failed or killed builder left is not trusted.
         match fs::remove_dir_all(&directory) {

@@ -2,6 +2,7 @@
 //! nothing behind. `PROTOCOL.md` is its whole border.
 
 mod attach;
+mod bpf;
 mod builder;
 mod cache;
 mod census;

@@ -71,6 +71,21 @@ fn two_builders_of_one_key_build_once() {
 }
 
 #[test]
+fn whether_a_build_is_there_is_told_while_another_makes_it() {
+    let (folder, _) = scratch();
+    let (mut maker, mut asker) = (Agent::start(&folder, "none"), Agent::start(&folder, "none"));
+    let go_on = folder.join("go-on");
+    let script = format!("echo begun; until [ -e {} ]; do sleep 0.05; done", go_on.display());
+    let building = maker.send("build", build("k", json!([["sh", "-c", script]])));
+    maker.wait(|message| message["text"] == json!("begun"));
+    let message = asker.refused("build", json!({"key": "k", "cached_only": true}), "absent");
+    assert!(message.contains("not built yet"), "{message}");
+    std::fs::write(&go_on, "").unwrap();
+    assert_eq!(maker.reply(building)["cached"], json!(false));
+    assert_eq!(asker.ask("build", json!({"key": "k", "cached_only": true}))["cached"], json!(true));
+}
+
+#[test]
 fn a_build_over_its_time_is_killed_with_all_it_started() {
     let (folder, run) = scratch();
     let mut agent = Agent::start(&folder, "none");

@@ -12,7 +12,7 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.catalog import Catalog
-from wattwire.design import PlannedRun, make_plan, more_blocks
+from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.treatment import Treatment
@@ -20,6 +20,7 @@ from wattwire.model.verdict import Verdict
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.artifacts import digest_of
+from wattwire.run import syscalls
 from wattwire.run.columns import describe, pool_baselines
 from wattwire.run.crash import crash_point
 from wattwire.run.evidence import guard_before
@@ -130,6 +131,12 @@ class CampaignRunner:
                     f"{self.catalog.meters[name]}. Meters with a meter.rs are compiled in: build "
                     "the agent anew (`make agent`), with the same WATTWIRE_PATH."
                 )
+        if study.plan.syscall_runs and not (way := syscalls.choose(agent.hello)).name:
+            raise MissingError(
+                f"study {study.name}: plan.syscall_runs: system calls cannot be counted here: "
+                f"{way.because}. Install strace, or leave those runs out: "
+                "--set plan.syscall_runs=0"
+            )
         self._builder = Builder(agent, lambda text: self._progress.event("building", text=text))
         return prepare(study, self.catalog, self._builder)
 
@@ -145,7 +152,7 @@ class CampaignRunner:
         kept = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept]
         # Campaigns from before there were control runs go on without them.
-        controls = any(row.get("control") for row in self.campaign.plan)
+        controls = any(row.get("control") in CONTROLS for row in self.campaign.plan)
         plan = make_plan(treatments, replace(study.plan, controls=controls))
         again = self.campaign.journal.get(AGAIN)
         if again is not None:
@@ -378,6 +385,7 @@ class CampaignRunner:
             },
             "titles": self.catalog.titles(),
             "setting_roles": self.catalog.setting_roles(),
+            "switches": self.catalog.switches(),
             "versions": {
                 "wattwire": __version__,
                 "agent": hello["version"],

@@ -11,6 +11,12 @@ import polars as pl
 from wattwire.run.specs import SECOND_NS
 
 CPU_TIME, RSS, SENT_BYTES = "cpu_time", "rss", "tx_bytes"
+OF_LIFE = (
+    ("memory_max_kib", "max_rss", 1 / 1024),
+    ("faults_minor", "minor_faults", 1.0),
+    ("switches_voluntary", "voluntary_switches", 1.0),
+)
+"""What is known of a process once it has ended: column, quantity, factor to the column's unit."""
 
 
 class Readings:
@@ -89,6 +95,17 @@ class Readings:
         middle = (begin_ns + end_ns) // 2
         return float(values[np.abs(times - middle).argmin()])
 
+    def last(self, quantity: str, scope: str, subject: str) -> float | None:
+        """The last reading of a gauge; None if it was never read."""
+        _, values = self._series(quantity, scope, subject, "measured")
+        return float(values[-1]) if len(values) else None
+
+    @property
+    def end_ns(self) -> int | None:
+        """When anything was read last; None where nothing was."""
+        times = self._frame["t_ns"]
+        return None if times.is_empty() else int(times.max())  # type: ignore[arg-type]
+
     def rate(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
     ) -> float | None:
@@ -161,6 +178,20 @@ def memory_costs(
         costs[column("memory_kib", process)] = None if value is None else value / 1024
     known = [v for v in costs.values() if v is not None]
     costs["memory_kib_total"] = sum(known) if len(known) == len(processes) else None
+    return costs
+
+
+def life_costs(readings: Readings, processes: list[str]) -> dict[str, float | None]:
+    """Largest memory, page faults and switches of each process, over its whole life.
+
+    Known once it has ended, of the process with all its descendants; the largest memory is that
+    of one process of them.
+    """
+    costs: dict[str, float | None] = {}
+    for stem, quantity, factor in OF_LIFE:
+        for process in processes:
+            value = readings.last(quantity, "process", process)
+            costs[column(stem, process)] = None if value is None else value * factor
     return costs
 
 

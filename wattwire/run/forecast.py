@@ -59,23 +59,46 @@ def forecast(study: Study, runs: Iterable[PlannedRun]) -> Forecast:
     seconds = sum(run_seconds(study, r.treatment) for r in planned)
     disk = sum(_run_bytes(study, r.treatment) for r in planned) + PAGE_BYTES
     mean = seconds / len(planned) if planned else 0.0
-    return Forecast(seconds, mean, disk, _basis(study))
+    return Forecast(seconds, mean, disk, _basis(study, planned))
 
 
 def run_seconds(study: Study, treatment: Treatment) -> float:
     """Seconds of one run: what the plan states, and START_S for what nobody knows before."""
     plan = study.plan
-    window = plan.duration_s
+    window_s = expected_window_s(study, treatment)
+    return 2 * plan.baseline_s + window_s + plan.quiet_ms / 1000 + plan.cooldown_s + START_S
+
+
+def expected_window_s(study: Study, treatment: Treatment) -> float:
+    """Seconds of a window: stated in open loop; in closed loop its calls, by CLOSED_CALL_S."""
     if treatment["loop"] == "closed":
-        window = CLOSED_CALL_S * int(treatment["count"])
-    return 2 * plan.baseline_s + window + plan.quiet_ms / 1000 + plan.cooldown_s + START_S
+        return CLOSED_CALL_S * int(treatment["count"])
+    return study.plan.duration_s
 
 
-def _basis(study: Study) -> str:
+def window_words(study: Study, treatments: Iterable[Treatment]) -> str:
+    """The windows of these treatments: seconds in open loop, calls one by one in closed loop."""
+    known = list(treatments)
+    counts = sorted({int(t["count"]) for t in known if t["loop"] == "closed"})
+    told = [f"{study.plan.duration_s:g} s"] if len(known) > sum(map(_closed, known)) else []
+    if counts:
+        ends = dict.fromkeys((counts[0], counts[-1]))
+        calls = " to ".join(f"{count:,}" for count in ends)
+        seconds = " to ".join(f"{CLOSED_CALL_S * count:g}" for count in ends)
+        told.append(
+            f"{calls} calls one after the other ({seconds} s at {CLOSED_CALL_S * 1000:g} ms a "
+            "call, a guess)"
+        )
+    return " or ".join(told)
+
+
+def _closed(treatment: Treatment) -> bool:
+    return treatment["loop"] == "closed"
+
+
+def _basis(study: Study, planned: Iterable[PlannedRun]) -> str:
     plan = study.plan
-    window = f"window {plan.duration_s:g} s"
-    if study.fixed.get("loop") == "closed" or "closed" in study.factors.get("loop", ()):
-        window += f" or {CLOSED_CALL_S * 1000:g} ms a call"
+    window = f"a window of {window_words(study, (run.treatment for run in planned))}"
     parts = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
     parts += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
     return ", ".join(parts) + f", and a guess of {START_S:g} s for starting and ending"

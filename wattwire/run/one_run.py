@@ -12,10 +12,11 @@ from typing import Any
 from wattwire.catalog import Middleware
 from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.setting_roles import TLS
-from wattwire.model.study import Study
+from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
+from wattwire.run import syscalls
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.processes import NodeEndedError, RunProcesses, start_service
@@ -25,6 +26,7 @@ from wattwire.run.specs import SECOND_NS, NodePlan, check_spec, period_ns
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
+REASON_PATIENCE_S = 5.0
 SKIPPED_SHARE_MAX = 0.02
 REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
@@ -48,6 +50,8 @@ class RunRecord:
     leftovers: list[str] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
+    tracing: syscalls.Way | None = None
+    """How this run counts system calls; None for all runs but those that are for it."""
     cpus: int = 1
     """Of the host that the nodes ran on."""
 
@@ -78,6 +82,8 @@ class OneRun:
         self._progress = progress
         self._phase_began = time.monotonic()
         self.record = RunRecord(token, nodes, RunProcesses(agent, token, folder))
+        if planned.control == TRACED:
+            self.record.tracing = syscalls.choose(agent.hello)
 
     def execute(self) -> RunRecord:
         """Run all phases. A node's failure is an outcome; a lost agent or guard is an error."""
@@ -124,11 +130,13 @@ class OneRun:
         use = self._study.meters.use or tuple(
             m["name"] for m in self._agent.hello["meters"] if m.get("default", True)
         )
+        tracing = self.record.tracing
+        counting = (tracing.meter,) if tracing and tracing.meter else ()
         self._agent.request(
             "sample_start",
             path=str(self._folder / "readings.bin"),
             tick_hz=self._study.meters.tick_hz,
-            meters=list(use),
+            meters=[*use, *counting],
             subjects={},
             marks_only=self._marks_only,
         )
@@ -182,10 +190,9 @@ class OneRun:
                 self._spawn(node.with_endpoints([*service_endpoints, *heard]))
 
     def _certificates(self) -> dict[str, str]:
-        middleware = self.record.nodes[0].cell.middleware
-        switch = middleware.setting_with(TLS)
-        settings = middleware.effective_settings(self._treatment.settings)
-        if switch is None or not settings[switch]:
+        node = self.record.nodes[0]
+        switch = node.cell.middleware.setting_with(TLS)
+        if switch is None or not node.spec[f"settings.{switch}"]:
             return {}
         return make_certificates(self._folder / "tls")
 
@@ -198,12 +205,14 @@ class OneRun:
         check_spec(content)
         spec.write_text(json.dumps(content, indent=1), encoding="utf-8")
         argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
+        if self.record.tracing and self.record.tracing.name == syscalls.TRACER:
+            argv = syscalls.traced(argv, out)
         self.record.processes.spawn(node.process, argv, build.env)
 
     def _wait_ready(self) -> None:
         self._enter("matching")
-        # A node reports its own failure to match; the extra second lets its reason arrive first.
-        deadline_s = time.monotonic() + self._plan.ready_timeout_s + 1.0
+        # A node reports its own failure to match; its reason is to arrive first.
+        deadline_s = time.monotonic() + self._plan.ready_timeout_s + REASON_PATIENCE_S
         self.record.processes.wait_for("READY", [n.process for n in self.record.nodes], deadline_s)
 
     def _window(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wattwire.catalog import Catalog, Cell
+from wattwire.catalog.manifest import read_toml
 from wattwire.design import expand
 from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.study import Study
@@ -12,6 +13,7 @@ from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.rig import Builder, CellBuild
 from wattwire.run.specs import needs
+from wattwire.run.syscalls import CALLS
 
 SEQ_BYTES = 8
 CLIENT_NEEDS = ("async_client", "pacing.kit", "pacing.native", "loop.open", "loop.closed")
@@ -39,6 +41,12 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
     for name in study.meters.use:
         if name not in catalog.meters:
             raise unknown(f"study {study.name}: meters.use", "meter", name, catalog.meters)
+        if counts_system_calls(catalog, name):
+            raise UsageError(
+                f"study {study.name}: meters.use: {name} counts system calls, which slows down "
+                "what is measured, so it is never read in timed runs. Leave it out here and say "
+                "plan.syscall_runs = 1: then each treatment has a run of its own for it."
+            )
     treatments: list[Treatment] = []
     cells: dict[str, dict[str, Cell]] = {}
     skipped: list[tuple[Treatment, str]] = []
@@ -65,6 +73,13 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
             + "; ".join(reasons)
         )
     return Prepared(treatments, cells, skipped, builds)
+
+
+def counts_system_calls(catalog: Catalog, meter: str) -> bool:
+    """Whether a meter of the catalogue has a place in runs of its own only."""
+    path = catalog.meters[meter] / "meter.toml"
+    quantities = read_toml(path).get("quantity", []) if path.exists() else []
+    return any(quantity.get("name") == CALLS for quantity in quantities)
 
 
 def _awaited(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:

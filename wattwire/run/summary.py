@@ -12,7 +12,7 @@ from wattwire.design import PlannedRun
 from wattwire.model.records import SampleFileError
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
-from wattwire.run import costs, counting, evidence, power
+from wattwire.run import costs, counting, evidence, power, syscalls
 from wattwire.run.convert import messages_frame, quantities_frame, read_all_samples
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS
@@ -42,7 +42,9 @@ class Collected:
         done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
         reasons, figures = evidence.judge(record, self.readings, study.guards, done)
         self.reasons: list[Reason] = [*file_reasons, *reasons]
+        self.calls = self._system_calls()
         self.row = {**self._responses(model), **figures}
+        self.row |= syscalls.responses(self.calls.get("processes", {}), self.row["sent"])
         self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
         self.row = {**self._identity(), **self.row}
@@ -106,6 +108,22 @@ class Collected:
         row["rate_hz_achieved"] = self._rate(row["sent"])
         return row | self._costs(row["sent"], model)
 
+    def _system_calls(self) -> dict[str, Any]:
+        """run.json's `syscalls`: how they were counted, and what each process tree made."""
+        record = self.record
+        way, nodes = record.tracing, [n.process for n in record.nodes]
+        if way is None:
+            return {}
+        processes: dict[str, Any] = {}
+        if way.name == syscalls.TRACER:
+            processes = syscalls.from_tables(self.folder, nodes)
+        elif way.meter and record.window.get("end_ns"):
+            # From before GO: the first messages are over when the window's own mark is read.
+            window = record.baselines["silent"]["end_ns"], record.window["end_ns"]
+            trees = [*nodes, *record.services]
+            processes = syscalls.from_readings(self.quantities, way.meter, window, trees)
+        return {"way": way.name, "because": way.because, "processes": processes}
+
     def _rate(self, sent: int) -> float | None:
         sent_lines = [
             s.lines["SENT"]
@@ -133,6 +151,7 @@ class Collected:
             **costs.cpu_costs(readings, processes, window, silent, sent),
             **costs.wire_costs(readings, window, sent),
             **costs.memory_costs(readings, processes, window),
+            **costs.life_costs(readings, processes),
             **costs.energy_estimates(readings, processes, window, model),
             **self._power(window, silent),
         }
@@ -146,7 +165,10 @@ class Collected:
         machine = _span(self.record.baselines["machine"])
         series = self.record.sampling.get("series", [])
         source = power.choose(self.readings, series, [machine, silent, window])
+        whole = machine[1], self.readings.end_ns or machine[1]
         return {
+            "run_s": (whole[1] - whole[0]) / SECOND_NS,
+            "power_run_w": power.mean_w(self.readings, source, whole),
             "energy_source": source.name if source else None,
             "power_machine_w": power.mean_w(self.readings, source, machine),
             "power_silent_w": power.mean_w(self.readings, source, silent),
@@ -250,6 +272,7 @@ class Collected:
             "guards": self.guard,
             "seconds": record.seconds,
             "clocks": record.clocks,
+            "syscalls": self.calls or None,
             "sampling": {k: v for k, v in record.sampling.items() if k not in {"id", "ok"}},
             "commands": {name: state.argv for name, state in states.items()},
             "environments": {name: state.env for name, state in states.items()},

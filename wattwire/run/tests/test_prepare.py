@@ -151,3 +151,17 @@ def test_what_a_cell_alone_cannot_do_is_left_out_with_its_reason(tmp_path, fixed
 
 def test_a_literal_may_be_shorter_than_a_sequence(tmp_path):
     assert of_three_languages(tmp_path, rate_hz=10, literal="Hello", payload_bytes=5).treatments
+
+
+def test_a_meter_of_system_calls_is_refused_in_timed_runs_with_the_way_to_have_it(tmp_path):
+    (tmp_path / "meters" / "counter").mkdir(parents=True)
+    (tmp_path / "meters" / "counter" / "meter.toml").write_text(
+        '[[quantity]]\nname = "syscall_calls"\n'
+    )
+    document = {
+        "factors": {"clients": [1]},
+        "fixed": {"cell": "mmm/lang", "pattern": "service"},
+        "meters": {"use": ["counter"]},
+    }
+    with pytest.raises(UsageError, match=r"meters\.use: counter .* plan\.syscall_runs = 1"):
+        prepare(parse_study("t", document, "test"), Catalog([tmp_path]), None)

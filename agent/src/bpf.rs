@@ -1,0 +1,318 @@
+//! Small programs for the kernel's own virtual machine: an assembler for the few instructions that
+//! a meter needs, maps, and tracepoints to attach to. Only the system call bpf(2) is used.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+const MAP_CREATE: u32 = 0;
+const MAP_LOOKUP: u32 = 1;
+const MAP_UPDATE: u32 = 2;
+const MAP_NEXT_KEY: u32 = 4;
+const PROGRAM_LOAD: u32 = 5;
+const RAW_TRACEPOINT_OPEN: u32 = 17;
+const HASH: u32 = 1;
+const RAW_TRACEPOINT: u32 = 17;
+
+/// Functions of the kernel that a program may call.
+#[derive(Clone, Copy)]
+#[repr(i32)]
+pub enum Helper {
+    Lookup = 1,
+    Update = 2,
+    Delete = 3,
+    Nanoseconds = 5,
+    ThreadId = 14,
+    CgroupId = 80,
+}
+
+/// Registers: `R0` holds results, `R1` … `R5` arguments, `R6` … `R9` survive calls.
+pub const R0: u8 = 0;
+pub const R1: u8 = 1;
+pub const R2: u8 = 2;
+pub const R3: u8 = 3;
+pub const R4: u8 = 4;
+pub const R6: u8 = 6;
+pub const R7: u8 = 7;
+pub const R8: u8 = 8;
+/// The stack's end; what a program keeps there lies at negative offsets.
+pub const STACK: u8 = 10;
+
+/// A forward jump's target.
+#[derive(Clone, Copy)]
+pub struct Label(usize);
+
+/// A program that is being written. Every method appends instructions.
+#[derive(Default)]
+pub struct Code {
+    words: Vec<u64>,
+    /// Target of each label, in instructions.
+    targets: Vec<usize>,
+    jumps: Vec<(usize, Label)>,
+}
+
+impl Code {
+    fn push(&mut self, opcode: u8, to: u8, from: u8, offset: i16, immediate: i32) {
+        let registers = u64::from(from << 4 | to) << 8;
+        let (offset, immediate) = (u64::from(offset as u16), u64::from(immediate as u32));
+        self.words.push(u64::from(opcode) | registers | offset << 16 | immediate << 32);
+    }
+
+    pub fn label(&mut self) -> Label {
+        self.targets.push(0);
+        Label(self.targets.len() - 1)
+    }
+
+    pub fn place(&mut self, label: Label) {
+        self.targets[label.0] = self.words.len();
+    }
+
+    fn jump(&mut self, opcode: u8, register: u8, value: i32, label: Label) {
+        self.jumps.push((self.words.len(), label));
+        self.push(opcode, register, 0, 0, value);
+    }
+
+    pub fn jump_if_equal(&mut self, register: u8, value: i32, label: Label) {
+        self.jump(0x15, register, value, label);
+    }
+
+    pub fn jump_if_other(&mut self, register: u8, value: i32, label: Label) {
+        self.jump(0x55, register, value, label);
+    }
+
+    /// Compares as unsigned numbers; `value` is taken as 64 bits with its sign.
+    pub fn jump_if_below(&mut self, register: u8, value: i32, label: Label) {
+        self.jump(0xa5, register, value, label);
+    }
+
+    pub fn set(&mut self, register: u8, value: i32) {
+        self.push(0xb7, register, 0, 0, value);
+    }
+
+    pub fn copy(&mut self, to: u8, from: u8) {
+        self.push(0xbf, to, from, 0, 0);
+    }
+
+    pub fn subtract(&mut self, to: u8, from: u8) {
+        self.push(0x1f, to, from, 0, 0);
+    }
+
+    /// `to` = the address `offset` bytes from the stack's end.
+    pub fn stack_address(&mut self, to: u8, offset: i16) {
+        self.copy(to, STACK);
+        self.push(0x07, to, 0, 0, i32::from(offset));
+    }
+
+    /// Reads 8 bytes at `base` + `offset`.
+    pub fn load(&mut self, to: u8, base: u8, offset: i16) {
+        self.push(0x79, to, base, offset, 0);
+    }
+
+    /// Writes 8 bytes to `base` + `offset`.
+    pub fn store(&mut self, base: u8, offset: i16, from: u8) {
+        self.push(0x7b, base, from, offset, 0);
+    }
+
+    /// Writes the lower 4 bytes to `base` + `offset`.
+    pub fn store_half(&mut self, base: u8, offset: i16, from: u8) {
+        self.push(0x63, base, from, offset, 0);
+    }
+
+    pub fn store_value(&mut self, base: u8, offset: i16, value: i32) {
+        self.push(0x7a, base, 0, offset, value);
+    }
+
+    /// Adds to 8 bytes in memory, whatever other CPUs add to them at the same time.
+    pub fn add_atomic(&mut self, base: u8, offset: i16, from: u8) {
+        self.push(0xdb, base, from, offset, 0);
+    }
+
+    pub fn call(&mut self, helper: Helper) {
+        self.push(0x85, 0, 0, 0, helper as i32);
+    }
+
+    pub fn map(&mut self, to: u8, map: &Map) {
+        self.push(0x18, to, 1, 0, map.0.as_raw_fd());
+        self.push(0, 0, 0, 0, 0);
+    }
+
+    pub fn leave(&mut self) {
+        self.set(R0, 0);
+        self.push(0x95, 0, 0, 0, 0);
+    }
+
+    fn finished(mut self) -> Vec<u64> {
+        for (at, label) in &self.jumps {
+            let distance = (self.targets[label.0] - at - 1) as u16;
+            self.words[*at] |= u64::from(distance) << 16;
+        }
+        self.words
+    }
+}
+
+/// A hash map that programs and this process share.
+pub struct Map(OwnedFd);
+
+impl Map {
+    pub fn create(key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Map> {
+        let attributes: [u32; 5] = [HASH, key_bytes, value_bytes, entries, 0];
+        Ok(Map(descriptor(bpf(MAP_CREATE, &attributes)?)))
+    }
+
+    /// Sets an entry. `key` and `value` are as long as the map says.
+    pub fn set<K: Copy, V: Copy>(&self, key: &K, value: &V) -> io::Result<()> {
+        bpf(MAP_UPDATE, &self.element(key, (&raw const *value) as u64)).map(|_| ())
+    }
+
+    /// Reads an entry into `value`; whether there is one.
+    pub fn get<K: Copy, V: Copy>(&self, key: &K, value: &mut V) -> bool {
+        bpf(MAP_LOOKUP, &self.element(key, (&raw mut *value) as u64)).is_ok()
+    }
+
+    /// Calls `visit` with every key and value. Entries that come or go meanwhile may be left out.
+    pub fn each<K: Copy + Default, V: Copy + Default>(&self, mut visit: impl FnMut(K, V)) {
+        let (mut key, mut next, mut value) = (K::default(), K::default(), V::default());
+        let mut first = true;
+        loop {
+            let mut attributes = self.element(&key, (&raw mut next) as u64);
+            if first {
+                attributes[1] = 0;
+            }
+            if bpf(MAP_NEXT_KEY, &attributes).is_err() {
+                return;
+            }
+            (key, first) = (next, false);
+            if self.get(&key, &mut value) {
+                visit(key, value);
+            }
+        }
+    }
+
+    fn element<K>(&self, key: &K, other: u64) -> [u64; 4] {
+        [self.0.as_raw_fd() as u64, (&raw const *key) as u64, other, 0]
+    }
+}
+
+/// A program at a tracepoint; dropping it takes it away, as does the end of this process.
+pub struct Attached {
+    _program: OwnedFd,
+    _link: OwnedFd,
+}
+
+/// Has the kernel check the program and run it at a raw tracepoint. EPERM: the right is missing.
+pub fn attach(code: Code, tracepoint: &std::ffi::CStr) -> io::Result<Attached> {
+    #[repr(C)]
+    struct Load {
+        kind: u32,
+        count: u32,
+        instructions: u64,
+        license: u64,
+        log_level: u32,
+        log_bytes: u32,
+        log: u64,
+    }
+    let words = code.finished();
+    let license = c"Apache-2.0";
+    let mut load = Load {
+        kind: RAW_TRACEPOINT,
+        count: words.len() as u32,
+        instructions: words.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        log_level: 0,
+        log_bytes: 0,
+        log: 0,
+    };
+    let loaded = bpf(PROGRAM_LOAD, &load).or_else(|error| {
+        if error.raw_os_error() == Some(libc::EPERM) {
+            return Err(error);
+        }
+        // Once more, to hear what the kernel finds wrong.
+        let mut log = vec![0u8; 64 << 10];
+        (load.log_level, load.log_bytes) = (1, log.len() as u32);
+        load.log = log.as_mut_ptr() as u64;
+        bpf(PROGRAM_LOAD, &load).map_err(|error| {
+            let text = String::from_utf8_lossy(&log);
+            let text = text.trim_end_matches('\0').trim_end();
+            let last = text.lines().rev().take(2).collect::<Vec<_>>().join(" / ");
+            io::Error::new(error.kind(), format!("{error} ({last})"))
+        })
+    });
+    let program = descriptor(loaded?);
+    let open: [u64; 2] = [tracepoint.as_ptr() as u64, program.as_raw_fd() as u64];
+    let link = descriptor(bpf(RAW_TRACEPOINT_OPEN, &open)?);
+    Ok(Attached { _program: program, _link: link })
+}
+
+fn bpf<T>(command: u32, attributes: &T) -> io::Result<RawFd> {
+    // SAFETY: the attributes live and are as long as said; the buffers that they name are owned by
+    // the callers, who keep them until this returns.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            (&raw const *attributes).cast_mut(),
+            std::mem::size_of::<T>() as u32,
+        )
+    };
+    match result {
+        0.. => Ok(result as RawFd),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn descriptor(fd: RawFd) -> OwnedFd {
+    // SAFETY: the kernel has just given this descriptor to us alone (and close-on-exec).
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forward_jump_skips_to_its_label() {
+        let mut code = Code::default();
+        let end = code.label();
+        code.jump_if_equal(R1, 7, end);
+        code.set(R2, -1);
+        code.place(end);
+        code.leave();
+        let words = code.finished();
+        assert_eq!(words[0], 0x0000_0007_0001_0115);
+        assert_eq!(words[1], 0xffff_ffff_0000_02b7);
+        assert_eq!(words.len(), 4);
+    }
+
+    #[test]
+    fn a_map_gives_back_what_was_set_and_visits_every_entry() {
+        let Some(map) = or_say(Map::create(8, 8, 4)) else { return };
+        for key in 1..=4u64 {
+            map.set(&key, &(key * 10)).unwrap();
+        }
+        assert!(map.set(&5u64, &0u64).is_err(), "five entries in a map for four");
+        let mut value = 0u64;
+        assert!(map.get(&3u64, &mut value) && value == 30);
+        assert!(!map.get(&9u64, &mut value));
+        let mut seen = Vec::new();
+        map.each(|key: u64, value: u64| seen.push((key, value)));
+        seen.sort_unstable();
+        assert_eq!(seen, [(1, 10), (2, 20), (3, 30), (4, 40)]);
+    }
+
+    #[test]
+    fn a_program_that_reads_beyond_its_stack_is_refused_with_what_the_kernel_says() {
+        if or_say(Map::create(8, 8, 1)).is_none() {
+            return;
+        }
+        let mut code = Code::default();
+        code.load(R1, STACK, -8);
+        code.load(R1, STACK, 8);
+        code.leave();
+        let Err(error) = attach(code, c"sys_enter") else { panic!("it was taken") };
+        let text = error.to_string();
+        assert!(text.contains("stack") || text.contains("permitted"), "{text}");
+    }
+
+    fn or_say<T>(result: io::Result<T>) -> Option<T> {
+        result.inspect_err(|error| eprintln!("bpf(2) is not to be had here: {error}")).ok()
+    }
+}

@@ -1,0 +1,169 @@
+"""System calls of a run's process trees: which way they are counted, and what they come to.
+
+Runs that count them are control runs of their own kind; no timed number is taken from them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.run.costs import column
+
+CALLS, TIME, ERRORS = "syscall_calls", "syscall_time", "syscall_errors"
+UNCOUNTED, KERNEL, USER = "syscalls_uncounted", "cpu_time_kernel", "cpu_time_user"
+KERNEL_PROGRAM, TRACER = "ebpf", "strace"
+TABLE = "syscalls.txt"
+V2_RUNGS = ("v2", "scope")
+TABLE_FIELDS = (5, 6)
+"""Of a line of strace's table: the column of errors is empty where there were none."""
+
+WAIT_LIKE = frozenset(
+    {"clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "futex_wait",
+     "futex_waitv", "io_getevents", "io_pgetevents", "nanosleep", "pause", "poll", "ppoll",
+     "pselect6", "restart_syscall", "rt_sigsuspend", "rt_sigtimedwait", "select", "semtimedop",
+     "wait4", "waitid"}
+)  # fmt: skip
+"""Calls whose purpose is to wait, "wait-like"; all others count as working."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How calls are counted here: by KERNEL_PROGRAM, by TRACER or, "", not at all.
+
+    `meter` is the agent's meter to read; `because` why it is not the first of the ways.
+    """
+
+    name: str
+    meter: str = ""
+    because: str = ""
+
+
+def choose(hello: Mapping[str, Any]) -> Way:
+    """The way to count on the host of the agent that said `hello`."""
+    because = "the agent has no meter for them"
+    for meter in hello["meters"]:
+        if CALLS not in {quantity["name"] for quantity in meter.get("quantities", [])}:
+            continue
+        rung = hello["cgroup"]["rung"]
+        if meter["state"] != "present":
+            because = str(meter["reason"])
+        elif rung not in V2_RUNGS:
+            because = f"it counts by cgroups of version 2, and here the agent has {rung}"
+        else:
+            return Way(KERNEL_PROGRAM, meter=str(meter["name"]))
+    if shutil.which(TRACER):
+        return Way(TRACER, because=because)
+    return Way("", because=f"{because}; and {TRACER} is not installed")
+
+
+def traced(argv: list[str], out: Path) -> list[str]:
+    """The command line that runs `argv` under strace, whose table goes to the folder `out`."""
+    return [TRACER, "-c", "-f", "-o", str(out / TABLE), *argv]
+
+
+def parse_table(text: str) -> dict[str, list[float]]:
+    """Call → [calls, ns of CPU time in the kernel, errors], from what `strace -c` writes."""
+    found: dict[str, list[float]] = {}
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) not in TABLE_FIELDS or fields[-1] in ("total", "syscall"):
+            continue
+        try:
+            errors = float(fields[4]) if len(fields) == max(TABLE_FIELDS) else 0.0
+            found[fields[-1]] = [float(fields[3]), float(fields[1]) * 1e9, errors]
+        except ValueError:
+            continue  # a rule between heading and rows
+    return found
+
+
+def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
+    """What strace left of each process; one whose table is missing is left out."""
+    found = {}
+    for process in processes:
+        path = folder / "out" / process / TABLE
+        calls = parse_table(path.read_text(errors="replace")) if path.exists() else {}
+        if calls:
+            kernel_ns = sum(value[1] for value in calls.values())
+            found[process] = {"calls": calls, "uncounted": 0, "kernel_ns": kernel_ns}
+    return found
+
+
+def from_readings(
+    quantities: pl.DataFrame, meter: str, window: tuple[int, int], processes: Iterable[str]
+) -> dict[str, Any]:
+    """What the meter counted from one mark to another: between the readings at both.
+
+    A series begins with the first call of its kind, and all of them with their process: before
+    that their counters were 0.
+    """
+    own = quantities.filter(pl.col("meter") == meter)
+    times = own["t_ns"].unique().sort()
+    edges = [times.filter(times >= t_ns).min() for t_ns in window]
+    if edges[1] is None:
+        return {}
+    if edges[0] == edges[1]:
+        edges[0] = -1  # nothing was followed yet at the first mark
+    begin, end = (
+        {
+            (row[0], row[1]): row[2]
+            for row in own.filter(pl.col("t_ns") <= edge)
+            .sort("t_ns")
+            .group_by("quantity", "subject", maintain_order=True)
+            .last()
+            .select("quantity", "subject", "value")
+            .iter_rows()
+        }
+        for edge in edges
+    )
+
+    def grown(quantity: str, subject: str) -> float:
+        return float(end.get((quantity, subject), 0.0) - begin.get((quantity, subject), 0.0))
+
+    found: dict[str, Any] = {}
+    for process in processes:
+        if (UNCOUNTED, process) not in end:
+            continue
+        subjects = [s for q, s in end if q == CALLS and s.startswith(f"{process}/")]
+        calls = {
+            subject.split("/")[-1]: [grown(quantity, subject) for quantity in (CALLS, TIME, ERRORS)]
+            for subject in sorted(subjects)
+        }
+        found[process] = {
+            "calls": {name: value for name, value in calls.items() if value[0]},
+            "uncounted": grown(UNCOUNTED, process),
+        }
+        if (KERNEL, process) in end:
+            found[process] |= {"kernel_ns": grown(KERNEL, process), "user_ns": grown(USER, process)}
+    return found
+
+
+def responses(processes: Mapping[str, Any], sent: int) -> dict[str, float | None]:
+    """The summary's columns of each process tree; times in µs per message, shares of 1."""
+    row: dict[str, float | None] = {}
+    for process, told in processes.items():
+        calls = told["calls"]
+        waiting_ns = sum(value[1] for name, value in calls.items() if name in WAIT_LIKE)
+        working_ns = sum(value[1] for name, value in calls.items() if name not in WAIT_LIKE)
+        kernel_ns, user_ns = told.get("kernel_ns"), told.get("user_ns")
+        spent_ns = waiting_ns + working_ns
+        cpu_ns = None if kernel_ns is None or user_ns is None else kernel_ns + user_ns
+        figures = {
+            "syscalls_per_message": _ratio(sum(value[0] for value in calls.values()), sent),
+            "syscall_working_us_per_message": _ratio(working_ns / 1000, sent),
+            "syscall_waiting_us_per_message": _ratio(waiting_ns / 1000, sent),
+            "syscall_waiting_share": _ratio(waiting_ns, spent_ns),
+            "kernel_us_per_message": None if kernel_ns is None else _ratio(kernel_ns / 1000, sent),
+            "kernel_share": None if kernel_ns is None else _ratio(kernel_ns, cpu_ns),
+        }
+        row |= {column(stem, process): value for stem, value in figures.items()}
+    return row
+
+
+def _ratio(upper: float, lower: float | None) -> float | None:
+    return upper / lower if lower else None

@@ -1,0 +1,60 @@
+"""What the table of runs adds to each run: energies against pooled and against one idle power."""
+
+import polars as pl
+import pytest
+
+from wattwire.run.columns import COLUMNS, pool_baselines
+from wattwire.run.costs import OF_LIFE, Readings, life_costs
+
+S = 10**9
+
+
+def row(block, machine_w, silent_w, window_w, run_w, source="fake/energy"):
+    return {
+        "block": block, "energy_source": source, "window_s": 10.0, "run_s": 20.0,
+        "power_machine_w": machine_w, "power_silent_w": silent_w, "power_window_w": window_w,
+        "power_run_w": run_w,
+    }  # fmt: skip
+
+
+def test_one_idle_power_is_subtracted_from_the_whole_run_and_ours_stand_beside():
+    rows = [row(1, 2.0, 3.0, 5.0, 4.0), row(2, 4.0, 4.5, 6.0, 5.0)]
+    first, second = pool_baselines(rows)
+    # One idle power of the campaign, 3 W, whatever the block's own was.
+    assert first["power_idle_w"] == second["power_idle_w"] == 3.0
+    assert first["energy_idle_subtracted_j"] == pytest.approx((4.0 - 3.0) * 20)
+    assert second["energy_idle_subtracted_j"] == pytest.approx((5.0 - 3.0) * 20)
+    # Ours: the block's own machine, and silence told apart from messages, in the window alone.
+    assert first["energy_standing_j"] == pytest.approx((3.0 - 2.0) * 10)
+    assert second["energy_message_j"] == pytest.approx((6.0 - 4.5) * 10)
+    assert second["energy_total_j"] == pytest.approx((6.0 - 4.0) * 10)
+
+
+def test_idle_power_of_another_source_or_none_gives_no_energy():
+    other = row(1, 30.0, 31.0, 33.0, 32.0, source="wall/power")
+    blind = row(1, None, None, None, None, source=None)
+    whole = row(1, 2.0, 3.0, 5.0, None)
+    pooled = pool_baselines([row(1, 2.0, 3.0, 5.0, 4.0), other, blind, whole])
+    assert [one.get("power_idle_w") for one in pooled] == [2.0, 30.0, None, None]
+    assert "energy_idle_subtracted_j" not in pooled[2]
+    assert "energy_idle_subtracted_j" not in pooled[3]
+
+
+def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
+    quantities = {"max_rss": 3_072_000.0, "minor_faults": 77.0, "voluntary_switches": 12.0}
+    readings = Readings(
+        pl.DataFrame(
+            [
+                {"meter": "fake", "quantity": name, "subject": "client-0", "scope": "process",
+                 "kind": "measured", "t_ns": S, "value": value}
+                for name, value in quantities.items()
+            ]
+        )
+    )  # fmt: skip
+    found = life_costs(readings, ["server-0", "client-0"])
+    assert found["memory_max_kib.client.0"] == 3000.0
+    assert found["faults_minor.client.0"] == 77.0
+    assert found["switches_voluntary.client.0"] == 12.0
+    assert found["switches_voluntary.server.0"] is None  # not read is not zero
+    assert {stem for stem, _, _ in OF_LIFE} <= set(COLUMNS)
+    assert readings.end_ns == S
