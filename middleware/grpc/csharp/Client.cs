@@ -6,9 +6,11 @@ using System.Runtime.InteropServices;
 /// Client and ping: one channel, and an exchange for each call that may be open.
 sealed class Client {
     const uint PropagateNothing = 0;
-    readonly string address, method;
+    readonly string address;
+    readonly Codec codec;
     readonly bool keeps;
     readonly Exchange[] exchanges;
+    readonly IntPtr credentials;
     IntPtr channel, registered;
 
     public static void Run(Kit kit) {
@@ -22,8 +24,12 @@ sealed class Client {
         address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
             .FirstOrDefault()
             ?? throw new NodeError(2, "none; allowed: HOST:PORT", "peers.endpoints");
-        method = Node.Method(kit);
+        codec = Codec.Of(kit);
         keeps = kit.Text("settings.keep_alive") != "off";
+        string authority = kit.Text("tls.authority");
+        credentials = authority == "" ? Core.grpc_insecure_credentials_create()
+            : Core.grpc_ssl_credentials_create(
+                File.ReadAllText(authority), IntPtr.Zero, IntPtr.Zero, IntPtr.Zero);
         exchanges = new Exchange[kit.Workers];
         for (int worker = 0; worker < exchanges.Length; worker++)
             exchanges[worker] = new Exchange();
@@ -31,9 +37,8 @@ sealed class Client {
     }
 
     IntPtr Opened(out IntPtr call) {
-        IntPtr credentials = Core.grpc_insecure_credentials_create();
         IntPtr opened = Core.grpc_channel_create(address, credentials, IntPtr.Zero);
-        call = Core.grpc_channel_register_call(opened, method, null, IntPtr.Zero);
+        call = Core.grpc_channel_register_call(opened, codec.Method, null, IntPtr.Zero);
         return opened;
     }
 
@@ -48,9 +53,9 @@ sealed class Client {
         }
     }
 
-    static byte[] Call(IntPtr channel, IntPtr registered, byte[] message, long timeoutNs,
+    byte[] Call(IntPtr channel, IntPtr registered, byte[] message, long timeoutNs,
             Exchange exchange) {
-        IntPtr sent = Exchange.Encoded(message);
+        IntPtr sent = Exchange.Held(codec.Encode(message));
         IntPtr call = Core.grpc_channel_create_registered_call(channel, IntPtr.Zero,
             PropagateNothing, exchange.Queue, registered, Core.Time.At(Kit.Now() + timeoutNs),
             IntPtr.Zero);
@@ -58,7 +63,7 @@ sealed class Client {
             .Add(Exchange.Op.SendClose).Add(Exchange.Op.ReceiveMetadata, exchange.Metadata)
             .Add(Exchange.Op.ReceiveMessage, exchange.Message).AddReceivedStatus().Run(call);
         int status = Marshal.ReadInt32(exchange.Status);
-        byte[] reply = exchange.TakeMessage();
+        byte[] reply = codec.Decode(exchange.TakeMessage());
         exchange.Clear(call);
         Core.grpc_byte_buffer_destroy(sent);
         if (status == Core.Unavailable)

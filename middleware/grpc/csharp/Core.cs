@@ -30,6 +30,12 @@ static class Core {
         public IntPtr Tag;
     }
 
+    /// grpc_ssl_pem_key_cert_pair.
+    [StructLayout(LayoutKind.Sequential)]
+    public struct Pair {
+        public string Key, Certificate;
+    }
+
     /// grpc_byte_buffer_reader.
     [StructLayout(LayoutKind.Sequential)]
     public struct Reader {
@@ -40,6 +46,12 @@ static class Core {
     [DllImport(Library)] public static extern IntPtr grpc_version_string();
     [DllImport(Library)] public static extern IntPtr grpc_insecure_credentials_create();
     [DllImport(Library)] public static extern IntPtr grpc_insecure_server_credentials_create();
+    [DllImport(Library)]
+    public static extern IntPtr grpc_ssl_credentials_create(
+        string authorities, IntPtr pair, IntPtr options, IntPtr reserved);
+    [DllImport(Library)]
+    public static extern IntPtr grpc_ssl_server_credentials_create(
+        string authorities, ref Pair pairs, IntPtr count, int asksClients, IntPtr reserved);
     [DllImport(Library)]
     public static extern IntPtr grpc_channel_create(string target, IntPtr credentials, IntPtr args);
     [DllImport(Library)] public static extern void grpc_channel_destroy(IntPtr channel);

@@ -1,5 +1,4 @@
 using System;
-using System.IO;
 using System.Runtime.InteropServices;
 
 /// One call at a time on a completion queue of its own: the memory that the core writes to while a
@@ -68,16 +67,9 @@ sealed class Exchange {
             Marshal.WriteInt64(Call, at, 0);
     }
 
-    /// A buffer of the core with a message of one field, number 1, of type bytes or string.
-    public static IntPtr Encoded(byte[] payload) {
-        var field = new MemoryStream(payload.Length + 6);
-        if (payload.Length > 0)
-            field.WriteByte(1 << 3 | 2);
-        for (uint left = (uint)payload.Length; left > 0; left >>= 7)
-            field.WriteByte((byte)(left < 128 ? left : left & 127 | 128));
-        field.Write(payload, 0, payload.Length);
-        Core.Slice slice =
-            Core.grpc_slice_from_copied_buffer(field.ToArray(), (IntPtr)field.Length);
+    /// A buffer of the core with a message.
+    public static IntPtr Held(byte[] message) {
+        Core.Slice slice = Core.grpc_slice_from_copied_buffer(message, (IntPtr)message.Length);
         IntPtr buffer = Core.grpc_raw_byte_buffer_create(ref slice, (IntPtr)1);
         Core.grpc_slice_unref(slice);
         return buffer;
@@ -85,7 +77,7 @@ sealed class Exchange {
 
     public bool HasMessage => Marshal.ReadIntPtr(Message) != IntPtr.Zero;
 
-    /// The payload in the message that was received, which is given back; null where it is none.
+    /// The message that was received, whose buffer is given back; null where there is none.
     public byte[] TakeMessage() {
         if (!HasMessage)
             return null;
@@ -98,7 +90,7 @@ sealed class Exchange {
         }
         Core.grpc_byte_buffer_destroy(buffer);
         Marshal.WriteIntPtr(Message, IntPtr.Zero);
-        return message == null ? null : Decoded(message);
+        return message;
     }
 
     static byte[] Bytes(Core.Slice slice) {
@@ -110,24 +102,5 @@ sealed class Exchange {
         held.Free();
         Core.grpc_slice_unref(slice);
         return data;
-    }
-
-    /// Null where it is not that one field.
-    static byte[] Decoded(byte[] message) {
-        if (message.Length == 0)
-            return message;
-        long length = 0;
-        int at = 1, shift = 0;
-        for (bool more = message[0] == (1 << 3 | 2); more; shift += 7) {
-            if (at == message.Length || shift > 28)
-                return null;
-            more = message[at] >= 128;
-            length |= (long)(message[at++] & 127) << shift;
-        }
-        if (shift == 0 || message.Length - at != length)
-            return null;
-        var payload = new byte[length];
-        Buffer.BlockCopy(message, at, payload, 0, payload.Length);
-        return payload;
     }
 }

@@ -4,12 +4,12 @@ using System.Runtime.InteropServices;
 
 /// gRPC node: the C core by P/Invoke, as the library Grpc.Core had it.
 static class Node {
-    const long PayloadBytesMax = 4000000;
+    const long PayloadBytesMax = 4000000, RecordBytesMax = 3000000;
 
     static void Main(string[] args) => Kit.Run(args,
         "settings.keep_alive:S settings.tls:B settings.server_workers:I",
-        "encoding.bytes encoding.text pacing.kit loop.open loop.closed " +
-        "reply.echo reply.ack reply.literal literal async_client",
+        "encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed " +
+        "reply.echo reply.ack reply.literal literal async_client tls",
         new Dictionary<string, Action<Kit>> {
             { "client", Client.Run }, { "server", Server.Run },
             { "ping", Client.Run }, { "pong", Server.Run },
@@ -17,16 +17,10 @@ static class Node {
 
     /// Ends with 3 where the spec asks for what the manifests exclude; starts the library.
     public static void Begin(Kit kit) {
-        if (kit.Number("payload.bytes") > PayloadBytesMax)
-            throw new NodeError(3, $"payload.bytes above {PayloadBytesMax}");
-        if ((bool)kit.Spec["settings.tls"])
-            throw new NodeError(3, "settings.tls; this cell has no TLS");
+        long most = kit.Text("payload.encoding") == "record" ? RecordBytesMax : PayloadBytesMax;
+        if (kit.Number("payload.bytes") > most)
+            throw new NodeError(3, $"payload.bytes above {most}");
         Core.grpc_init();
-    }
-
-    public static string Method(Kit kit) {
-        bool text = kit.Text("payload.encoding") == "text" || kit.Text("payload.literal") != "";
-        return "/wattwire.Calls/" + (text ? "Text" : "Bytes");
     }
 
     public static void Ready(Kit kit, long? discoveryNs, long workers) {
@@ -35,7 +29,8 @@ static class Node {
             new { name = "gRPC C core by P/Invoke", version,
                 build = RuntimeInformation.FrameworkDescription },
             new { keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
-                tls = "none", server_workers = workers, transport = "tcp/ipv4" },
+                tls = kit.Text("tls.authority") == "" ? "none" : "on",
+                server_workers = workers, transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "none", overload = "block" });
     }
 }

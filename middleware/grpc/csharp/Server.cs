@@ -1,4 +1,5 @@
 using System;
+using System.IO;
 using System.Linq;
 using System.Runtime.InteropServices;
 
@@ -9,30 +10,40 @@ static class Server {
     public static void Run(Kit kit) {
         Node.Begin(kit);
         IntPtr server = Core.grpc_server_create(IntPtr.Zero, IntPtr.Zero);
+        Codec codec = Codec.Of(kit);
         IntPtr method =
-            Core.grpc_server_register_method(server, Node.Method(kit), null, ReadPayload, 0);
+            Core.grpc_server_register_method(server, codec.Method, null, ReadPayload, 0);
         long workers = kit.Number("settings.server_workers");
         if (workers == 0)
             workers = Math.Max(4, 2 * Environment.ProcessorCount); // as Grpc.Core
         var exchanges = Enumerable.Range(0, (int)workers).Select(_ => new Exchange()).ToList();
         foreach (Exchange exchange in exchanges)
             Core.grpc_server_register_completion_queue(server, exchange.Queue, IntPtr.Zero);
-        int port = Core.grpc_server_add_http2_port(server, "127.0.0.1:0",
-            Core.grpc_insecure_server_credentials_create());
+        int port = Core.grpc_server_add_http2_port(server, "127.0.0.1:0", Credentials(kit));
         if (port == 0)
             throw new NodeError(4, "127.0.0.1: no port could be bound");
         Core.grpc_server_start(server);
         foreach (Exchange exchange in exchanges)
             Kit.Start(() => {
                 while (true)
-                    Answer(kit, server, method, exchange);
+                    Answer(kit, codec, server, method, exchange);
             });
         kit.Listening($"127.0.0.1:{port}");
         Node.Ready(kit, null, workers);
         kit.Drain();
     }
 
-    static void Answer(Kit kit, IntPtr server, IntPtr method, Exchange exchange) {
+    static IntPtr Credentials(Kit kit) {
+        if (kit.Text("tls.authority") == "")
+            return Core.grpc_insecure_server_credentials_create();
+        var pair = new Core.Pair {
+            Key = File.ReadAllText(kit.Text("tls.key")),
+            Certificate = File.ReadAllText(kit.Text("tls.certificate")) };
+        return Core.grpc_ssl_server_credentials_create(null, ref pair, (IntPtr)1, 0, IntPtr.Zero);
+    }
+
+    static void Answer(Kit kit, Codec codec, IntPtr server, IntPtr method,
+            Exchange exchange) {
         int error = Core.grpc_server_request_registered_call(server, method, exchange.Call,
             exchange.Deadline, exchange.Metadata, exchange.Message, exchange.Queue, exchange.Queue,
             exchange.Queue);
@@ -42,11 +53,12 @@ static class Server {
             return;
         IntPtr call = Marshal.ReadIntPtr(exchange.Call);
         // A call that has ended before it was taken brings no message.
-        Arrival request = exchange.HasMessage ? kit.Serve(exchange.TakeMessage()) : null;
+        Arrival request = exchange.HasMessage
+            ? kit.Serve(codec.Decode(exchange.TakeMessage())) : null;
         exchange.Add(Exchange.Op.SendMetadata);
         IntPtr sent = IntPtr.Zero;
         if (request != null) {
-            sent = Exchange.Encoded(request.Reply);
+            sent = Exchange.Held(codec.Encode(request.Reply));
             exchange.Add(Exchange.Op.SendMessage, sent);
         }
         exchange.AddSentStatus(request == null ? Core.FailedPrecondition : Core.Ok)

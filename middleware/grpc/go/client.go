@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"node/pb"
 	"wattwire"
+	"wattwire/web"
 )
 
 // called makes a call of one of the methods.
@@ -41,18 +42,17 @@ func credential(kit *wattwire.Kit) credentials.TransportCredentials {
 		return insecure.NewCredentials()
 	}
 	found, err := credentials.NewClientTLSFromFile(path, "")
-	must(err)
+	web.Check(err)
 	return found
 }
 
 func client(kit *wattwire.Kit) {
 	name, trust := method(kit), credential(kit)
-	endpoints := kit.Spec["peers.endpoints"].([]any)
-	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: HOST:PORT")
+	endpoint := web.Endpoint(kit, "HOST:PORT")
 	channel := func() *grpc.ClientConn {
-		opened, err := grpc.NewClient(endpoints[0].(string), grpc.WithTransportCredentials(trust),
+		opened, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(trust),
 			grpc.WithNoProxy()) // nothing of the environment (C-01)
-		must(err)
+		web.Check(err)
 		return opened
 	}
 	kept, once := channel(), kit.String("settings.keep_alive") == "off"

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"node/pb"
 	"wattwire"
+	"wattwire/web"
 )
 
 // calls are the methods. The library sends what a method returns.
@@ -54,7 +55,7 @@ func server(kit *wattwire.Kit) {
 	if kit.String("tls.authority") != "" {
 		shown, err := credentials.NewServerTLSFromFile(kit.String("tls.certificate"),
 			kit.String("tls.key"))
-		must(err)
+		web.Check(err)
 		options, version = append(options, grpc.Creds(shown)), "TLS 1.2 to TLS 1.3"
 	}
 	if workers := kit.Integer("settings.server_workers"); workers > 0 {
@@ -63,12 +64,12 @@ func server(kit *wattwire.Kit) {
 	answering := grpc.NewServer(options...)
 	pb.RegisterCallsServer(answering, &calls{kit: kit})
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	must(err)
+	web.Check(err)
 	go func() {
 		defer wattwire.Guard()
-		must(answering.Serve(listener))
+		web.Check(answering.Serve(listener))
 	}()
-	wattwire.Print("LISTENING", map[string]any{"endpoints": []string{listener.Addr().String()}})
+	web.Listening(listener.Addr().String())
 	ready(kit, nil, nil, version)
 	kit.Drain()
 	answering.Stop()

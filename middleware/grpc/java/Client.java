@@ -7,41 +7,42 @@ import com.google.protobuf.ByteString;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.netty.shaded.io.netty.handler.ssl.SslContext;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import wattwire.CallsGrpc;
 import wattwire.Kit;
 import wattwire.Wattwire;
+import web.Cell;
+import web.Tls;
 
 /** A blocking stub on one channel for all workers; with keep_alive off, a channel a call. */
 final class Client {
-    private static final byte[] NO_ANSWER = {};
-    private final boolean record;
-    private final boolean characters;
+    private final String encoding;
     private final boolean kept;
     private final String endpoint;
+    private final SslContext tls; // null: none
     private final ManagedChannel channel;
 
-    private Client(Kit kit, String endpoint) {
-        record = kit.text("payload.encoding").equals("record");
-        boolean text = kit.text("payload.encoding").equals("text");
-        characters = text || !kit.text("payload.literal").isEmpty();
+    private Client(Kit kit, String endpoint) throws Exception {
+        encoding = Cell.encoding(kit);
         kept = !kit.text("settings.keep_alive").equals("off");
         this.endpoint = endpoint;
+        tls = !Tls.isAsked(kit) ? null : GrpcSslContexts.forClient()
+            .trustManager(Tls.certificates(kit.text("tls.authority"))).build();
         channel = open();
     }
 
     private ManagedChannel open() {
-        return NettyChannelBuilder.forTarget("dns:///" + endpoint).usePlaintext().build();
+        var builder = NettyChannelBuilder.forTarget("dns:///" + endpoint);
+        return (tls == null ? builder.usePlaintext() : builder.sslContext(tls)).build();
     }
 
     static void ask(Kit kit) throws Exception {
         Node.checkSettings(kit);
-        if (kit.spec.get("peers.endpoints").asArray().isEmpty())
-            Kit.fail(2, "peers.endpoints", "peers.endpoints: found none; allowed: HOST:PORT");
-        String endpoint = kit.spec.get("peers.endpoints").asArray().get(0).asString();
-        Client asking = new Client(kit, endpoint);
+        Client asking = new Client(kit, Cell.endpoint(kit, "HOST:PORT"));
         JsonValue discoveryNs = Json.value(kit.probe(asking::call));
         Node.ready(kit, new JsonObject()
             .add("server_workers", kit.spec.get("settings.server_workers")), discoveryNs);
@@ -53,8 +54,9 @@ final class Client {
         ManagedChannel used = kept ? channel : open();
         var stub = CallsGrpc.newBlockingStub(used).withDeadlineAfter(limitNs, TimeUnit.NANOSECONDS);
         try {
-            if (record) return Records.toMessage(stub.record(Records.of(message)));
-            if (characters) {
+            if (encoding.equals("record"))
+                return Records.toMessage(stub.record(Records.of(message)));
+            if (encoding.equals("text")) {
                 String text = new String(message, UTF_8);
                 return stub.text(Wattwire.TextPayload.newBuilder().setData(text).build()).getData()
                     .getBytes(UTF_8);
@@ -65,8 +67,9 @@ final class Client {
         } catch (StatusRuntimeException error) {
             Status.Code code = error.getStatus().getCode();
             if (code == Status.Code.DEADLINE_EXCEEDED) return null;
-            if (code == Status.Code.UNAVAILABLE) throw new IOException(error);
-            return NO_ANSWER;
+            if (code == Status.Code.UNAVAILABLE)
+                throw new IOException(error + ": " + error.getStatus().getCause(), error);
+            return Cell.NO_ANSWER;
         } finally {
             if (!kept) used.shutdownNow();
         }

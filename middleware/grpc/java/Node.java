@@ -1,10 +1,10 @@
-import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
 import com.eclipsesource.json.JsonValue;
 import io.grpc.internal.GrpcUtil;
-import java.util.Map;
 import java.util.Set;
 import wattwire.Kit;
+import web.Cell;
+import web.Tls;
 
 /** gRPC node: grpc-java on Netty. */
 public final class Node {
@@ -14,9 +14,7 @@ public final class Node {
     private Node() {}
 
     public static void main(String[] arguments) throws Exception {
-        Kit.run(arguments,
-            Map.of("client", Client::ask, "server", Server::answer,
-                "ping", Client::ask, "pong", Server::answer),
+        Cell.run(arguments, Client::ask, Server::answer,
             Set.of("keep_alive", "tls", "server_workers"),
             Set.of("encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
                 "loop.open", "loop.closed", "reply.echo", "reply.ack", "reply.literal",
@@ -25,25 +23,13 @@ public final class Node {
 
     /** Ends the node with 3 where this cell cannot do what is asked for. */
     static void checkSettings(Kit kit) {
-        boolean record = kit.text("payload.encoding").equals("record");
-        if (kit.number("payload.bytes") > (record ? RECORD_BYTES_MAX : PAYLOAD_BYTES_MAX))
-            Kit.fail(3, null, "payload.bytes is more than this middleware carries");
-        if (kit.spec.getBoolean("settings.tls", false))
-            Kit.fail(3, null, "tls: this cell has none");
+        Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
     }
 
     /** READY; `discoveryNs` is null in JSON where nothing was probed. */
     static void ready(Kit kit, JsonObject effective, JsonValue discoveryNs) {
-        String kept = kit.text("settings.keep_alive");
-        effective.add("keep_alive", kept.equals("default") ? "on" : kept).add("tls", "none")
-            .add("transport", "netty");
-        Kit.line("READY", new JsonObject().add("startup_ns", Kit.now() - Kit.BEGIN_NS)
-            .add("matched", Json.NULL).add("discovery_ns", discoveryNs)
-            .add("library", new JsonObject().add("name", "grpc-java")
-                .add("version", GrpcUtil.getGrpcBuildVersion().getImplementationVersion())
-                .add("build", System.getProperty("java.vm.version")))
-            .add("effective", effective)
-            .add("guarantee", new JsonObject().add("delivery", "reliable")
-                .add("ordering", "none").add("overload", "block")));
+        effective.add("tls", Tls.isAsked(kit) ? "on" : "none").add("transport", "netty");
+        String version = GrpcUtil.getGrpcBuildVersion().getImplementationVersion();
+        Cell.ready(kit, "grpc-java", version, effective, discoveryNs);
     }
 }

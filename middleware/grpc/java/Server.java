@@ -1,18 +1,22 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.eclipsesource.json.Json;
-import com.eclipsesource.json.JsonArray;
 import com.eclipsesource.json.JsonObject;
 import com.google.protobuf.ByteString;
 import io.grpc.Status;
+import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.grpc.netty.shaded.io.netty.handler.ssl.SslContextBuilder;
 import io.grpc.stub.StreamObserver;
 import java.net.InetSocketAddress;
+import java.security.cert.X509Certificate;
 import java.util.concurrent.Executors;
 import java.util.function.Function;
 import wattwire.CallsGrpc;
 import wattwire.Kit;
 import wattwire.Wattwire;
+import web.Cell;
+import web.Tls;
 
 /** The service's implementation. */
 final class Server extends CallsGrpc.CallsImplBase {
@@ -59,12 +63,16 @@ final class Server extends CallsGrpc.CallsImplBase {
             .addService(new Server(kit));
         int workers = (int) kit.number("settings.server_workers");
         if (workers > 0) builder.executor(Executors.newFixedThreadPool(workers));
+        if (Tls.isAsked(kit)) {
+            X509Certificate[] chain = Tls.certificates(kit.text("tls.certificate"));
+            var key = Tls.key(kit.text("tls.key"), chain[0].getPublicKey());
+            builder.sslContext(
+                GrpcSslContexts.configure(SslContextBuilder.forServer(key, chain)).build());
+        }
         io.grpc.Server server = builder.build().start();
-        String endpoint = "127.0.0.1:" + server.getPort();
-        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
+        Cell.listening("127.0.0.1:" + server.getPort());
         Node.ready(kit, new JsonObject()
-            .add("server_workers", workers > 0 ? Json.value(workers) : Json.value("cached")),
-            Json.NULL);
+            .add("server_workers", Cell.workers(workers)), Json.NULL);
         kit.drain();
         server.shutdownNow();
     }

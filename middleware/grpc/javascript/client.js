@@ -3,6 +3,7 @@
 
 const fs = require('node:fs');
 const grpc = require('@grpc/grpc-js');
+const { isTls } = require('web');
 const { calls, methodOf, ready } = require('./common');
 
 module.exports = async function client(kit) {
@@ -10,8 +11,9 @@ module.exports = async function client(kit) {
   const { name, toKit, toWire } = methodOf(spec);
   const Calls = calls();
   const { DEADLINE_EXCEEDED, UNAVAILABLE } = grpc.status;
-  const credentials = spec['tls.authority'] === '' ? grpc.credentials.createInsecure()
-    : grpc.credentials.createSsl(fs.readFileSync(spec['tls.authority']));
+  const credentials = isTls(spec)
+    ? grpc.credentials.createSsl(fs.readFileSync(spec['tls.authority']))
+    : grpc.credentials.createInsecure();
   const noAnswer = name === 'Record' ? undefined : Buffer.alloc(0);
   // A global pool would keep a channel that was closed for the next one to the same address.
   const options = { 'grpc.use_local_subchannel_pool': 1 };

@@ -5,6 +5,7 @@ const grpc = require('@grpc/grpc-js');
 const { version } = require('@grpc/grpc-js/package.json');
 const protoLoader = require('@grpc/proto-loader');
 const { version: loader } = require('@grpc/proto-loader/package.json');
+const { isTls, ready: tellReady } = require('web');
 
 /** The service; numbers of 64 bits are strings of digits, as in the kit's records. */
 function calls() {
@@ -26,21 +27,11 @@ function methodOf(spec) {
   return { name: 'Bytes', toKit: ({ data }) => data, toWire: (message) => ({ data: message }) };
 }
 
-/** READY; `effective` are the settings as they were asked for, but for what is known better. */
-function ready(kit, known, discovery_ns = null) {
-  const asked = Object.entries(kit.spec).filter(([key]) => key.startsWith('settings.'));
-  kit.ready({
-    matched: discovery_ns === null ? null : 1,
-    discovery_ns,
-    library: { name: '@grpc/grpc-js', version, build: `proto-loader ${loader}` },
-    effective: {
-      ...Object.fromEntries(asked.map(([key, value]) => [key.slice(9), value])),
-      tls: kit.spec['tls.authority'] === '' ? 'none' : 'on',
-      transport: 'http/2 over tcp/ipv4',
-      ...known,
-    },
-    guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' },
-  });
+/** READY. */
+function ready(kit, known, discoveryNs) {
+  const library = { name: '@grpc/grpc-js', version, build: `proto-loader ${loader}` };
+  const tls = isTls(kit.spec) ? 'on' : 'none';
+  tellReady(kit, library, { tls, transport: 'http/2 over tcp/ipv4', ...known }, discoveryNs);
 }
 
 module.exports = { calls, methodOf, ready };

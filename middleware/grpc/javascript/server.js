@@ -1,16 +1,15 @@
 'use strict';
 // Server and pong.
 
-const fs = require('node:fs');
 const { promisify } = require('node:util');
 const grpc = require('@grpc/grpc-js');
+const { isTls, secrets } = require('web');
 const { line } = require('wattwire');
 const { calls, methodOf, ready } = require('./common');
 
 function credentials(spec) {
-  if (spec['tls.authority'] === '') return grpc.ServerCredentials.createInsecure();
-  const cert_chain = fs.readFileSync(spec['tls.certificate']);
-  const private_key = fs.readFileSync(spec['tls.key']);
+  if (!isTls(spec)) return grpc.ServerCredentials.createInsecure();
+  const { cert: cert_chain, key: private_key } = secrets(spec);
   return grpc.ServerCredentials.createSsl(null, [{ private_key, cert_chain }]);
 }
 

@@ -4,7 +4,8 @@ declare(strict_types=1);
 
 use Wattwire\{Kit, Refused};
 
-const LOOK_NS = 100_000_000; // how long the core may wait before standard input is looked at
+// How long the core may wait before standard input is looked at (C-08, C-09).
+const LOOK_NS = 10_000_000;
 
 final class Client {
     private ?FFI\CData $channel = null;

@@ -46,7 +46,7 @@ class Client
     @kit.ready(
       matched: 1, discovery_ns: discovery_ns, effective: effective,
       library: { name: 'grpc', version: GRPC::VERSION, build: RUBY_DESCRIPTION },
-      guarantee: { delivery: 'at_most_once', ordering: 'none', overload: 'block' }
+      guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' }
     )
   end
 

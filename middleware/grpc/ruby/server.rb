@@ -62,7 +62,7 @@ module Server
       effective: { keep_alive: 'on', tls: tls, server_workers: workers, transport: 'tcp/ipv4',
                    max_connections_waiting: GRPC::RpcServer::DEFAULT_MAX_WAITING_REQUESTS },
       library: { name: 'grpc', version: GRPC::VERSION, build: RUBY_DESCRIPTION },
-      guarantee: { delivery: 'at_most_once', ordering: 'none', overload: 'drop_newest' }
+      guarantee: { delivery: 'reliable', ordering: 'none', overload: 'drop_newest' }
     )
   end
 end

@@ -1,4 +1,3 @@
-using System.IO;
 using System.Text;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
@@ -28,11 +27,5 @@ sealed class Bodies {
         } catch (JsonException) {
             return null;
         }
-    }
-
-    public static byte[] ReadAll(Stream stream) {
-        var all = new MemoryStream();
-        stream.CopyTo(all);
-        return all.ToArray();
     }
 }

@@ -1,43 +1,39 @@
 using System;
 using System.Collections.Generic;
-using System.Runtime.InteropServices;
+using System.Net;
 
 /// REST node: HttpListener answers, HttpClient asks.
 static class Node {
-    const long PayloadBytesMax = 16777216, RecordBytesMax = 4194304;
-
     static void Main(string[] args) => Kit.Run(args,
         "settings.http_version:S settings.keep_alive:S settings.tcp_nodelay:S settings.tls:B " +
         "settings.server_workers:I",
         "encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed " +
         "reply.echo reply.ack reply.literal literal async_client",
         new Dictionary<string, Action<Kit>> {
-            { "client", Client.Run }, { "server", Server.Run },
-            { "ping", Client.Run }, { "pong", Server.Run },
+            { "client", Ask }, { "server", Serve }, { "ping", Ask }, { "pong", Serve },
         });
 
-    /// Ends with 3 where the spec asks for what the manifests exclude.
-    public static void CheckLimits(Kit kit) {
-        long most = kit.Text("payload.encoding") == "record" ? RecordBytesMax : PayloadBytesMax;
-        if (kit.Number("payload.bytes") > most)
-            throw new NodeError(3, $"payload.bytes {kit.Number("payload.bytes")}; at most {most}");
-        if (kit.Text("settings.http_version") == "2")
-            throw new NodeError(3, "settings.http_version 2; the libraries have 1.1");
-        if (kit.Text("settings.tcp_nodelay") != "default")
-            throw new NodeError(3, "settings.tcp_nodelay; the libraries have only their defaults");
-        if ((bool)kit.Spec["settings.tls"])
-            throw new NodeError(3, "settings.tls; this cell has no TLS");
+    static void Ask(Kit kit) {
+        var bodies = new Bodies(kit);
+        var calls = new HttpCalls(kit, bodies.ContentType);
+        calls.Run((message, timeoutNs, _) => {
+            byte[] found = calls.Post(bodies.Body(message), timeoutNs);
+            return found == null ? null : bodies.Message(found) ?? HttpCalls.Nobodys;
+        });
     }
 
-    /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
-    public static void Ready(Kit kit, Type library, long? discoveryNs, bool noDelay,
-            object server) =>
-        kit.Ready(null, discoveryNs,
-            new { name = library.FullName, version = library.Assembly.GetName().Version.ToString(),
-                build = RuntimeInformation.FrameworkDescription },
-            new { http_version = "1.1",
-                keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
-                tcp_nodelay = noDelay, tls = "none", server,
-                server_workers = kit.Number("settings.server_workers"), transport = "tcp/ipv4" },
-            new { delivery = "reliable", ordering = "none", overload = "block" });
+    static void Serve(Kit kit) {
+        var bodies = new Bodies(kit);
+        HttpServer.Run(kit, "/echo",
+            (byte[] body, HttpListenerResponse response, out Arrival request) => {
+                byte[] message = bodies.Message(body);
+                request = kit.Serve(message);
+                if (request == null) {
+                    response.StatusCode = message == null ? 400 : 409;
+                    return new byte[0];
+                }
+                response.ContentType = bodies.ContentType;
+                return bodies.Body(request.Reply);
+            });
+    }
 }

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"wattwire"
+	"wattwire/web"
 )
 
 // transport is the library's own, with what the settings change.
@@ -24,7 +23,7 @@ func transport(kit *wattwire.Kit) *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return prepared(kit, conn)
+		return conn, web.Prepare(kit, conn)
 	}
 	switch kit.String("settings.keep_alive") {
 	case "on": // as many as there are calls at once, not two
@@ -38,20 +37,15 @@ func transport(kit *wattwire.Kit) *http.Transport {
 		own.Protocols.SetHTTP2(asksFor(kit, "2"))
 		own.Protocols.SetUnencryptedHTTP2(asksFor(kit, "2"))
 	}
-	if path := kit.String("tls.authority"); path != "" {
-		text, err := os.ReadFile(path)
-		must(err)
-		own.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
-		own.TLSClientConfig.RootCAs.AppendCertsFromPEM(text)
+	if trust := web.Trust(kit, ""); trust != nil {
+		own.TLSClientConfig = trust
 	}
 	return own
 }
 
 func client(kit *wattwire.Kit) {
 	isRecord, contentType := bodies(kit)
-	endpoints := kit.Spec["peers.endpoints"].([]any)
-	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: a URL")
-	own, url := http.Client{Transport: transport(kit)}, endpoints[0].(string)
+	own, url := http.Client{Transport: transport(kit)}, web.Endpoint(kit, "a URL")
 	effective := map[string]any{"tls": "none"}
 	post := func(body []byte, timeout time.Duration) ([]byte, *http.Response, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)

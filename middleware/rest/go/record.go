@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
-	"strings"
+
+	"wattwire/web"
 )
 
 // record is the JSON of C-32. What has three axes or four is a table, as a table's keys must be
@@ -32,46 +31,27 @@ type sample struct {
 	Value float64 `json:"value"`
 }
 
-var little = binary.LittleEndian
-
-// encoded is the JSON of a record that the kit holds as bytes; of fewer than 96 it is a literal,
-// which is the name of a record of zeros.
-func encoded(data []byte) ([]byte, error) {
-	r := record{Name: string(data), Samples: []sample{}}
-	if len(data) < 96 {
-		data = make([]byte, 96)
-	} else {
-		r.Name = strings.TrimRight(string(data[16:32]), "\x00")
-	}
-	float := func(at int) float64 { return math.Float64frombits(little.Uint64(data[at:])) }
-	r.Header.Seq, r.Header.SendNs = little.Uint64(data), int64(little.Uint64(data[8:]))
-	r.Pose.Position = map[string]float64{"x": float(32), "y": float(40), "z": float(48)}
+func encoded(message []byte) ([]byte, error) {
+	from, name := web.ReadRecord(message)
+	r := record{Name: name, Samples: make([]sample, from.Samples())}
+	r.Header.Seq, r.Header.SendNs = from.Seq(), from.SendNs()
+	r.Pose.Position = map[string]float64{"x": from.Axis(0), "y": from.Axis(1), "z": from.Axis(2)}
 	r.Pose.Orientation = map[string]float64{
-		"x": float(56), "y": float(64), "z": float(72), "w": float(80)}
-	for at := 88; at+16 < len(data); at += 16 {
-		id, state := little.Uint32(data[at:]), little.Uint32(data[at+4:])
-		r.Samples = append(r.Samples, sample{id, state, float(at + 8)})
+		"x": from.Axis(3), "y": from.Axis(4), "z": from.Axis(5), "w": from.Axis(6)}
+	for i := range r.Samples {
+		id, state, value := from.Sample(i)
+		r.Samples[i] = sample{id, state, value}
 	}
-	r.Trailer.Seq = little.Uint64(data[len(data)-8:])
+	r.Trailer.Seq = from.TrailerSeq()
 	return json.Marshal(r)
 }
 
-// decoded is the reverse. A name that is not of 16 characters is nobody's, so that it is left out.
 func decoded(text []byte) ([]byte, error) {
 	var r record
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, err
 	}
-	if r.Header.Seq == 0 && r.Header.SendNs == 0 && r.Trailer.Seq == 0 && len(r.Samples) == 0 {
-		return []byte(r.Name), nil // of a literal
-	}
-	data := little.AppendUint64(make([]byte, 0, 96+16*len(r.Samples)), r.Header.Seq)
-	data = little.AppendUint64(data, uint64(r.Header.SendNs))
-	name := make([]byte, 16)
-	if len(r.Name) == len(name) {
-		copy(name, r.Name)
-	}
-	data = append(data, name...)
+	var pose [7]float64
 	for i, axis := range []string{"x", "y", "z", "x", "y", "z", "w"} {
 		axes := r.Pose.Position
 		if i >= 3 {
@@ -81,11 +61,11 @@ func decoded(text []byte) ([]byte, error) {
 		if !is {
 			return nil, fmt.Errorf("pose has no %s", axis)
 		}
-		data = little.AppendUint64(data, math.Float64bits(value))
+		pose[i] = value
 	}
+	data := web.WriteRecord(r.Header.Seq, r.Header.SendNs, len(r.Samples), pose[:]...)
 	for _, s := range r.Samples {
-		data = little.AppendUint32(little.AppendUint32(data, s.ID), s.State)
-		data = little.AppendUint64(data, math.Float64bits(s.Value))
+		data = data.Add(s.ID, s.State, s.Value)
 	}
-	return little.AppendUint64(data, r.Trailer.Seq), nil
+	return data.End(r.Name, r.Trailer.Seq), nil
 }

@@ -2,26 +2,12 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 
 	"wattwire"
+	"wattwire/web"
 )
-
-// listener gives every accepted connection its settings.
-type listener struct {
-	net.Listener
-	kit *wattwire.Kit
-}
-
-func (l listener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return prepared(l.kit, conn)
-}
 
 func server(kit *wattwire.Kit) {
 	isRecord, contentType := bodies(kit)
@@ -53,8 +39,7 @@ func server(kit *wattwire.Kit) {
 			response.WriteHeader(http.StatusConflict)
 		}
 	})
-	own, err := net.Listen("tcp4", "127.0.0.1:0")
-	must(err)
+	own := web.Listen(kit)
 	https := kit.String("tls.authority") != ""
 	answering := http.Server{Handler: mux}
 	effective := map[string]any{"tls": "none", "http_version": "1.1"}
@@ -75,13 +60,11 @@ func server(kit *wattwire.Kit) {
 		defer wattwire.Guard()
 		if https {
 			certificate, key := kit.String("tls.certificate"), kit.String("tls.key")
-			must(answering.ServeTLS(listener{own, kit}, certificate, key))
+			web.Check(answering.ServeTLS(own, certificate, key))
 		}
-		must(answering.Serve(listener{own, kit}))
+		web.Check(answering.Serve(own))
 	}()
-	wattwire.Print("LISTENING",
-		map[string]any{"endpoints": []string{scheme + own.Addr().String() + "/echo"}})
-	noDelay.Store(kit.String("settings.tcp_nodelay") != "off") // no connection is there to be asked
+	web.Listening(scheme + own.Addr().String() + "/echo")
 	ready(kit, nil, nil, effective)
 	kit.Drain()
 }

@@ -1,7 +1,9 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import record.RecordJson;
+import java.util.Map;
 import wattwire.Kit;
+import web.Cell;
+import web.RecordJson;
 
 /** What stands in requests and responses, and its content type. */
 final class Bodies {
@@ -9,11 +11,9 @@ final class Bodies {
     private final boolean record;
 
     Bodies(Kit kit) {
-        record = kit.text("payload.encoding").equals("record");
-        boolean text = kit.text("payload.encoding").equals("text");
-        boolean characters = text || !kit.text("payload.literal").isEmpty();
-        type = record ? "application/json"
-            : characters ? "text/plain; charset=utf-8" : "application/octet-stream";
+        record = Cell.encoding(kit).equals("record");
+        type = Map.of("record", "application/json", "text", "text/plain; charset=utf-8",
+            "bytes", "application/octet-stream").get(Cell.encoding(kit));
     }
 
     byte[] encode(byte[] message) {

@@ -11,18 +11,23 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import wattwire.Kit;
+import web.Cell;
+import web.Tls;
 
 /** The JDK's HttpClient, one for all workers. */
 final class Client {
-    private static final byte[] NO_ANSWER = {};
     private final HttpClient client;
     private final HttpRequest.Builder post;
     private final Bodies bodies;
 
-    private Client(Kit kit, URI address) {
+    private volatile String tls = "none";
+
+    private Client(Kit kit, URI address) throws Exception {
         // By itself it would offer HTTP/2 in an Upgrade header, and Grizzly reads the body of a
         // request that has one to the connection's end.
-        client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+        var builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
+        if (Tls.isAsked(kit)) builder.sslContext(Tls.context(kit));
+        client = builder.build();
         bodies = new Bodies(kit);
         post = HttpRequest.newBuilder(address).header("Content-Type", bodies.type);
         if (kit.text("settings.keep_alive").equals("off")) post.header("Connection", "close");
@@ -32,18 +37,14 @@ final class Client {
         Node.checkSettings(kit);
         // HttpClient refuses this header unless it was named before the class is loaded.
         System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
-        if (kit.spec.get("peers.endpoints").asArray().isEmpty())
-            Kit.fail(2, "peers.endpoints", "peers.endpoints: found none; allowed: an address");
-        URI address = URI.create(kit.spec.get("peers.endpoints").asArray().get(0).asString());
+        URI address = URI.create(Cell.endpoint(kit, "an address"));
         Client asking = new Client(kit, address);
         JsonValue discoveryNs = Json.value(kit.probe(asking::call));
-        String kept = kit.text("settings.keep_alive");
-        JsonObject effective = new JsonObject().add("tcp_nodelay", true).add("tls", "none")
-            .add("keep_alive", kept.equals("default") ? "on" : kept)
+        JsonObject effective = new JsonObject().add("tcp_nodelay", true).add("tls", asking.tls)
             .add("http_version", "1.1").add("client", "java.net.http")
             .add("server_workers", kit.spec.get("settings.server_workers"));
         String release = System.getProperty("java.version");
-        Server.ready("java.net.http", release, effective, discoveryNs);
+        Cell.ready(kit, "java.net.http", release, effective, discoveryNs);
         kit.calls(asking::call);
     }
 
@@ -54,7 +55,9 @@ final class Client {
             client.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
         try {
             HttpResponse<byte[]> response = reply.get(limitNs, TimeUnit.NANOSECONDS);
-            return response.statusCode() == 200 ? bodies.decode(response.body()) : NO_ANSWER;
+            if (response.sslSession().isPresent())
+                tls = response.sslSession().get().getProtocol();
+            return response.statusCode() == 200 ? bodies.decode(response.body()) : Cell.NO_ANSWER;
         } catch (TimeoutException late) {
             reply.cancel(true);
             return null;

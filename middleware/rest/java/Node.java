@@ -1,6 +1,6 @@
-import java.util.Map;
 import java.util.Set;
 import wattwire.Kit;
+import web.Cell;
 
 /** REST node: Jersey on Grizzly answers, the JDK's HttpClient asks. */
 public final class Node {
@@ -10,9 +10,7 @@ public final class Node {
     private Node() {}
 
     public static void main(String[] arguments) throws Exception {
-        Kit.run(arguments,
-            Map.of("client", Client::ask, "server", Server::answer,
-                "ping", Client::ask, "pong", Server::answer),
+        Cell.run(arguments, Client::ask, Server::answer,
             Set.of("http_version", "keep_alive", "tcp_nodelay", "tls", "server_workers"),
             Set.of("encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
                 "loop.open", "loop.closed", "reply.echo", "reply.ack", "reply.literal",
@@ -21,14 +19,10 @@ public final class Node {
 
     /** Ends the node with 3 where the libraries cannot do what is asked for. */
     static void checkSettings(Kit kit) {
-        boolean record = kit.text("payload.encoding").equals("record");
-        if (kit.number("payload.bytes") > (record ? RECORD_BYTES_MAX : PAYLOAD_BYTES_MAX))
-            Kit.fail(3, null, "payload.bytes is more than this middleware carries");
+        Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
         if (kit.text("settings.http_version").equals("2"))
             Kit.fail(3, null, "http_version 2: Grizzly speaks it with an extension only");
         if (kit.text("settings.tcp_nodelay").equals("off"))
             Kit.fail(3, null, "tcp_nodelay off: the JDK's HttpClient always has it on");
-        if (kit.spec.getBoolean("settings.tls", false))
-            Kit.fail(3, null, "tls: this cell has none");
     }
 }

@@ -1,21 +1,23 @@
 import com.eclipsesource.json.Json;
-import com.eclipsesource.json.JsonArray;
 import com.eclipsesource.json.JsonObject;
-import com.eclipsesource.json.JsonValue;
 import jakarta.ws.rs.POST;
 import jakarta.ws.rs.Path;
 import jakarta.ws.rs.core.Response;
 import java.net.URI;
+import javax.net.ssl.SSLContext;
 import org.glassfish.grizzly.Grizzly;
 import org.glassfish.grizzly.http.server.HttpServer;
 import org.glassfish.grizzly.http.server.NetworkListener;
 import org.glassfish.grizzly.nio.transport.TCPNIOTransport;
+import org.glassfish.grizzly.ssl.SSLEngineConfigurator;
 import org.glassfish.grizzly.threadpool.ThreadPoolConfig;
 import org.glassfish.jersey.grizzly2.httpserver.GrizzlyHttpServerFactory;
 import org.glassfish.jersey.internal.Version;
 import org.glassfish.jersey.server.ResourceConfig;
 import wattwire.Kit;
 import wattwire.Payload;
+import web.Cell;
+import web.Tls;
 
 /** A Jersey resource in a Grizzly server. */
 @Path("echo")
@@ -42,9 +44,14 @@ public final class Server {
 
     static void answer(Kit kit) throws Exception {
         Node.checkSettings(kit);
-        URI address = URI.create("http://127.0.0.1:0/");
+        SSLContext tls = Tls.context(kit);
+        String scheme = tls == null ? "http" : "https";
+        URI address = URI.create(scheme + "://127.0.0.1:0/");
         ResourceConfig resources = new ResourceConfig().register(new Server(kit));
-        HttpServer server = GrizzlyHttpServerFactory.createHttpServer(address, resources, false);
+        HttpServer server = tls == null
+            ? GrizzlyHttpServerFactory.createHttpServer(address, resources, false)
+            : GrizzlyHttpServerFactory.createHttpServer(address, resources, true,
+                new SSLEngineConfigurator(tls, false, false, false), false);
         NetworkListener listener = server.getListeners().iterator().next();
         TCPNIOTransport transport = listener.getTransport();
         ThreadPoolConfig pool = transport.getWorkerThreadPoolConfig();
@@ -54,25 +61,13 @@ public final class Server {
             transport.setWorkerThreadPoolConfig(pool.setCorePoolSize(1).setMaxPoolSize(workers)
                 .setCorePoolSize(workers));
         server.start();
-        String endpoint = "http://127.0.0.1:" + listener.getPort() + "/echo";
-        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
+        Cell.listening(scheme + "://127.0.0.1:" + listener.getPort() + "/echo");
         JsonObject effective = new JsonObject().add("tcp_nodelay", transport.isTcpNoDelay())
-            .add("keep_alive", kit.text("settings.keep_alive")).add("http_version", "1.1")
-            .add("tls", "none").add("server", "Grizzly " + Grizzly.getDotedVersion())
+            .add("http_version", "1.1").add("tls", Tls.offered(tls))
+            .add("server", "Grizzly " + Grizzly.getDotedVersion())
             .add("server_workers", transport.getWorkerThreadPoolConfig().getMaxPoolSize());
-        ready("jersey-grizzly2-http", Version.getVersion(), effective, Json.NULL);
+        Cell.ready(kit, "jersey-grizzly2-http", Version.getVersion(), effective, Json.NULL);
         kit.drain();
         server.shutdownNow();
-    }
-
-    /** READY; `discoveryNs` is null in JSON where nothing was probed. */
-    static void ready(String library, String version, JsonObject effective, JsonValue discoveryNs) {
-        Kit.line("READY", new JsonObject().add("startup_ns", Kit.now() - Kit.BEGIN_NS)
-            .add("matched", Json.NULL).add("discovery_ns", discoveryNs)
-            .add("library", new JsonObject().add("name", library).add("version", version)
-                .add("build", System.getProperty("java.vm.version")))
-            .add("effective", effective)
-            .add("guarantee", new JsonObject().add("delivery", "reliable")
-                .add("ordering", "none").add("overload", "block")));
     }
 }

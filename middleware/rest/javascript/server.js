@@ -1,14 +1,12 @@
 'use strict';
 // Server and pong: express, with a handler on one path.
 
-const { once } = require('node:events');
-const fs = require('node:fs');
 const http = require('node:http');
 const https = require('node:https');
 const express = require('express');
 const { version } = require('express/package.json');
-const { line } = require('wattwire');
-const { bodyOf, ready } = require('./common');
+const { isTls, listen, ready, secrets } = require('web');
+const { bodyOf, VERSION } = require('./common');
 
 const LIMIT_BYTES = 64 * 2 ** 20; // of a body: a record's JSON is longer than the record
 
@@ -41,21 +39,15 @@ function application(kit) {
 }
 
 module.exports = async function serve(kit) {
-  const { spec } = kit;
-  const nodelay = spec['settings.tcp_nodelay'];
-  const options = nodelay === 'default' ? {} : { noDelay: nodelay === 'on' };
-  const isTls = spec['tls.authority'] !== '';
-  if (isTls) {
-    options.cert = fs.readFileSync(spec['tls.certificate']);
-    options.key = fs.readFileSync(spec['tls.key']);
-  }
-  const server = (isTls ? https : http).createServer(options, application(kit));
-  server.listen({ host: '127.0.0.1', port: 0 });
-  await once(server, 'listening');
-  const scheme = isTls ? 'https' : 'http';
-  line('LISTENING', { endpoints: [`${scheme}://127.0.0.1:${server.address().port}/echo`] });
+  const nodelay = kit.spec['settings.tcp_nodelay'];
+  const options = secrets(kit.spec);
+  if (nodelay !== 'default') options.noDelay = nodelay === 'on';
+  const { createServer } = isTls(kit.spec) ? https : http;
+  const server = createServer(options, application(kit));
+  await listen(kit, server, '/echo');
   const library = { name: 'express', version, build: `Node.js ${process.version}` };
-  const tls = isTls ? server.maxVersion ?? 'TLSv1.3' : 'none';
-  ready(kit, library, { server: `express ${version}`, server_workers: 1, tls });
+  const tls = isTls(kit.spec) ? server.maxVersion ?? 'TLSv1.3' : 'none';
+  const about = { server: `express ${version}`, server_workers: 1 };
+  ready(kit, library, { http_version: VERSION, ...about, tls });
   await kit.drain();
 };

@@ -1,89 +1,24 @@
 # frozen_string_literal: true
 
 require 'json'
-require 'net/http'
+require 'web/client'
 
-# The client: Net::HTTP, a connection for each worker.
-class Client
+# The client: the payload is the body.
+class Client < Web::Client
   TYPES = { 'bytes' => 'application/octet-stream', 'text' => 'text/plain; charset=utf-8',
             'record' => 'application/json' }.freeze
 
-  def self.run(kit)
-    client = new(kit)
-    call = client.method(:call)
-    discovery_ns = kit.probe(&call)
-    client.ready(discovery_ns)
-    kit.calls(&call)
-  end
-
-  def initialize(kit)
-    @kit = kit
-    @address = URI(kit.spec['peers.endpoints'].fetch(0))
-    @encoding = kit.spec['payload.encoding']
-    @type = kit.spec['payload.literal'].empty? ? TYPES[@encoding] : TYPES['text']
-    @keep = kit.setting('keep_alive') != 'off'
-    @authority = kit.spec['tls.authority']
-    @not_sent = [SystemCallError, IOError, SocketError, Net::OpenTimeout]
-    @not_sent << OpenSSL::SSL::SSLError unless @authority.empty?
-    @connections = Array.new(kit.workers) { connection }
-  end
-
-  # The reply, nil at the timeout, '' for another status than 200; raises where nothing was sent.
-  def call(message, timeout_s, worker)
-    http = @connections[worker]
-    deadline_ns = @kit.now + (timeout_s * 1e9).to_i
-    connect(http, timeout_s)
-    http.read_timeout = http.write_timeout = [(deadline_ns - @kit.now) / 1e9, 0.000_001].max
-    request = Net::HTTP::Post.new(@address.path, 'Content-Type' => @type)
-    request['Connection'] = 'close' unless @keep
-    request.body = @encoding == 'record' ? JSON.generate(message) : message
-    response = http.request(request)
-    response.is_a?(Net::HTTPOK) ? reply(response.body) : unreadable
-  rescue Net::ReadTimeout, Net::WriteTimeout
-    http.finish if http.started? # the late response must not answer the next call
-    nil
-  rescue *@not_sent => error
-    http.finish if http.started?
-    raise Wattwire::SendFailed, error.message
-  end
-
-  def ready(discovery_ns)
-    socket = @connections[0].instance_variable_get(:@socket)&.io # Net::HTTP has no other way to it
-    tls = @authority.empty? ? 'none' : socket&.ssl_version || 'on'
-    socket = socket&.to_io
-    nodelay = socket && !socket.closed? && socket.getsockopt(:TCP, :NODELAY).bool
-    effective = { http_version: '1.1', keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4',
-                  tcp_nodelay: nodelay.nil? ? 'default' : nodelay, tls: tls,
-                  server_workers: @kit.setting('server_workers') }
-    @kit.ready(
-      matched: 1, discovery_ns: discovery_ns, effective: effective,
-      library: { name: 'Net::HTTP', version: RUBY_VERSION, build: RUBY_DESCRIPTION },
-      guarantee: { delivery: 'at_most_once', ordering: 'none', overload: 'block' }
-    )
-  end
-
   private
 
-  def connection
-    http = Net::HTTP.new(@address.host, @address.port, nil) # nil: no proxy
-    http.use_ssl = !@authority.empty?
-    http.ca_file = @authority if http.use_ssl?
-    http
+  def type
+    @type ||= TYPES[@kit.spec['payload.literal'].empty? ? @kit.spec['payload.encoding'] : 'text']
   end
 
-  def connect(http, timeout_s)
-    http.finish if http.started? && !@keep
-    return if http.started?
+  def body(message, _worker) = @record ? JSON.generate(message) : message
 
-    http.open_timeout = timeout_s
-    http.start
-  end
-
-  def reply(body)
-    @encoding == 'record' ? Wattwire::Record.checked(JSON.parse(body, symbolize_names: true)) : body
+  def reply(text, _worker)
+    @record ? Wattwire::Record.checked(JSON.parse(text, symbolize_names: true)) : text
   rescue JSON::ParserError
-    unreadable
+    nil
   end
-
-  def unreadable = @encoding == 'record' ? Wattwire::Record::UNREADABLE : ''
 end

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/rpc"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"wattwire"
+	"wattwire/web"
 )
 
 // dialer connects to the server as the settings say, and notes the protocol of TLS.
@@ -22,25 +22,17 @@ type dialer struct {
 }
 
 func newDialer(kit *wattwire.Kit) *dialer {
-	endpoints := kit.Spec["peers.endpoints"].([]any)
-	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: HOST:PORT")
-	d := &dialer{kit: kit, address: endpoints[0].(string), version: "none"}
-	if path := kit.String("tls.authority"); path != "" {
-		text, err := os.ReadFile(path)
-		must(err)
-		host, _, err := net.SplitHostPort(d.address)
-		must(err)
-		d.trust = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: host}
-		d.trust.RootCAs.AppendCertsFromPEM(text)
-	}
-	return d
+	address := web.Endpoint(kit, "HOST:PORT")
+	host, _, err := net.SplitHostPort(address)
+	web.Check(err)
+	return &dialer{kit: kit, address: address, trust: web.Trust(kit, host), version: "none"}
 }
 
 func (d *dialer) dial(timeout time.Duration) (*rpc.Client, error) {
 	deadline := time.Now().Add(timeout)
 	conn, err := net.DialTimeout("tcp", d.address, timeout)
 	if err == nil {
-		err = prepare(d.kit, conn)
+		err = web.Prepare(d.kit, conn)
 	}
 	if err != nil {
 		return nil, err

@@ -3,11 +3,11 @@ package main
 import (
 	"crypto/tls"
 	"errors"
-	"net"
 	"net/rpc"
 	"runtime"
 
 	"wattwire"
+	"wattwire/web"
 )
 
 var errAnotherRun = errors.New("the request is of another run")
@@ -47,32 +47,27 @@ func server(kit *wattwire.Kit) {
 		runtime.GOMAXPROCS(int(workers)) // a goroutine answers each request, so many at once
 	}
 	answering, version := rpc.NewServer(), "none"
-	must(answering.Register(&Calls{kit}))
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	must(err)
+	web.Check(answering.Register(&Calls{kit}))
+	listener := web.Listen(kit)
 	shown := new(tls.Config)
 	if kit.String("tls.authority") != "" {
 		pair, err := tls.LoadX509KeyPair(kit.String("tls.certificate"), kit.String("tls.key"))
-		must(err)
+		web.Check(err)
 		shown.Certificates, version = []tls.Certificate{pair}, "TLS 1.2 to TLS 1.3"
 	}
 	go func() {
 		defer wattwire.Guard()
 		for {
 			conn, err := listener.Accept()
-			must(err)
-			if prepare(kit, conn) != nil {
-				conn.Close() // it has left already
-			} else if shown.Certificates != nil {
+			web.Check(err)
+			if shown.Certificates != nil {
 				go answering.ServeConn(tls.Server(conn, shown))
 			} else {
 				go answering.ServeConn(conn)
 			}
 		}
 	}()
-	endpoints := []string{listener.Addr().String()}
-	wattwire.Print("LISTENING", map[string]any{"endpoints": endpoints})
-	noDelay.Store(kit.String("settings.tcp_nodelay") != "off") // no connection is there to be asked
+	web.Listening(listener.Addr().String())
 	ready(kit, nil, nil, version)
 	kit.Drain()
 }

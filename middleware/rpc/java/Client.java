@@ -11,21 +11,21 @@ import jakarta.xml.ws.soap.SOAPFaultException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.URI;
+import javax.net.ssl.HttpsURLConnection;
+import javax.net.ssl.SSLContext;
 import javax.xml.namespace.QName;
 import wattwire.Kit;
+import web.Cell;
+import web.Tls;
 
 /** Dynamic proxies, one for each worker. */
 final class Client {
-    private static final byte[] NO_ANSWER = {};
     private static final QName SERVICE = new QName(Calls.NAMESPACE, "CallsService");
-    private final boolean record;
-    private final boolean characters;
+    private final String encoding;
     private final Calls[] ports;
 
     private Client(Kit kit, String address) throws IOException {
-        record = kit.text("payload.encoding").equals("record");
-        boolean text = kit.text("payload.encoding").equals("text");
-        characters = text || !kit.text("payload.literal").isEmpty();
+        encoding = Cell.encoding(kit);
         Service service = Service.create(URI.create(address + "?wsdl").toURL(), SERVICE);
         ports = new Calls[(int) kit.number("outstanding_max")];
         for (int i = 0; i < ports.length; i++) ports[i] = service.getPort(Calls.class);
@@ -33,15 +33,14 @@ final class Client {
 
     static void ask(Kit kit) throws Exception {
         Node.prepare(kit);
-        if (kit.spec.get("peers.endpoints").asArray().isEmpty())
-            Kit.fail(2, "peers.endpoints", "peers.endpoints: found none; allowed: an address");
-        String address = kit.spec.get("peers.endpoints").asArray().get(0).asString();
-        Client asking = new Client(kit, address);
+        SSLContext tls = Tls.context(kit);
+        if (tls != null) HttpsURLConnection.setDefaultSSLSocketFactory(tls.getSocketFactory());
+        Client asking = new Client(kit, Cell.endpoint(kit, "an address"));
         JsonValue discoveryNs = Json.value(kit.probe(asking::call));
         JsonObject effective = new JsonObject().add("client", "HttpURLConnection")
             .add("tcp_nodelay", true)
             .add("server_workers", kit.spec.get("settings.server_workers"));
-        Node.ready(kit, effective, discoveryNs);
+        Node.ready(kit, tls, effective, discoveryNs);
         kit.calls(asking::call);
     }
 
@@ -52,15 +51,17 @@ final class Client {
         context.put(JAXWSProperties.REQUEST_TIMEOUT, limitMs);
         context.put(JAXWSProperties.CONNECT_TIMEOUT, limitMs);
         try {
-            if (record) return RecordType.toMessage(port.echoRecord(RecordType.of(message)));
-            if (characters) return port.echo(new String(message, UTF_8)).getBytes(UTF_8);
+            if (encoding.equals("record"))
+                return RecordType.toMessage(port.echoRecord(RecordType.of(message)));
+            if (encoding.equals("text"))
+                return port.echo(new String(message, UTF_8)).getBytes(UTF_8);
             return port.echoBytes(message);
         } catch (SOAPFaultException refused) {
-            return NO_ANSWER;
+            return Cell.NO_ANSWER;
         } catch (WebServiceException error) {
             if (error.getCause() instanceof SocketTimeoutException) return null;
             if (error.getCause() instanceof IOException) throw (IOException) error.getCause();
-            return NO_ANSWER;
+            return Cell.NO_ANSWER;
         }
     }
 }

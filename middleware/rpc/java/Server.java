@@ -1,9 +1,10 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.eclipsesource.json.Json;
-import com.eclipsesource.json.JsonArray;
 import com.eclipsesource.json.JsonObject;
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
 import jakarta.jws.WebService;
 import jakarta.xml.ws.Endpoint;
 import jakarta.xml.ws.WebServiceException;
@@ -11,7 +12,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import javax.net.ssl.SSLContext;
 import wattwire.Kit;
+import web.Cell;
+import web.Tls;
 
 /** The procedures' implementation, published on the JDK's HTTP server. */
 @WebService(endpointInterface = "Calls", targetNamespace = Calls.NAMESPACE,
@@ -50,20 +54,23 @@ public class Server implements Calls {
     static void answer(Kit kit) throws Exception {
         Node.prepare(kit);
         // As Endpoint.publish(address) does, which would not tell the port.
-        HttpServer server = HttpServer.create(
-            new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0);
+        SSLContext tls = Tls.context(kit);
+        var address = new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0);
+        HttpServer server =
+            tls == null ? HttpServer.create(address, 0) : HttpsServer.create(address, 0);
+        if (server instanceof HttpsServer secure)
+            secure.setHttpsConfigurator(new HttpsConfigurator(tls));
         int workers = (int) kit.number("settings.server_workers");
         ExecutorService pool =
             workers > 0 ? Executors.newFixedThreadPool(workers) : Executors.newCachedThreadPool();
         server.setExecutor(pool);
         Endpoint.create(new Server(kit)).publish(server.createContext("/calls"));
         server.start();
-        String endpoint = "http://127.0.0.1:" + server.getAddress().getPort() + "/calls";
-        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
-        Node.ready(kit, new JsonObject().add("server", "jdk.httpserver")
+        String scheme = tls == null ? "http" : "https";
+        Cell.listening(scheme + "://127.0.0.1:" + server.getAddress().getPort() + "/calls");
+        Node.ready(kit, tls, new JsonObject().add("server", "jdk.httpserver")
             .add("tcp_nodelay", Boolean.getBoolean("sun.net.httpserver.nodelay"))
-            .add("server_workers", workers > 0 ? Json.value(workers) : Json.value("cached")),
-            Json.NULL);
+            .add("server_workers", Cell.workers(workers)), Json.NULL);
         kit.drain();
     }
 }

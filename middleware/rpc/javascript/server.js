@@ -1,11 +1,9 @@
 'use strict';
 // Server and pong: jayson's HTTP server with one method for each encoding.
 
-const { once } = require('node:events');
-const fs = require('node:fs');
 const jayson = require('jayson');
-const { line } = require('wattwire');
-const { ready, version } = require('./common');
+const { isTls, listen, ready, secrets } = require('web');
+const { library } = require('./common');
 
 const INVALID_PARAMS = -32602;
 const FOREIGN = -32000;
@@ -30,18 +28,11 @@ function methods(kit) {
 module.exports = async function serve(kit) {
   const { spec } = kit;
   const server = new jayson.Server(methods(kit));
-  const isTls = spec['tls.authority'] !== '';
-  const listener = isTls ? server.https({
-    cert: fs.readFileSync(spec['tls.certificate']),
-    key: fs.readFileSync(spec['tls.key']),
-  }) : server.http();
+  const listener = isTls(spec) ? server.https(secrets(spec)) : server.http();
   if (spec['settings.tcp_nodelay'] === 'off')
     listener.on('connection', (socket) => socket.setNoDelay(false));
-  listener.listen({ host: '127.0.0.1', port: 0 });
-  await once(listener, 'listening');
-  const scheme = isTls ? 'https' : 'http';
-  line('LISTENING', { endpoints: [`${scheme}://127.0.0.1:${listener.address().port}/`] });
-  const tls = isTls ? 'TLSv1.3' : 'none';
-  ready(kit, { server: `jayson ${version}`, server_workers: 1, tls });
+  await listen(kit, listener, '/');
+  const tls = isTls(spec) ? 'TLSv1.3' : 'none';
+  ready(kit, library, { server: `jayson ${library.version}`, server_workers: 1, tls });
   await kit.drain();
 };

@@ -2,12 +2,36 @@
 /** RPC node: JSON-RPC 2.0 by the curl extension; nginx and php-fpm before a dispatcher. */
 declare(strict_types=1);
 
+use Wattwire\{Kit, Record};
+
 require 'wattwire/kit.php';
-require __DIR__ . '/client.php';
-require __DIR__ . '/configuration.php';
-require __DIR__ . '/server.php';
+foreach (['client', 'configuration', 'server'] as $name) {
+    require "web/$name.php";
+}
 
 const MIB = 1_048_576;
+const JSON_FLAGS = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE;
+
+function client(Kit $kit): void {
+    $record = $kit->spec['payload.encoding'] === 'record';
+    $method = $record ? 'echo_record' : 'echo';
+    $id = 0;
+    $request = function (string|array $message) use ($method, &$id): string {
+        $call = ['jsonrpc' => '2.0', 'id' => ++$id, 'method' => $method, 'params' => [$message]];
+        return json_encode($call, JSON_FLAGS);
+    };
+    $result = function (string $body) use ($record, &$id): string|array {
+        $response = json_decode($body, true);
+        $found = ($response['id'] ?? null) === $id ? $response['result'] ?? null : null;
+        return $record ? Record::decode(json_encode($found)) : (is_string($found) ? $found : '');
+    };
+    Web\call($kit, 'application/json', $request, $result);
+}
+
+function server(Kit $kit): void {
+    $library = ['name' => 'php-fpm', 'version' => PHP_VERSION];
+    Web\serve($kit, __DIR__ . '/public', '/rpc', $library);
+}
 
 Wattwire\run(
     ['client' => client(...), 'ping' => client(...), 'server' => server(...),

@@ -160,13 +160,14 @@ public final class Kit {
     /** Calls until a reply comes (C-07); the ns it took. */
     public long probe(Call call) {
         byte[] message = payload.template.clone();
+        String awaited = "reply";
         for (long beginNs = now(); ; LockSupport.parkNanos(5_000_000)) {
-            long limitNs = Math.min(leftToReadyNs("reply to a probe"), ++probes * NAP_NS);
+            long limitNs = Math.min(leftToReadyNs(awaited), ++probes * NAP_NS);
             payload.stamp(message, node << 48 | PROBE, now());
             try {
                 if (call.call(0, message, limitNs) != null) return now() - beginNs;
             } catch (IOException error) {
-                continue; // it is not there yet
+                awaited = "reply: " + error; // it is not there yet
             }
         }
     }
@@ -252,12 +253,11 @@ public final class Kit {
     }
 
     /** The reply was handed over; or a subscriber has its message. */
-    public void served(Request found) {
-        if (found.verdict == Payload.FOREIGN || (found.seq & PROBE) == PROBE) return;
-        long beginNs = topic ? found.sendNs : found.atNs, endNs = topic ? found.atNs : now();
-        int flags = found.verdict | (endNs < warmUntilNs ? WARM_UP : 0); // a verdict is a flag, too
-        int from = (int) (found.seq >>> 48);
-        add(found.seq, Payload.UNKNOWN_NS, beginNs, endNs, found.bytes, from, flags);
+    public void served(Request in) {
+        if (in.verdict == Payload.FOREIGN || (in.seq & PROBE) == PROBE) return;
+        long beginNs = topic ? in.sendNs : in.atNs, endNs = topic ? in.atNs : now();
+        int flags = in.verdict | (endNs < warmUntilNs ? WARM_UP : 0); // a verdict is a flag, too
+        add(in.seq, Payload.UNKNOWN_NS, beginNs, endNs, in.bytes, (int) (in.seq >>> 48), flags);
     }
 
     /** Blocks a server or subscriber until STOP and then quiet_ms, or linger_ms (C-15). */

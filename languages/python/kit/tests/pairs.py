@@ -15,6 +15,8 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
+from contract.conformance.process import LINES_ON_THREE
+
 ROOT = Path(__file__).resolve().parents[4]
 PYTHON_KIT = ROOT / "languages" / "python" / "kit"
 RECORD = Struct("<QqqqIHBB")
@@ -89,9 +91,8 @@ class Node:
         path.write_text(json.dumps(values))
         environment = {**os.environ, "PYTHONPATH": str(PYTHON_KIT)}
         self.errors = (folder / "stderr").open("w+")
-        with_lines = ["sh", "-c", 'exec "$@" 3>&1 1>&2', "sh", *command(cell)]
         self.process = subprocess.Popen(
-            [*with_lines, "--spec", str(path), "--out", str(folder)],
+            [*LINES_ON_THREE, *command(cell), "--spec", str(path), "--out", str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
             env=environment,
         )  # fmt: skip

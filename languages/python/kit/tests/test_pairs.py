@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[4]
 COMPILER = '#!/bin/sh\nfor word in "$@"; do target=$word; done\ntouch "$target"\n'
 
 
@@ -21,7 +22,7 @@ def test_a_node_that_was_built_for_the_tests_goes_with_them(tmp_path):
         [sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, text=True,
         stdout=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(temporary),
-             "PATH": f"{compiler.parent}:{os.environ['PATH']}"},
+             "PATH": f"{compiler.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
     ).stdout.strip()  # fmt: skip
     assert Path(built).is_relative_to(temporary), "it was built where this test looks"
     assert list(temporary.iterdir()) == []

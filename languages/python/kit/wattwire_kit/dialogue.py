@@ -9,14 +9,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-_LINES = 3  # where a node finds the descriptor of its lines
+LINES = 3  # where a node finds the descriptor of its lines
 
 
 class Dialogue:
     """`start_ns` and `stop_ns` are None until GO and STOP came."""
 
     def __init__(self) -> None:
-        os.set_inheritable(_LINES, False)
+        os.set_inheritable(LINES, False)
         self._lock = threading.Lock()
         self.start_ns: int | None = None
         self.stop_ns: int | None = None
@@ -25,7 +25,7 @@ class Dialogue:
 
     def line(self, keyword: str, fields: Mapping[str, Any]) -> None:
         with self._lock:
-            os.write(_LINES, f"{keyword} {json.dumps(fields)}\n".encode())
+            os.write(LINES, f"{keyword} {json.dumps(fields)}\n".encode())
 
     def fail(self, code: int, key: str | None, reason: str) -> NoReturn:
         """Prints ERROR and ends the process at once, whatever the middleware is doing."""

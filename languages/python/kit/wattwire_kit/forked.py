@@ -16,6 +16,7 @@ from struct import Struct
 from time import sleep
 from typing import Any
 
+from .dialogue import LINES
 from .kit import Kit, Message
 from .spec import ROLE_CODES, MiddlewareFailed
 
@@ -61,6 +62,7 @@ class Processes:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != self._parent:
             os._exit(5)  # it has gone before the line above took hold
+        os.close(LINES)  # the dialogue is its parent's (C-05)
         self._number = number
         self._kit._dialogue = _Window(self._memory)  # type: ignore[assignment]
         self._write(1, 0, 0, 0, 0, 0, 0, 0)

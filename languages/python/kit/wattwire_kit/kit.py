@@ -133,7 +133,7 @@ class Kit:
 
     def probe(self, call: Call) -> int:
         """Calls until a reply comes (C-07); returns the ns it took."""
-        begin_ns = monotonic_ns()
+        begin_ns, why = monotonic_ns(), ""
         while (left_ns := self._ready_deadline_ns() - monotonic_ns()) > 0:
             self._current_seq = self.spec["node"] << 48 | PROBE
             self._payload.stamp(self._current_seq, monotonic_ns())
@@ -141,11 +141,11 @@ class Kit:
             try:
                 if call(self._payload.buffer, min(left_ns / 1e9, 0.25)) is not None:
                     return monotonic_ns() - begin_ns
-            except (SendFailed, OSError):
-                pass  # not there yet
+            except (SendFailed, OSError) as error:
+                why = f"; the last one: {error}"  # not there yet, or never: then this tells
             sleep(0.005)
-        timeout_ms = self.spec["ready_timeout_ms"]
-        raise MiddlewareFailed(f"no reply to a probe within ready_timeout_ms = {timeout_ms}")
+        limit = f"ready_timeout_ms = {self.spec['ready_timeout_ms']}"
+        raise MiddlewareFailed(f"no reply to a probe within {limit}{why}")
 
     def ready(
         self,

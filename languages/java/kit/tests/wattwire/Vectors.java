@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
-import record.RecordJson;
+import web.RecordJson;
 
 /**
  * Answers questions about the Java kit, a line each: byte strings are hexadecimal, "-" is none.

@@ -1,6 +1,7 @@
 <?php
 /** Server and pong: nginx and php-fpm in the foreground; what they write is in the run's folder. */
 declare(strict_types=1);
+namespace Web;
 
 use Wattwire\{Kit, Refused};
 
@@ -9,7 +10,12 @@ const BACKLOG = 511; // nginx's own
 const SOCKET_NAME_MAX = 107; // of <linux/un.h>
 const STOP_NS = 500_000_000;
 
-function server(Kit $kit): void {
+/**
+ * A role: the scripts of folder $public answer POSTs to $path; READY names the $library
+ * ('name', 'version') that does.
+ */
+function serve(Kit $kit, string $public, string $path, array $library): void {
+    checkVersion($kit);
     $out = realpath($_SERVER['argv'][4]);
     $socket = socket_create(AF_INET, SOCK_STREAM, SOL_TCP);
     if (!@socket_bind($socket, '127.0.0.1', 0) || !@socket_listen($socket, BACKLOG)) {
@@ -22,20 +28,22 @@ function server(Kit $kit): void {
     $pool = "$out/php.sock";
     if (strlen($pool) > SOCKET_NAME_MAX) {
         $pool = sys_get_temp_dir() . "/wattwire-{$kit->spec['run']}-{$kit->spec['node']}.sock";
-        register_shutdown_function(fn () => @unlink($pool));
     }
     file_put_contents("$out/php-fpm.conf", poolConfiguration($kit, $out, $pool));
-    file_put_contents("$out/nginx.conf", nginxConfiguration($kit, $out, $port, $pool));
+    file_put_contents("$out/nginx.conf",
+        nginxConfiguration($kit, $out, $port, $pool, $public));
     $fpm = start([PHP_FPM, '-F', '-R', '-y', "$out/php-fpm.conf"], $out);
     // nginx finds a socket that listens in its environment: the port is ours from the start.
     $nginx = start([NGINX, '-e', 'stderr', '-c', "$out/nginx.conf"], $out,
         [4 => socket_export_stream($socket)], ['NGINX' => '4;']);
     $processes = [$fpm, $nginx];
     register_shutdown_function(stop(...), $processes);
+    register_shutdown_function(fn () => @unlink($pool)); // a killed php-fpm leaves it
     $scheme = $kit->spec['settings.tls'] ? 'https' : 'http';
-    $version = awaitAnswer($kit, $processes, $pool, "$scheme://127.0.0.1:$port/rpc");
-    Wattwire\line('LISTENING', ['endpoints' => ["$scheme://127.0.0.1:$port/rpc"]]);
-    announceServer($kit, $version);
+    $url = "$scheme://127.0.0.1:$port$path";
+    $server = awaitAnswer($kit, $processes, $pool, $url);
+    \Wattwire\line('LISTENING', ['endpoints' => [$url]]);
+    announceServer($kit, $library, $server);
     $kit->drain(fn (int $until_ns) => attend($kit, $processes, $until_ns));
     stop($processes);
     $kit->counts = ['received' => null, 'foreign' => null, 'corrupt' => null] + $kit->counts;
@@ -71,12 +79,12 @@ function attend(Kit $kit, array $processes, int $until_ns): void {
     $kit->wait($until_ns);
 }
 
-/** Asks until the dispatcher answers, with 405 as it allows POST only; returns who answered. */
+/** Asks until the application answers, with 405 as it allows POST only; returns who answered. */
 function awaitAnswer(Kit $kit, array $processes, string $pool, string $url): string {
     $bound_ms = $kit->spec['ready_timeout_ms'];
     [$answer, $status] = ['', 0];
     while ($status !== 405) {
-        if (hrtime(true) > Wattwire\BEGIN_NS + $bound_ms * 1_000_000) {
+        if (hrtime(true) > \Wattwire\BEGIN_NS + $bound_ms * 1_000_000) {
             throw new Refused("no answer within ready_timeout_ms = $bound_ms, see the log", 4);
         }
         attend($kit, $processes, hrtime(true) + 5_000_000);
@@ -94,9 +102,9 @@ function awaitAnswer(Kit $kit, array $processes, string $pool, string $url): str
     return ($server[1] ?? 'nginx') . ', php-fpm ' . PHP_VERSION;
 }
 
-function announceServer(Kit $kit, string $server): void {
+function announceServer(Kit $kit, array $library, string $server): void {
     $spec = $kit->spec;
-    ready(null, null, ['name' => 'php-fpm', 'version' => PHP_VERSION, 'build' => $server], [
+    ready(null, null, $library + ['build' => $server], [
         'keep_alive' => 'on', 'server' => $server,
         'tcp_nodelay' => $spec['settings.tcp_nodelay'] !== 'off', 'tls' => $spec['settings.tls'],
         'server_workers' => $spec['settings.server_workers'] ?: DEFAULT_WORKERS,

@@ -1,7 +1,9 @@
 <?php
 /** The configuration of nginx and php-fpm: Debian's, but for paths, users and sizes. */
 declare(strict_types=1);
+namespace Web;
 
+use ReflectionClass;
 use Wattwire\Kit;
 
 const DEFAULT_WORKERS = 5; // pm.max_children of Debian's pool
@@ -38,7 +40,8 @@ pm.max_spare_servers = 3';
         CONFIGURATION;
 }
 
-function nginxConfiguration(Kit $kit, string $out, int $port, string $pool): string {
+function nginxConfiguration(Kit $kit, string $out, int $port, string $pool,
+    string $public): string {
     $spec = $kit->spec;
     $user = posix_getpwuid(posix_geteuid())['name'] ?? 'root';
     $group = posix_getgrgid(posix_getegid())['name'] ?? 'root';
@@ -49,7 +52,6 @@ function nginxConfiguration(Kit $kit, string $out, int $port, string $pool): str
     $tls = !$spec['settings.tls'] ? '' : "ssl_certificate {$spec['tls.certificate']};
             ssl_certificate_key {$spec['tls.key']};";
     $ssl = $tls === '' ? '' : ' ssl';
-    $public = __DIR__ . '/public';
     return <<<CONFIGURATION
         daemon off;
         $identity

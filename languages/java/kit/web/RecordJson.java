@@ -1,4 +1,4 @@
-package record;
+package web;
 
 import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonArray;

@@ -1,33 +1,57 @@
 <?php
-/** Client and ping: one curl handle, which keeps its connection. */
+/** Client and ping over HTTP: one curl handle, which keeps its connection. */
 declare(strict_types=1);
+namespace Web;
 
-use Wattwire\{Kit, Record, Refused};
+use CurlHandle, CurlMultiHandle;
+use Wattwire\{Kit, Refused};
 
 const NOT_SENT = [CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING];
+const NOBODY = [502, 503, 504]; // what a gateway says with no application that takes the request
 const LOOK_NS = 100_000_000;
 
-function client(Kit $kit): void {
+/**
+ * A role: posts what $body(message) makes, of that content type. $reply(body) gives the kit's
+ * reply; it gets '' for another status than 200, which is no answer to the call.
+ */
+function call(Kit $kit, string $type, callable $body, callable $reply): void {
     checkVersion($kit);
-    $handle = handle($kit, $kit->spec['peers.endpoints'][0] ?? '');
+    $handle = handle($kit, $type);
     $calls = curl_multi_init(); // holds the connection
-    $record = $kit->spec['payload.encoding'] === 'record';
-    $call = function (string|array $message, int $until_ns) use ($kit, $calls, $handle, $record) {
+    $refused = []; // responses by status, other than 200, probes' too
+    $call = function (string|array $message, int $until_ns) use (
+        $kit, $calls, $handle, $body, $reply, &$refused,
+    ) {
         curl_setopt_array($handle, [
-            CURLOPT_POSTFIELDS => $record ? json_encode($message) : $message,
+            CURLOPT_POSTFIELDS => $body($message),
             CURLOPT_TIMEOUT_MS => max(1, intdiv($until_ns - hrtime(true) + 999_999, 1_000_000)),
         ]);
         $result = perform($kit, $calls, $handle);
         if ($result !== CURLE_OK) {
             return unanswered($handle, $result);
         }
-        $answered = curl_getinfo($handle, CURLINFO_RESPONSE_CODE) === 200;
-        $body = $answered ? curl_multi_getcontent($handle) : '';
-        return $record ? Record::decode($body) : $body;
+        $status = curl_getinfo($handle, CURLINFO_RESPONSE_CODE);
+        if ($status !== 200) {
+            $refused[$status] = ($refused[$status] ?? 0) + 1;
+        }
+        if (in_array($status, NOBODY, true)) {
+            return false;
+        }
+        return $reply($status === 200 ? curl_multi_getcontent($handle) : '');
     };
-    $discovery_ns = $kit->probe($call);
-    announceClient($kit, $handle, $discovery_ns);
-    $kit->calls($call);
+    try {
+        announceClient($kit, $kit->probe($call));
+        $kit->calls($call);
+    } finally {
+        tell($refused);
+    }
+}
+
+/** Writes to the log, after the window, how often something else than 200 came. */
+function tell(array $refused): void {
+    foreach ($refused as $status => $count) {
+        fwrite(STDERR, "HTTP status $status instead of 200: $count responses\n");
+    }
 }
 
 /** As curl_exec() does it, but looks at standard input every 100 ms; a number of curl's. */
@@ -55,19 +79,16 @@ function unanswered(CurlHandle $handle, int $result): ?bool {
     };
 }
 
-function handle(Kit $kit, string $url): CurlHandle {
+function handle(Kit $kit, string $type): CurlHandle {
     $spec = $kit->spec;
-    $type = ['bytes' => 'application/octet-stream', 'record' => 'application/json',
-        'text' => 'text/plain; charset=utf-8'][
-        $spec['payload.literal'] === '' ? $spec['payload.encoding'] : 'text'];
     $close = $spec['settings.keep_alive'] === 'off';
-    $handle = curl_init($url);
+    $handle = curl_init($spec['peers.endpoints'][0] ?? '');
     curl_setopt_array($handle, [
         CURLOPT_POST => true, CURLOPT_RETURNTRANSFER => true, CURLOPT_NOPROXY => '*',
         CURLOPT_HTTPHEADER => ["Content-Type: $type", ...($close ? ['Connection: close'] : [])],
         CURLOPT_FORBID_REUSE => $close,
     ]);
-    if ($spec['settings.http_version'] === '1.1') {
+    if (($spec['settings.http_version'] ?? 'default') === '1.1') {
         curl_setopt($handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     }
     if ($spec['settings.tcp_nodelay'] !== 'default') {
@@ -81,32 +102,32 @@ function handle(Kit $kit, string $url): CurlHandle {
     return $handle;
 }
 
+/** Ends the node with 3 where the middleware has the setting, with a value that is not here. */
 function checkVersion(Kit $kit): void {
-    if (!in_array($kit->spec['settings.http_version'], ['default', '1.1'], true)) {
+    $version = $kit->spec['settings.http_version'] ?? 'default';
+    if (!in_array($version, ['default', '1.1'], true)) {
         throw new Refused('settings.http_version: this cell has default and 1.1', 3);
     }
 }
 
-function announceClient(Kit $kit, CurlHandle $handle, int $discovery_ns): void {
+function announceClient(Kit $kit, int $discovery_ns): void {
     $spec = $kit->spec;
     $curl = curl_version();
-    $nodelay = $spec['settings.tcp_nodelay'];
-    $effective = [
-        'http_version' => '1.1',
-        'keep_alive' => $spec['settings.keep_alive'] === 'off' ? 'off' : 'on',
-        'tcp_nodelay' => $nodelay !== 'off', 'tls' => $spec['settings.tls'],
-        'server_workers' => $spec['settings.server_workers'], 'transport' => 'tcp/ipv4',
-    ];
     $library = ['name' => 'curl', 'version' => $curl['version'], 'build' => 'PHP ' . PHP_VERSION
         . ', ' . ($spec['settings.tls'] ? $curl['ssl_version'] : 'no TLS')];
-    ready(1, $discovery_ns, $library, $effective);
+    ready(1, $discovery_ns, $library, [
+        'keep_alive' => $spec['settings.keep_alive'] === 'off' ? 'off' : 'on',
+        'tcp_nodelay' => $spec['settings.tcp_nodelay'] !== 'off', 'tls' => $spec['settings.tls'],
+        'server_workers' => $spec['settings.server_workers'], 'transport' => 'tcp/ipv4',
+    ]);
 }
 
 /** READY, with the guarantee of HTTP. */
 function ready(?int $matched, ?int $discovery_ns, array $library, array $effective): void {
-    Wattwire\line('READY', [
-        'matched' => $matched, 'startup_ns' => hrtime(true) - Wattwire\BEGIN_NS,
-        'discovery_ns' => $discovery_ns, 'library' => $library, 'effective' => $effective,
+    \Wattwire\line('READY', [
+        'matched' => $matched, 'startup_ns' => hrtime(true) - \Wattwire\BEGIN_NS,
+        'discovery_ns' => $discovery_ns, 'library' => $library,
+        'effective' => ['http_version' => '1.1'] + $effective,
         'guarantee' => ['delivery' => 'reliable', 'ordering' => 'none', 'overload' => 'block'],
     ]);
 }

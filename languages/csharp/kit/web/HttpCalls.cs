@@ -1,0 +1,56 @@
+using System;
+using System.IO;
+using System.Linq;
+using System.Net;
+using System.Net.Http;
+using System.Net.Http.Headers;
+using System.Threading;
+
+/// Calls of a client or a ping: POSTs of one HttpClient, which holds as many connections as calls
+/// are open.
+sealed class HttpCalls {
+    /// No answer, or one that cannot be decoded: a payload that nobody sent, counted as corrupt.
+    public static readonly byte[] Nobodys = new byte[0];
+    readonly Kit kit;
+    readonly string address;
+    readonly HttpClient http;
+    readonly MediaTypeHeaderValue type;
+
+    public HttpCalls(Kit kit, string contentType) {
+        HttpNode.CheckLimits(kit);
+        this.kit = kit;
+        address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
+            .FirstOrDefault()
+            ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
+        type = MediaTypeHeaderValue.Parse(contentType);
+        // By default Mono's handler asks for the system's proxy.
+        http = new HttpClient(new HttpClientHandler { UseProxy = false });
+        http.Timeout = Timeout.InfiniteTimeSpan; // calls have their own
+        if (kit.Text("settings.keep_alive") == "off")
+            http.DefaultRequestHeaders.ConnectionClose = true;
+    }
+
+    /// The body of the response, Nobodys where its status is not 200; null where none came in
+    /// time. An IOException says that the request was not sent.
+    public byte[] Post(byte[] body, long timeoutNs) {
+        var content = new ByteArrayContent(body);
+        content.Headers.ContentType = type;
+        try {
+            using (var limit = new CancellationTokenSource(TimeSpan.FromTicks(timeoutNs / 100)))
+            using (var response =
+                    http.PostAsync(address, content, limit.Token).GetAwaiter().GetResult())
+                return response.StatusCode != HttpStatusCode.OK ? Nobodys
+                    : response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
+        } catch (OperationCanceledException) {
+            return null;
+        } catch (HttpRequestException error) {
+            throw new IOException(error.Message, error);
+        }
+    }
+
+    /// The whole of the role, whose calls are these.
+    public void Run(Call call) {
+        HttpNode.Ready(kit, typeof(HttpClient), kit.Probe(call), true, null);
+        kit.Calls(call);
+    }
+}

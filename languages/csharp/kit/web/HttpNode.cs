@@ -1,0 +1,32 @@
+using System;
+using System.Runtime.InteropServices;
+
+/// What both ends over HTTP tell and refuse: those of Mono's class library.
+static class HttpNode {
+    const long PayloadBytesMax = 16777216, RecordBytesMax = 4194304;
+
+    /// Ends with 3 where the spec asks for what the manifests exclude.
+    public static void CheckLimits(Kit kit) {
+        long most = kit.Text("payload.encoding") == "record" ? RecordBytesMax : PayloadBytesMax;
+        if (kit.Number("payload.bytes") > most)
+            throw new NodeError(3, $"payload.bytes {kit.Number("payload.bytes")}; at most {most}");
+        if (kit.Text("settings.http_version") == "2")
+            throw new NodeError(3, "settings.http_version 2; the libraries have 1.1");
+        if (kit.Text("settings.tcp_nodelay") != "default")
+            throw new NodeError(3, "settings.tcp_nodelay; the libraries have only their defaults");
+        if ((bool)kit.Spec["settings.tls"])
+            throw new NodeError(3, "settings.tls; this cell has no TLS");
+    }
+
+    /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
+    public static void Ready(Kit kit, Type library, long? discoveryNs, bool noDelay,
+            object server) =>
+        kit.Ready(null, discoveryNs,
+            new { name = library.FullName, version = library.Assembly.GetName().Version.ToString(),
+                build = RuntimeInformation.FrameworkDescription },
+            new { http_version = "1.1",
+                keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
+                tcp_nodelay = noDelay, tls = "none", server,
+                server_workers = kit.Number("settings.server_workers"), transport = "tcp/ipv4" },
+            new { delivery = "reliable", ordering = "none", overload = "block" });
+}

@@ -1,0 +1,123 @@
+package web;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.KeyStore;
+import java.security.PrivateKey;
+import java.security.PublicKey;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.Arrays;
+import java.util.Base64;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import wattwire.Kit;
+
+/** TLS of a run (C-35), from its PEM files. */
+public final class Tls {
+    private static final int SEQUENCE = 0x30;
+    private static final int OCTETS = 0x04;
+    private static final byte[] VERSION_0 = {2, 1, 0};
+
+    private Tls() {}
+
+    public static boolean isAsked(Kit kit) {
+        return !kit.text("tls.authority").isEmpty();
+    }
+
+    /** The certificates of a file, in its order. */
+    public static X509Certificate[] certificates(String path)
+        throws IOException, GeneralSecurityException {
+        byte[] text = Files.readAllBytes(Path.of(path));
+        return CertificateFactory.getInstance("X.509")
+            .generateCertificates(new ByteArrayInputStream(text)).toArray(new X509Certificate[0]);
+    }
+
+    /**
+     * The private key to `own`. The JDK reads PKCS 8 alone, so a key in the form of its algorithm
+     * ("EC PRIVATE KEY") is put into that, with the algorithm as the public key says it.
+     */
+    public static PrivateKey key(String path, PublicKey own)
+        throws IOException, GeneralSecurityException {
+        String[] parts = Files.readString(Path.of(path)).split("-----");
+        byte[] key = Base64.getMimeDecoder().decode(parts[2]);
+        if (!parts[1].equals("BEGIN PRIVATE KEY"))
+            key = der(SEQUENCE, VERSION_0, algorithm(own.getEncoded()), der(OCTETS, key));
+        return KeyFactory.getInstance(own.getAlgorithm())
+            .generatePrivate(new PKCS8EncodedKeySpec(key));
+    }
+
+    /** The first element of a public key, which is a sequence. */
+    private static byte[] algorithm(byte[] publicKey) {
+        ByteBuffer data = ByteBuffer.wrap(publicKey);
+        length(data);
+        int from = data.position();
+        int length = length(data);
+        return Arrays.copyOfRange(publicKey, from, data.position() + length);
+    }
+
+    /** Reads a tag, and how long what follows is. */
+    private static int length(ByteBuffer data) {
+        int length = data.getShort() & 0xFF;
+        if (length < 0x80) return length;
+        int more = length - 0x80; // bytes that hold it
+        for (length = 0; more > 0; more--) length = length << 8 | data.get() & 0xFF;
+        return length;
+    }
+
+    /** An element of at most 65,535 bytes. */
+    private static byte[] der(int tag, byte[]... parts) {
+        int length = 0;
+        for (byte[] part : parts) length += part.length;
+        ByteBuffer data = ByteBuffer.allocate(length + 4).put((byte) tag);
+        if (length < 0x80) data.put((byte) length);
+        else if (length < 0x100) data.put((byte) 0x81).put((byte) length);
+        else data.put((byte) 0x82).putShort((short) length);
+        for (byte[] part : parts) data.put(part);
+        return Arrays.copyOf(data.array(), data.position());
+    }
+
+    /** Shows the run's certificate and trusts the run's authority alone; null without TLS. */
+    public static SSLContext context(Kit kit) throws IOException, GeneralSecurityException {
+        if (!isAsked(kit)) return null;
+        KeyStore trusted = emptyStore();
+        for (X509Certificate one : certificates(kit.text("tls.authority")))
+            trusted.setCertificateEntry(one.getSerialNumber().toString(), one);
+        var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(trusted);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(shown(kit).getKeyManagers(), trust.getTrustManagers(), null);
+        return context;
+    }
+
+    private static KeyManagerFactory shown(Kit kit) throws IOException, GeneralSecurityException {
+        KeyStore store = emptyStore();
+        if (!kit.text("tls.certificate").isEmpty()) {
+            X509Certificate[] chain = certificates(kit.text("tls.certificate"));
+            PrivateKey key = key(kit.text("tls.key"), chain[0].getPublicKey());
+            store.setKeyEntry("node", key, new char[0], chain);
+        }
+        var shown = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        shown.init(store, new char[0]);
+        return shown;
+    }
+
+    private static KeyStore emptyStore() throws IOException, GeneralSecurityException {
+        KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+        store.load(null, null);
+        return store;
+    }
+
+    /** The versions that a side offers, where the library does not tell which one was taken. */
+    public static String offered(SSLContext context) {
+        if (context == null) return "none";
+        return String.join(" or ", context.getDefaultSSLParameters().getProtocols());
+    }
+}

@@ -1,0 +1,72 @@
+'use strict';
+// What cells over HTTP share, no part of the kit. ../../README.md has the table.
+
+const { once } = require('node:events');
+const fs = require('node:fs');
+const http = require('node:http');
+const https = require('node:https');
+const { line } = require('../wattwire');
+
+const isTls = (spec) => spec['tls.authority'] !== '';
+
+/** Options of node:http's requests: where a run's go, with an agent of the settings' own. */
+function requestOptions(spec) {
+  const library = isTls(spec) ? https : http;
+  const { 'settings.keep_alive': keepAlive, 'settings.tcp_nodelay': nodelay } = spec;
+  const changes = { ...library.globalAgent.options };
+  if (keepAlive !== 'default') changes.keepAlive = keepAlive === 'on';
+  if (nodelay !== 'default') changes.noDelay = nodelay === 'on';
+  const { hostname, port, pathname: path } = new URL(spec['peers.endpoints'][0]);
+  const options = { hostname, port, path, agent: new library.Agent(changes) };
+  if (isTls(spec)) options.ca = fs.readFileSync(spec['tls.authority']);
+  return options;
+}
+
+/** A call: `begin(resolve, reject)` returns what ends it; null where that is due at the timeout. */
+async function timed(timeoutMs, begin) {
+  let alarm;
+  try {
+    return await new Promise((resolve, reject) => {
+      const end = begin(resolve, reject);
+      alarm = setTimeout(() => {
+        resolve(null);
+        end();
+      }, timeoutMs);
+    });
+  } finally {
+    clearTimeout(alarm);
+  }
+}
+
+/** The server's certificate and its key; without TLS there are none. */
+function secrets(spec) {
+  if (!isTls(spec)) return {};
+  const { 'tls.certificate': certificate, 'tls.key': key } = spec;
+  return { cert: fs.readFileSync(certificate), key: fs.readFileSync(key) };
+}
+
+/** LISTENING, of a server of node:http that is at `path`. */
+async function listen(kit, server, path) {
+  server.listen({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const scheme = isTls(kit.spec) ? 'https' : 'http';
+  line('LISTENING', { endpoints: [`${scheme}://127.0.0.1:${server.address().port}${path}`] });
+}
+
+/** READY; `effective` are the settings as they were asked for, but for what is known better. */
+function ready(kit, library, known, discovery_ns = null) {
+  const asked = {};
+  for (const [key, value] of Object.entries(kit.spec))
+    if (key.startsWith('settings.')) asked[key.slice(9)] = value;
+  // Node.js sets it by itself.
+  if ('tcp_nodelay' in asked) asked.tcp_nodelay = asked.tcp_nodelay !== 'off';
+  kit.ready({
+    matched: discovery_ns === null ? null : 1,
+    discovery_ns,
+    library,
+    effective: { ...asked, transport: 'tcp/ipv4', ...known },
+    guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' },
+  });
+}
+
+module.exports = { isTls, listen, ready, requestOptions, secrets, timed };

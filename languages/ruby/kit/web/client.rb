@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require 'net/http'
+
+module Web
+  # The client of a cell over HTTP: Net::HTTP, a connection for each worker. A cell's own class has
+  # type, the content type of requests; body(message, worker), their text; and reply(text, worker),
+  # the kit's reply or nil where the text is none.
+  class Client
+    NOBODY = %w[502 503 504].freeze # of a gateway with no application that takes the request
+
+    def self.run(kit)
+      client = new(kit)
+      call = client.method(:call)
+      discovery_ns = kit.probe(&call)
+      client.ready(discovery_ns)
+      kit.calls(&call)
+    end
+
+    def initialize(kit)
+      @kit = kit
+      @address = URI(kit.spec['peers.endpoints'].fetch(0))
+      @record = kit.spec['payload.encoding'] == 'record'
+      @keep = kit.setting('keep_alive') != 'off'
+      @authority = kit.spec['tls.authority']
+      @not_sent = [SystemCallError, IOError, SocketError, Net::OpenTimeout]
+      @not_sent << OpenSSL::SSL::SSLError unless @authority.empty?
+      @connections = Array.new(kit.workers) { connection }
+    end
+
+    # The reply, nil at the timeout, an unreadable one for an error; raises where nothing was sent.
+    def call(message, timeout_s, worker)
+      http = @connections[worker]
+      deadline_ns = @kit.now + (timeout_s * 1e9).to_i
+      connect(http, timeout_s)
+      http.read_timeout = http.write_timeout = [(deadline_ns - @kit.now) / 1e9, 0.000_001].max
+      response = http.request(request(message, worker))
+      raise Wattwire::SendFailed, "HTTP status #{response.code}" if NOBODY.include?(response.code)
+
+      found = reply(response.body, worker) if response.is_a?(Net::HTTPOK)
+      found || (@record ? Wattwire::Record::UNREADABLE : '')
+    rescue Net::ReadTimeout, Net::WriteTimeout
+      http.finish if http.started? # the late response must not answer the next call
+      nil
+    rescue *@not_sent => error
+      http.finish if http.started?
+      raise Wattwire::SendFailed, error.message
+    end
+
+    def ready(discovery_ns)
+      # Net::HTTP has no other way to its socket.
+      socket = @connections[0].instance_variable_get(:@socket)&.io
+      tls = @authority.empty? ? 'none' : socket&.ssl_version || 'on'
+      socket = socket&.to_io
+      nodelay = socket && !socket.closed? && socket.getsockopt(:TCP, :NODELAY).bool
+      effective = { http_version: '1.1', keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4',
+                    tcp_nodelay: nodelay.nil? ? 'default' : nodelay, tls: tls,
+                    server_workers: @kit.setting('server_workers') }
+      @kit.ready(
+        matched: 1, discovery_ns: discovery_ns, effective: effective,
+        library: { name: 'Net::HTTP', version: RUBY_VERSION, build: RUBY_DESCRIPTION },
+        guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' }
+      )
+    end
+
+    private
+
+    def connection
+      http = Net::HTTP.new(@address.host, @address.port, nil) # nil: no proxy
+      http.use_ssl = !@authority.empty?
+      http.ca_file = @authority if http.use_ssl?
+      http
+    end
+
+    def connect(http, timeout_s)
+      http.finish if http.started? && !@keep
+      return if http.started?
+
+      http.open_timeout = timeout_s
+      http.start
+    end
+
+    def request(message, worker)
+      made = Net::HTTP::Post.new(@address.path, 'Content-Type' => type)
+      made['Connection'] = 'close' unless @keep
+      made.body = body(message, worker)
+      made
+    end
+  end
+end
