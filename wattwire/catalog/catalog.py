@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,6 +138,16 @@ class Cell:
         return None
 
 
+def _check_versions(where: str, versions: Mapping[str, Mapping[str, Any]]) -> None:
+    for program, table in versions.items():
+        found = table.get("minimum", "nothing")
+        if not re.fullmatch(r"\d+(\.\d+)*", found):
+            raise UsageError(
+                f"{where}: versions.{program}.minimum: found {found!r}; allowed: numbers with "
+                'dots between them, such as "1.25"'
+            )
+
+
 def _check_role(where: str, table: dict[str, Any]) -> None:
     if "role" not in table:
         return
@@ -221,6 +232,13 @@ class Catalog:
             for name, mw in self.middleware.items()
         }
 
+    def switches(self) -> dict[str, list[str]]:
+        """Settings that may be "default", left to the library, "on" or "off"; by middleware."""
+        return {
+            name: [k for k, table in mw.settings.items() if table.get("allowed") == list(SWITCH)]
+            for name, mw in self.middleware.items()
+        }
+
     def cell(self, name: str) -> Cell:
         """The cell of that name, manifests merged. Raises UsageError for an unknown one."""
         path = self._cell_paths.get(name)
@@ -242,6 +260,7 @@ class Catalog:
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
         for layer in (language_document, shared, own):
             document = merge(document, layer)
+        _check_versions(str(path), document["versions"])
         for setting in document.get("settings", {}):
             if setting not in middleware.settings:
                 raise unknown(str(path), "setting", setting, middleware.settings)

@@ -22,8 +22,10 @@ BUILD_KEYS: dict[str, Any] = {
     "commands": COMMANDS, "timeout_s": float, "heavy": str, "lists": {"*": WORDS},
 }  # fmt: skip
 RUN_KEYS: dict[str, Any] = {"argv": WORDS, "env": {"*": str}}
+VERSION_KEYS: dict[str, Any] = {"minimum": str, "ask": WORDS}
 CELL_KEYS: dict[str, Any] = {
-    "inputs": WORDS, "requires": WORDS, "patterns": WORDS, "capabilities": WORDS, "because": str,
+    "inputs": WORDS, "requires": WORDS, "versions": {"*": VERSION_KEYS},
+    "patterns": WORDS, "capabilities": WORDS, "because": str,
     "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": int, "record_bytes_max": int,
     "payload_bytes_min": int,
 }  # fmt: skip

@@ -21,6 +21,7 @@ from wattwire.catalog import Cell, Middleware
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig import cache
 from wattwire.rig.agent import AgentClient, AgentError
+from wattwire.rig.versions import require_versions
 
 SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".mypy_cache"})
 
@@ -92,6 +93,7 @@ class Builder:
         """Build a cell. Raises MissingError where this host lacks what it needs."""
         if cell.known_as not in self._cells:
             require(cell.document["requires"], cell.name)
+            require_versions(cell.document["requires"], cell.document["versions"], cell.name)
             environment = self._environment(cell.middleware)
             self._cells[cell.known_as] = self._build_cell(cell, environment)
         return self._cells[cell.known_as]

@@ -51,6 +51,23 @@ def test_a_cell_is_its_manifests_merged_the_nearest_last(root):
     assert cell.middleware.listens("service") == "none"
 
 
+@pytest.mark.parametrize("table", ['minimum = "new"', 'ask = ["cc", "-v"]', 'minimum = "1."'])
+def test_a_version_that_is_none_is_refused_where_it_stands(root, table):
+    path = root / "middleware/mmm/lang/node.toml"
+    path.write_text(f"{NODE}[versions.cc]\n{table}\n")
+    with pytest.raises(UsageError, match=r"versions\.cc\.minimum: found .*; allowed: numbers"):
+        Catalog([root]).cell("mmm/lang")
+
+
+def test_a_cell_may_need_a_newer_version_than_its_language(root):
+    path = root / "languages/lang/language.toml"
+    path.write_text(LANGUAGE + '[versions.cc]\nminimum = "1.2"\nask = ["cc", "-v"]\n')
+    path = root / "middleware/mmm/lang/node.toml"
+    path.write_text(NODE + '[versions.cc]\nminimum = "1.3"\n')
+    versions = Catalog([root]).cell("mmm/lang").document["versions"]
+    assert versions == {"cc": {"minimum": "1.3", "ask": ["cc", "-v"]}}
+
+
 def test_what_tells_replies_apart_is_the_middlewares_number_unless_its_manifest_says_otherwise(
     root,
 ):

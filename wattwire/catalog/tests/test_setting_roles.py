@@ -42,7 +42,10 @@ def test_an_unknown_role_names_those_there_are(tmp_path: Path) -> None:
 
 def test_a_boolean_role_may_be_a_switch_that_is_left_to_the_library(tmp_path: Path) -> None:
     levels = '"default"\nallowed = ["default", "on", "off"]'
-    assert catalog(tmp_path, "nagle_off", "string", levels).setting_roles()
+    found = catalog(tmp_path, "nagle_off", "string", levels)
+    assert found.setting_roles()
+    assert found.switches() == {"made_up": ["at_once"]}
+    assert catalog(tmp_path / "plain", "nagle_off").switches() == {"made_up": []}
     with pytest.raises(UsageError, match="or a string of default, on, off"):
         catalog(tmp_path / "other", "nagle_off", "string", '"on"')
 
