@@ -28,7 +28,7 @@ CLAUSES = {
     "C-05": "standard output carries the contract's lines and nothing else",
     "C-06": "LISTENING is printed by the roles that accept, and by no other",
     "C-07": "READY tells what is matched and what is in force",
-    "C-08": "a start in the past ends the node with 2",
+    "C-08": "a start 50 ms ahead is taken, one in the past ends the node with 2",
     "C-09": "end of input and SIGTERM end the node, even where it is blocked",
     "C-10": "the open loop keeps its schedule and the intended times",
     "C-11": "the closed loop makes its calls back to back",

@@ -139,8 +139,8 @@ class Group:
     def node(self, role: str, index: int = 0) -> NodeProcess:
         return [node for node in self.nodes if node.spec["role"] == role][index]
 
-    def go(self) -> None:
-        self.start_ns = time.monotonic_ns() + GO_MARGIN_NS
+    def go(self, ahead_ns: int = GO_MARGIN_NS) -> None:
+        self.start_ns = time.monotonic_ns() + ahead_ns
         for node in self.nodes:
             node.write(f"GO {self.start_ns}\n")
 

@@ -12,6 +12,9 @@ from .scenario import Bench, Scenario, sleep_until
 from .spec import MILLISECOND_NS
 from .usage import dead_endpoints
 
+CHILD_NS = 3_000 * MILLISECOND_NS
+GO_SOON_NS = 50 * MILLISECOND_NS
+GO_TRIES = 4
 ENDLESS = {"duration_ns": 60_000 * MILLISECOND_NS}
 
 
@@ -152,6 +155,26 @@ def lines_on_three(bench: Bench) -> list[Problem]:
     return [Problem("C-05", text)]
 
 
+def children(pattern: str) -> Scenario:
+    """No process that a node started holds the descriptor of its lines once the node is READY."""
+
+    def check(bench: Bench) -> list[Problem]:
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
+            group.start()
+            problems = []
+            for node in group.nodes:
+                end_ns = time.monotonic_ns() + CHILD_NS
+                # One that is being started holds it until it is another program, or has closed it.
+                while (holders := node.others_with_lines()) and time.monotonic_ns() < end_ns:
+                    time.sleep(0.05)
+                for command in holders:
+                    text = f"{node.label}: a process that it started holds descriptor 3: "
+                    problems.append(Problem("C-05", text + f"{command:.200}"))
+            return problems
+
+    return Scenario(f"children[{pattern}]", ("C-05",), check)
+
+
 def silent_until_go(pattern: str) -> Scenario:
     """READY, a pause, GO: what is recorded is the window's, and SENT counts no more."""
 
@@ -176,13 +199,39 @@ def silent_until_go(pattern: str) -> Scenario:
     return Scenario(f"silent-until-go[{pattern}]", ("C-08",), check)
 
 
+def go_soon(pattern: str) -> Scenario:
+    """GO names a start as near as wattwire ever does; where the machine is late, once more."""
+
+    def check(bench: Bench) -> list[Problem]:
+        problems: list[Problem] = []
+        for _ in range(GO_TRIES):
+            with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
+                group.start()
+                group.go(GO_SOON_NS)
+                sleep_until(group.start_ns + 200 * MILLISECOND_NS)
+                problems = [
+                    Problem(
+                        "C-08", f"{node.label}: refused GO {GO_SOON_NS} ns ahead: {said.fields}"
+                    )
+                    for node in group.nodes
+                    if (said := node.line("ERROR"))
+                ]
+            if not problems:
+                break
+        return problems
+
+    return Scenario(f"go-soon[{pattern}]", ("C-08",), check)
+
+
 def scenarios(patterns: list[str]) -> list[Scenario]:
     calling = [pattern for pattern in patterns if pattern != "topic"]
     return [
         *(end_of_input(pattern) for pattern in patterns),
         *(blocked(pattern) for pattern in calling),
         *(peer_killed(pattern) for pattern in patterns),
+        *(children(pattern) for pattern in patterns[:1]),
         *(silent_until_go(pattern) for pattern in patterns[:1]),
+        *(go_soon(pattern) for pattern in patterns[:1]),
         Scenario("terminated", ("C-09",), terminated),
         Scenario("lines", ("C-05",), lines_on_three),
     ]

@@ -109,6 +109,20 @@ class NodeProcess:
             self._changed.wait_for(there, timeout_s)
             return self.line(keyword)
 
+    def others_with_lines(self) -> list[str]:
+        """Commands of other processes that hold the descriptor of this node's lines (C-05)."""
+        assert self._process.stdout is not None
+        pipe = f"pipe:[{os.fstat(self._process.stdout.fileno()).st_ino}]"
+        found: dict[str, str] = {}
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            pid = link.parts[2]
+            if int(pid) in (self.pid, os.getpid()) or pid in found:
+                continue
+            with contextlib.suppress(OSError):  # it ended meanwhile, or is somebody else's
+                if os.readlink(link) == pipe:
+                    found[pid] = (link.parents[1] / "cmdline").read_text().replace("\0", " ")
+        return sorted(found.values())
+
     def write(self, text: str) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):

@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from contract.conformance import CLAUSES, CellUnderTest, ClauseResult, run_suite
-from contract.conformance.repository import kit_languages, without
+from contract.conformance.repository import kit_languages, proving_middleware, without
 from contract.conformance.suite import scenarios_for
 
 LANGUAGES = kit_languages()
+WHOLE = [
+    pytest.param(name, marks=() if proving_middleware(name) == "loopback" else pytest.mark.matrix)
+    for name in LANGUAGES
+]
+"""`make test` holds every kit to the golden vectors and to its quick mutants, and those that are
+proved by loopback to the whole suite; `make test-all` holds all of them to it."""
 Cells = Callable[[str], CellUnderTest]
 
 
@@ -31,7 +37,7 @@ def checked(cells: Cells) -> Callable[[str], dict[str, ClauseResult]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", WHOLE)
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_clause(
     language: str, clause: str, checked: Callable[[str], dict[str, ClauseResult]]
@@ -68,6 +74,17 @@ def test_all_problems_are_reported_not_the_first_alone(tmp_path: Path) -> None:
     results = {r.clause: r for r in run_suite(cell, only=["command-line"])}
     assert len(results["C-01"].problems) == 4
     assert all(str(problem).startswith("C-01: ") for problem in results["C-01"].problems)
+
+
+def test_a_child_that_keeps_the_descriptor_of_lines_is_named(cells: Cells) -> None:
+    cell = cells("python")
+    for first, held in (("sleep 60 &", True), ("sleep 60 3>&- &", False), ("", False)):
+        argv = ["sh", "-c", f'{first} exec "$@"', "sh", *cell.argv]
+        (result,) = [
+            r for r in run_suite(replace(cell, argv=argv), only=["children"]) if r.clause == "C-05"
+        ]
+        assert (result.status == "failed") is held, result.detail
+        assert ("holds descriptor 3: sleep 60" in result.detail) is held
 
 
 def test_what_a_cell_does_not_declare_is_skipped_with_the_reason(cells: Cells) -> None:
