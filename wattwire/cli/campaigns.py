@@ -19,7 +19,7 @@ from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, WattwireError
-from wattwire.model.study import Study, parse_study
+from wattwire.model.study import TRACED, Study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.report.words import plural
 from wattwire.run import CampaignRunner, Options, prepare
@@ -187,25 +187,39 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
         campaign.close()
     code = outcome.hand_out(found, options)
     if options.json:
-        progress.event("report", page=str(page) if page else None, usable=usable)
+        progress.event("report", page=str(page) if page else None, usable=usable, **_answer(page))
     else:
+        for sentence in _answer(page).values():
+            print(wrapped(sentence, columns(sys.stdout), hanging=""))
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
     return code if usable else EXIT_BAD_RESULT
 
 
+def _answer(page: Path | None) -> dict[str, str]:
+    """The first sentence of a page that was written, as `answer`."""
+    if page is None:
+        return {}
+    return {"answer": (page.parent / "answer.txt").read_text("utf-8").strip()}
+
+
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many runs of the design can be used, and how many control runs, which are no part."""
-    sides: dict[bool, dict[str, bool]] = {False: {}, True: {}}
+    """How many runs of the design can be used, and how many of those that are no part of it:
+    control runs, and runs that count system calls."""
+    sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
-        control = bool(row.get("control"))
+        control = row.get("control") or ""
+        side = control if control in sides else "control"
         sound = row["verdict"] == "ok" if control else bool(row["used"])
-        sides[control][row["run"]] = sides[control].get(row["run"], False) or sound
-    design, controls = sides[False], sides[True]
+        sides[side][row["run"]] = sides[side].get(row["run"], False) or sound
+    design, controls, traced = sides.values()
     told = f"{sum(design.values())} of {plural(len(design), 'run')} of the design"
     if controls:
         told += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
+    if traced:
+        runs = plural(len(traced), "run")
+        told += f" and {sum(traced.values())} of {runs} that count system calls"
     return f"{told} can be used"
 
 

@@ -18,14 +18,22 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
 from wattwire.cli.amounts import share, size_words
 from wattwire.cli.screen import duration_words
-from wattwire.design import PlannedRun, cautions, make_plan
+from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError, nearest
 from wattwire.model.study import Study, parse_study
+from wattwire.model.treatment import Treatment
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient
 from wattwire.run import prepare
 from wattwire.run.columns import COLUMNS, describe
-from wattwire.run.forecast import Forecast, MeterWindow, forecast, meter_window
+from wattwire.run.forecast import (
+    Forecast,
+    MeterWindow,
+    expected_window_s,
+    forecast,
+    meter_window,
+    window_words,
+)
 from wattwire.store import Campaign
 from wattwire.store.imported import open_campaign
 
@@ -75,7 +83,7 @@ def plan(options: argparse.Namespace) -> int:
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():
         _say(f"skipped, {count} treatments: {reason}")
     _forecast_lines(study, ahead)
-    _meter_lines(study, meters_of(catalog, study), meters_here())
+    _meter_lines(study, kept, meters_of(catalog, study), meters_here())
     if options.pilot:
         _pilot_lines(study, Path(options.pilot), options.width)
     elif options.width is not None:
@@ -122,10 +130,12 @@ def _importable(name: str, path: Path) -> str:
 
 
 def _first(study: Study, treatments: int, runs: Sequence[PlannedRun], ahead: Forecast) -> list[str]:
-    control = sum(bool(run.control) for run in runs) // study.plan.blocks
+    control = sum(run.control in CONTROLS for run in runs) // study.plan.blocks
+    traced = treatments * study.plan.syscall_runs
+    beside = f" + {traced} that count system calls" if traced else ""
     controls = f" and {control} control runs" if control else ""
     return textwrap.wrap(
-        f"{study.title}: {treatments} treatments{controls} × {study.plan.blocks} blocks = "
+        f"{study.title}: {treatments} treatments{controls} × {study.plan.blocks} blocks{beside} = "
         f"{len(runs)} runs, about {duration_words(ahead.seconds)} "
         f"(estimate: {ahead.run_seconds:.1f} s a run).",
         WIDTH,
@@ -151,14 +161,19 @@ def _forecast_lines(study: Study, ahead: Forecast) -> None:
 
 
 def _meter_lines(
-    study: Study, windows: Mapping[str, MeterWindow | None], here: Collection[str] | None
+    study: Study,
+    treatments: Sequence[Treatment],
+    windows: Mapping[str, MeterWindow | None],
+    here: Collection[str] | None,
 ) -> None:
     """The window that each meter needs which can read here; those that cannot, by name."""
     told = [w for name, w in windows.items() if w and (here is None or name in here)]
+    shortest_s = min(expected_window_s(study, treatment) for treatment in treatments)
     if told:
-        _say(f"shortest window that a meter needs (here windows of {study.plan.duration_s:g} s):")
+        here_s = window_words(study, treatments)
+        _say(f"shortest window that a meter needs (here a window is {here_s}):")
     for window in told:
-        short = " (longer)" if window.window_s > study.plan.duration_s else ""
+        short = " (longer)" if window.window_s > shortest_s else ""
         print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
     if here is None:
         _say("which of these meters can read here is not known: the agent is not here "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -271,7 +273,8 @@ HEAD = """\
 # Then type to each node, with the same number for all of them, what this prints:
 #   python3 -c "import time; print('GO', time.monotonic_ns() + 5 * 10**9)"
 # and STOP after the window, to senders first. Where a spec's peers.endpoints is
-# not empty, put in what the listener prints now: endpoints change.
+# not empty, put in what the listener prints now: endpoints change. The specs to
+# edit are the copies in again/; those of the run stay as they are.
 # Added to the environment, beside what stands below: WATTWIRE_RUN={token}"""
 
 
@@ -295,12 +298,30 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
         yield shlex.join(["cd", f"again/{process}"])
         for name, value in sorted((stored or {}).get(process, {}).items()):
             yield f"export {name}={shlex.quote(_moved(value, folder))}"
-        if process not in services and words[-2:-1] == ["--out"]:
-            words[-1] = "."  # the samples of the run itself stay as they are
+        spec = out / "spec.json"
+        if process not in services:  # the run's own spec and samples stay as they are
+            words = _with_option(words, "--out", ".")
+            if spec.is_file():
+                yield _copied(spec, folder)
+                words = _with_option(words, "--spec", "spec.json")
         # A node's lines leave on descriptor 3 (C-05): by hand they belong on the terminal.
         yield shlex.join(words) + ("" if process in services else " 3>&1")
-        spec = out / "spec.json"
         yield f"# spec: {spec}" if spec.is_file() else f"# its files: {out}"
+
+
+def _copied(spec: Path, folder: Path) -> str:
+    """The command that copies a spec here; its paths are made those of the run's folder."""
+    attempt = rf"[^\"]*/runs/\.{folder.name}\.partial/"
+    final = re.sub(r"([\\&|])", r"\\\1", json.dumps(str(folder))[1:-1])
+    return f"sed {shlex.quote(f's|{attempt}|{final}/|g')} {shlex.quote(str(spec))} > spec.json"
+
+
+def _with_option(words: list[str], option: str, value: str) -> list[str]:
+    """The command with another value after an option that it has."""
+    if option not in words[:-1]:
+        return words
+    at = words.index(option) + 1
+    return [*words[:at], value, *words[at + 1 :]]
 
 
 def _moved(word: str, folder: Path) -> str:

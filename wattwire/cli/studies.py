@@ -10,7 +10,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.study import Study, apply_preset, merge, parse_study
+from wattwire.model.study import LEVEL_TYPES, Study, apply_preset, merge, parse_study
 from wattwire.model.treatment import Treatment
 
 
@@ -24,7 +24,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         dest="changes",
-        help="change the study, e.g. plan.blocks=2 or factors.clients=[1,2]",
+        help="change the study, e.g. payload_bytes=1024, clients=[1,4] or plan.blocks=2",
     )
     verb.add_argument(
         "--only", metavar="EXPR", help="only some treatments, e.g. language=python,clients=1|2"
@@ -64,26 +64,26 @@ def _blame(name: str, stages: list[dict[str, Any]], changes: list[str], path: st
 
 
 def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
-    """The document with one KEY=VALUE of --set applied. Raises UsageError for other text."""
+    """The document with one KEY=VALUE of --set applied. Raises UsageError for other text.
+
+    What may be a factor needs no table's name: a list of levels varies it, one level holds it.
+    """
     key, equals, text = wanted.partition("=")
     if not equals or not key:
-        raise UsageError(f"--set {wanted}: allowed: KEY=VALUE, e.g. plan.blocks=2")
-    parts = (
-        key.split(".", 1)
-        if not key.startswith("fixed.settings.")
-        else ["fixed", key.removeprefix("fixed.")]
-    )
-    overlay: dict[str, Any] = {parts[-1]: value_of(text)}
-    if len(parts) == 2:
-        overlay = {parts[0]: overlay}
-    merged = merge(document, overlay)
-    for table in ("factors", "fixed"):
-        if not isinstance(merged.get(table, {}), dict):
-            raise UsageError(f"--set {wanted}: {table}: found {merged[table]!r}; allowed: a table")
-    if parts[0] == "fixed":
-        merged.get("factors", {}).pop(parts[-1], None)
-    if parts[0] == "factors":
-        merged.get("fixed", {}).pop(parts[-1], None)
+        raise UsageError(
+            f"--set {wanted}: allowed: KEY=VALUE, e.g. payload_bytes=1024 or plan.blocks=2"
+        )
+    value = value_of(text)
+    if key in LEVEL_TYPES or key.startswith("settings."):
+        key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
+    table, _, name = key.partition(".")
+    merged = merge(document, {table: {name: value}} if name else {table: value})
+    for place in ("factors", "fixed"):
+        if not isinstance(merged.get(place, {}), dict):
+            raise UsageError(f"--set {wanted}: {place}: found {merged[place]!r}; allowed: a table")
+    other = {"fixed": "factors", "factors": "fixed"}.get(table)
+    if other:
+        merged.get(other, {}).pop(name, None)
     return merged
 
 

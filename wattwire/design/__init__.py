@@ -1,7 +1,7 @@
 """From a study to an ordered plan: treatments, blocks, the seeded order."""
 
 from wattwire.design.cautions import cautions
-from wattwire.design.plan import UNSAMPLED, PlannedRun, make_plan, more_blocks
+from wattwire.design.plan import CONTROLS, UNSAMPLED, PlannedRun, make_plan, more_blocks
 from wattwire.design.treatments import expand
 
-__all__ = ["UNSAMPLED", "PlannedRun", "cautions", "expand", "make_plan", "more_blocks"]
+__all__ = ["CONTROLS", "UNSAMPLED", "PlannedRun", "cautions", "expand", "make_plan", "more_blocks"]

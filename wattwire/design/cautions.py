@@ -13,7 +13,11 @@ CALL_US_MIN = 20.0
 
 def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     """Sentences to be read before the study is run; none where nothing looks wrong."""
-    return [*_no_question(study), *_swallowed_by_warm_up(study, treatments)]
+    return [
+        *_no_question(study),
+        *_swallowed_by_warm_up(study, treatments),
+        *_without_effect(study, treatments),
+    ]
 
 
 def _no_question(study: Study) -> list[str]:
@@ -38,3 +42,21 @@ def _swallowed_by_warm_up(study: Study, treatments: Sequence[Treatment]) -> list
         f"where nothing counts, unless a call takes more than {each_us:,.0f} us; "
         "raise count or lower plan.warmup_s"
     ]
+
+
+def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
+    """Levels that somebody set and that change nothing here: whoever set them thinks they do."""
+    told = []
+    overlapping = any(int(t["outstanding_max"]) > 1 for t in treatments)
+    if overlapping and all(t["loop"] == "closed" for t in treatments):
+        told.append(
+            "outstanding_max changes nothing in closed loop, where a client has one call open; "
+            "more clients make calls overlap, or an open loop with a rate"
+        )
+    fixed = study.document.get("fixed", {})
+    if "payload_bytes" in fixed and treatments and all(t["literal"] for t in treatments):
+        told.append(
+            f"payload_bytes changes nothing beside literal {str(treatments[0]['literal'])!r}, "
+            'which is the whole payload; literal="" leaves it out'
+        )
+    return told

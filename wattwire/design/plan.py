@@ -8,6 +8,9 @@ random order within the group.
 Each block also holds three control runs of one treatment, as neighbours: two identical labels,
 whose difference is noise whatever it looks like, and one whose sampler is silent between marks,
 which says what sampling costs.
+
+Runs that count system calls come after all blocks, in blocks of their own: what they slow down
+is no neighbour of anything that is timed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wattwire.model.study import Plan
+from wattwire.model.study import TRACED, Plan
 from wattwire.model.treatment import Level, Treatment
 
 SAME, SAME_AGAIN, UNSAMPLED = "a", "b", "unsampled"
@@ -27,7 +30,7 @@ CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
 class PlannedRun:
     """One run before it is executed. `predecessor` is the run id just before it, or "".
 
-    `control` is "" for the study's own runs, else one of CONTROLS.
+    `control` is "" for the study's own runs, else one of CONTROLS, or TRACED.
     """
 
     run: str
@@ -38,7 +41,7 @@ class PlannedRun:
     control: str = ""
 
     def label(self) -> str:
-        """The treatment's label; a control run says which of the three it is."""
+        """The treatment's label; a control run says which of them it is."""
         words = self.treatment.label()
         return f"{words} (control {self.control})" if self.control else words
 
@@ -48,6 +51,8 @@ def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
     runs: list[PlannedRun] = []
     for block in range(1, plan.blocks + 1):
         _add_block(runs, treatments, plan, block, plan.controls)
+    for block in range(plan.blocks + 1, plan.blocks + plan.syscall_runs + 1):
+        _add_block(runs, treatments, plan, block, controls=False, kind=TRACED)
     return runs
 
 
@@ -71,10 +76,11 @@ def _add_block(
     plan: Plan,
     block: int,
     controls: bool,
+    kind: str = "",
 ) -> None:
     # One generator a block, so that adding blocks later never reorders the earlier ones.
     rng = random.Random(f"{plan.seed}:{block}")
-    groups = _groups(treatments, plan.primary, rng)
+    groups = _groups(treatments, plan.primary, rng, kind)
     if controls and treatments:
         group = [(treatments[0], control) for control in CONTROLS]
         rng.shuffle(group)
@@ -87,7 +93,7 @@ def _add_block(
 
 
 def _groups(
-    treatments: Sequence[Treatment], primary: str, rng: random.Random
+    treatments: Sequence[Treatment], primary: str, rng: random.Random, kind: str
 ) -> list[list[tuple[Treatment, str]]]:
     groups: dict[tuple[tuple[str, Level], ...], list[Treatment]] = {}
     for treatment in treatments:
@@ -97,4 +103,4 @@ def _groups(
     rng.shuffle(shuffled)
     for group in shuffled:
         rng.shuffle(group)
-    return [[(treatment, "") for treatment in group] for group in shuffled]
+    return [[(treatment, kind) for treatment in group] for group in shuffled]

@@ -1,4 +1,4 @@
-"""All treatments of a study: the product of its factors, less what it excludes."""
+"""All treatments of a study: the product of its factors, or some of it, less what it excludes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,16 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     pairs = []
     for levels in itertools.product(*study.factors.values()):
         varied = dict(zip(names, levels, strict=True))
+        if study.includes and not any(_has(varied, one) for one in study.includes):
+            continue
         variant = study.variants.get(str(varied.get(FACTOR)))
         fixed = variant.over(study.fixed) if variant else study.fixed
         pairs.append((Treatment.of(varied, fixed), _excluded(varied, study.excludes)))
+    if not pairs:
+        raise UsageError(
+            f"study {study.name}: nothing is left to run: no treatment has the levels of any of "
+            f"include.treatments ({len(study.includes)})"
+        )
     if all(reason is not None for _, reason in pairs):
         raise UsageError(
             f"study {study.name}: nothing is left to run: the [exclude] table takes out all "
@@ -39,6 +46,11 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
 
 def _excluded(varied: dict[str, Level], excludes: tuple[dict[str, Any], ...]) -> str | None:
     for exclude in excludes:
-        if all(varied[key] == level for key, level in exclude.items() if key != "because"):
+        if _has(varied, exclude):
             return str(exclude.get("because", "excluded by the study"))
     return None
+
+
+def _has(varied: dict[str, Level], some: dict[str, Any]) -> bool:
+    """Whether a treatment has all the levels that `some` names; its reason is no level."""
+    return all(varied[key] == level for key, level in some.items() if key != "because")

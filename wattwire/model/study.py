@@ -11,6 +11,8 @@ from typing import Any
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.paper_path import Walk, parse_walks
+from wattwire.model.questions import Question, parse_questions
+from wattwire.model.shown import Shown, parse_shown
 from wattwire.model.treatment import PATTERN_ROLES, Level
 from wattwire.model.variants import Variant, parse_variants
 
@@ -41,7 +43,9 @@ MAXIMUM_LEVELS: dict[str, float] = {
     "action_feedback": 10_000,
 }  # fmt: skip
 TICK_HZ_MAX = 1000.0
-ANSWER_KEYS = ("baseline", "family", "margin", "looks", "scale")
+TRACED = "syscalls"
+"""What `control` says of a run that counts system calls."""
+ANSWER_KEYS = ("baseline", "family", "margin", "looks", "scale", "best_of")
 ANSWER_SCALES = ("log", "plain")
 STOP_BLOCKS_MIN = 10
 """Fewest blocks after which a campaign may stop by width: below it only a fixed plan holds."""
@@ -53,7 +57,12 @@ DEFAULT_LEVELS: dict[str, Level] = {
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
-     "guards", "answers", "exclude", "presets", "limit", "variants", "paper_path", "awaits"}
+     "guards", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
+     "awaits", "table", "figure", "ranking"}
+)  # fmt: skip
+
+SUBTABLES = (
+    "factors", "fixed", "plan", "meters", "guards", "answers", "exclude", "include", "goal",
 )  # fmt: skip
 
 CALLED = {
@@ -82,6 +91,9 @@ class Plan:
     controls: bool = True
     """Whether every block holds its control runs: the first treatment as A, as A again, and
     with the sampler silent in the window."""
+    syscall_runs: int = 0
+    """How many runs of each treatment, after all blocks, count system calls: control runs of
+    their own kind (TRACED), from which no answer and no timed number is taken."""
     stop_width: float = 0.0
     """How far the primary ratio's interval may reach, as a share of it; once it reaches no
     further the campaign stops. 0: all `blocks` are run."""
@@ -113,16 +125,6 @@ class MeterUse:
 
 
 @dataclass(frozen=True)
-class Question:
-    """One question of the study, answered by responses contrasted over factors."""
-
-    id: str
-    text: str
-    factors: tuple[str, ...]
-    responses: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Study:
     """A checked study. `document` is the merged TOML, kept for the record."""
 
@@ -135,12 +137,16 @@ class Study:
     meters: MeterUse
     questions: tuple[Question, ...]
     excludes: tuple[dict[str, Any], ...]
+    """Levels of some factors each: treatments that have all levels of one are left out."""
     document: dict[str, Any]
     limits: tuple[Limit, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
     paper_path: tuple[Walk, ...] = ()
+    shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
     """Middleware and languages that the study knows to be in no folder yet."""
+    includes: tuple[dict[str, Any], ...] = ()
+    """Likewise: with any of them, the design is only those treatments that one of them names."""
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,11 +204,7 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
     table = document.get("meters", {})
     meters = _table(MeterUse, {**table, "use": tuple(table.get("use", ()))}, f"{where}: meters")
     _check_plan(plan, meters.tick_hz, factors, where)
-    excludes = tuple(document.get("exclude", {}).get("treatments", ()))
-    for exclude in excludes:
-        for key in exclude:
-            if key != "because" and key not in factors:
-                raise unknown(f"{where}: exclude.treatments", "factor", key, factors)
+    excludes, includes = (_some(document, key, factors, where) for key in ("exclude", "include"))
     return Study(
         name=name,
         title=str(document.get("title", name)),
@@ -211,24 +213,39 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         plan=plan,
         guards=_table(Guards, document.get("guards", {}), f"{where}: guards"),
         meters=meters,
-        questions=_questions(document.get("question", []), factors, where),
+        questions=parse_questions(document.get("question", []), factors, where),
         excludes=excludes,
+        includes=includes,
         document=dict(document),
         limits=parse_limits(document.get("limit", []), factors, where),
         awaits=frozenset(document.get("awaits", ())),
         paper_path=parse_walks(document.get("paper_path", []), factors, fixed, check_level, where),
+        shown=parse_shown(document, {**factors, **fixed}, where),
         variants=parse_variants(document.get("variants", {}), factors, check_level, where),
     )
 
 
+def _some(
+    document: Mapping[str, Any], table: str, factors: Mapping[str, Any], where: str
+) -> tuple[dict[str, Any], ...]:
+    """The partial treatments of [exclude] or [include], their factors known."""
+    found = tuple(document.get(table, {}).get("treatments", ()))
+    for one in found:
+        for key in one:
+            if key != "because" and key not in factors:
+                raise unknown(f"{where}: {table}.treatments", "factor", key, factors)
+    return found
+
+
 def _check_shapes(document: Mapping[str, Any], where: str) -> None:
     """Refuse a number where a table, or a list of tables, belongs."""
-    for key in ("factors", "fixed", "plan", "meters", "guards", "answers", "exclude", "goal"):
+    for key in SUBTABLES:
         if not isinstance(document.get(key, {}), Mapping):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a table [{key}]")
     lists = {
         "question": document.get("question", []),
         "exclude.treatments": document.get("exclude", {}).get("treatments", []),
+        "include.treatments": document.get("include", {}).get("treatments", []),
     }
     for key, value in lists.items():
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
@@ -258,6 +275,12 @@ def _check_answers(
     looks = answers.get("looks", 1)
     if isinstance(looks, bool) or looks not in (1, 2):
         raise UsageError(f"{where}: answers.looks: found {looks!r}; allowed: 1 or 2")
+    best_of = answers.get("best_of", [])
+    if not isinstance(best_of, list) or not all(map(_may_vary, best_of)):
+        raise UsageError(
+            f"{where}: answers.best_of: found {best_of!r}; allowed: a list of factors, e.g. "
+            '["middleware", "language"]'
+        )
     if answers.get("scale", "log") not in ANSWER_SCALES:
         raise unknown(f"{where}: answers", "scale", str(answers["scale"]), ANSWER_SCALES)
     baseline = answers.get("baseline", {})
@@ -273,6 +296,11 @@ def _check_answers(
                 f"{where}: answers.baseline.{key}: found {level!r}; allowed: one of "
                 + ", ".join(map(repr, factors[key]))
             )
+
+
+def _may_vary(name: object) -> bool:
+    """Whether `name` is a word for a factor."""
+    return isinstance(name, str) and (name in LEVEL_TYPES or name.startswith("settings."))
 
 
 def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
@@ -428,25 +456,3 @@ def _check_stop(plan: Plan, where: str) -> None:
             f"{where}: plan.stop_width: there is no plan.primary, whose ratio would say when to "
             "stop; name the factor"
         )
-
-
-def _questions(items: Any, factors: Mapping[str, Any], where: str) -> tuple[Question, ...]:
-    questions = []
-    for item in items:
-        for key in item:
-            if key not in {"id", "text", "factors", "responses"}:
-                raise unknown(
-                    f"{where}: question", "key", key, ("id", "text", "factors", "responses")
-                )
-            if key in ("factors", "responses") and not (
-                isinstance(item[key], list) and all(isinstance(name, str) for name in item[key])
-            ):
-                raise UsageError(
-                    f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
-                )
-        asked = [f for f in item.get("factors", []) if f in factors]
-        questions.append(
-            Question(str(item.get("id", "")), str(item.get("text", "")), tuple(asked),
-                     tuple(item.get("responses", [])))
-        )  # fmt: skip
-    return tuple(questions)

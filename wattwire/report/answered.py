@@ -10,7 +10,16 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import companions, differences, figures, stopping, words
+from wattwire.report import (
+    along,
+    companions,
+    differences,
+    figures,
+    lowest,
+    lowest_told,
+    stopping,
+    words,
+)
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers, Result, moderated
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.parts import Column, Figure, Section, Table, Text
@@ -46,10 +55,17 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     missing = gaps(evidence, answers)
     if missing:
         part.parts.append(Text(" ".join(missing), "warning"))
+    chosen = lowest.choices(evidence, answers)
     for question in evidence.study.get("question", []):
         mine = [a for a in answers.items if a.question == str(question.get("id", ""))]
         part.parts.append(Text(f"{question.get('id', '')}  {question.get('text', '')}", "question"))
-        part.parts.extend(_question_words(evidence, mine, answers))
+        part.parts.extend(lowest_told.sentences(evidence, question, chosen))
+        if mine or not question.get("beside"):
+            part.parts.extend(_question_words(evidence, mine, answers))
+        part.parts.extend(along.sentences(evidence, question))
+    part.parts += [Text(note, "item") for note in lowest.notes(evidence, chosen)]
+    ranked = lowest.table(evidence, chosen)
+    part.parts += [ranked] if ranked else []
     computed = answers.computed()
     if computed:
         part.parts.append(_ratio_figure(evidence, computed, answers))

@@ -11,7 +11,7 @@ import numpy as np
 from wattwire.report import costs, words
 from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.responses import resolve
+from wattwire.report.role_values import response_of
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
@@ -35,9 +35,7 @@ def section(evidence: Evidence) -> Section:
             "id": str(q.get("id", "")),
             "text": str(q.get("text", "")),
             "factors": words.listed([words.factor_title(f) for f in q.get("factors", [])]),
-            "responses": words.listed(
-                [resolve(name, evidence.described).title for name in q.get("responses", [])]
-            ),
+            "responses": _metrics(evidence, q),
         }
         for q in evidence.study.get("question", [])
     ]
@@ -57,6 +55,15 @@ def section(evidence: Evidence) -> Section:
         )
     part.parts.append(_run_table(evidence))
     return part
+
+
+def _metrics(evidence: Evidence, question: Mapping[str, Any]) -> str:
+    """A question's responses, and what they are set beside."""
+    told, beside = (
+        words.listed([response_of(evidence, name).title for name in question.get(key, [])])
+        for key in ("responses", "beside")
+    )
+    return f"{told}, beside {beside}" if beside else told
 
 
 def second_line(evidence: Evidence) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.model.study import TRACED
 from wattwire.report import words
 from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign
@@ -43,7 +44,8 @@ class Evidence:
 
     `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
     `set_aside` the counting ones without, `controls` the control runs with it, which are in
-    neither of the two. `factors` maps each factor to the levels planned.
+    neither of the two. `traced` holds the usable runs that counted system calls: they are in no
+    other frame, `attempts` included. `factors` maps each factor to the levels planned.
     `levels_seen`, `titles_seen`, `fits` and `groups` remember what was worked out once.
     """
 
@@ -54,6 +56,7 @@ class Evidence:
     usable: pl.DataFrame
     set_aside: pl.DataFrame
     controls: pl.DataFrame
+    traced: pl.DataFrame
     factors: dict[str, tuple[Any, ...]]
     primary: str
     titles: Mapping[str, Mapping[str, str]]
@@ -79,8 +82,10 @@ class Evidence:
 
     @property
     def planned(self) -> list[dict[str, Any]]:
-        """Plan entries that were to be executed; blocks that a stop by width spared are not."""
-        entries = [entry for entry in self.plan if not entry.get("skipped")]
+        """Plan entries that were to be executed; blocks that a stop by width spared are not, and
+        neither are runs that count system calls."""
+        kept = [entry for entry in self.plan if entry.get("control") != TRACED]
+        entries = [entry for entry in kept if not entry.get("skipped")]
         return [e for e in entries if not self._spared(e)] if self.stopping else entries
 
     def _spared(self, entry: Mapping[str, Any]) -> bool:
@@ -139,9 +144,12 @@ class Evidence:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = reader.study, list(reader.plan)
-    attempts = with_derived(_with_levels(reader.summary(), plan))
-    tried = _counting(attempts)
+    everything = with_derived(_with_levels(reader.summary(), plan))
     is_control = pl.col("control").fill_null("") != ""
+    is_traced = pl.col("control").fill_null("") == TRACED
+    attempts = everything.filter(~is_traced)
+    tried = _counting(attempts)
+    traced = _counting(everything.filter(is_traced & (pl.col("verdict") == "ok")))
     controls = tried.filter(is_control & (pl.col("verdict") == "ok"))
     counting = tried.filter(~is_control)
     usable = counting.filter(pl.col("verdict") == "ok")
@@ -152,7 +160,7 @@ def gather(reader: CampaignReader) -> Evidence:
     ranked = [name for name in (primary, *varied) if len(_levels_seen(counting, name)) > 1]
     primary = next(iter([*ranked, *varied, *factors]), "")
     evidence = Evidence(
-        reader, study, plan, attempts, usable, set_aside, controls, factors, primary,
+        reader, study, plan, attempts, usable, set_aside, controls, traced, factors, primary,
         _titles(reader),
         # What was imported or executed from outside has no rule to stop by.
         stopping=getattr(reader, "stopping", None),
@@ -263,11 +271,15 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     sent = column(frame, "sent")
     per_sent = np.where(sent > 0, sent, math.nan)
-    expected = column(frame, "expected")
+    expected, rate_hz = column(frame, "expected"), column(frame, "rate_hz_achieved")
     derived = {
         "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
         "loss_share": column(frame, "lost") / np.where(expected > 0, expected, math.nan),
         "energy_uj_per_message": 1e6 * column(frame, "energy_message_j") / per_sent,
+        "energy_idle_subtracted_uj_per_message": 1e6
+        * column(frame, "energy_idle_subtracted_j")
+        / per_sent,
+        "time_us_per_message": 1e6 / np.where(rate_hz > 0, rate_hz, math.nan),
         "power_above_machine_w": column(frame, "power_window_w") - column(frame, "power_machine_w"),
     }
     lost = column(frame, "lost")

@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.model.errors import UsageError
-from wattwire.report import stopping, words
+from wattwire.report import lowest, stopping, words
 from wattwire.report.answers import CONFIDENCE, Answers
 from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import margin_words
@@ -257,6 +257,12 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
         yield (
             f"A ratio counts as equivalent where its whole interval lies within a margin of "
             f"{100 * answers.margin:g} % frozen in the study."
+        )
+    if lowest.factors_of(evidence):
+        yield (
+            "The lowest of all alternatives, and those as low within the margin, were found by "
+            "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
+            f"responses), together at {words.confidence(CONFIDENCE)}."
         )
     if evidence.study.get("answers", {}).get("looks", 1) > 1:
         yield "What came out worse was measured in more blocks; the error is split over two looks."

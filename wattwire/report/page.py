@@ -24,12 +24,14 @@ from wattwire.report import (
     drawing,
     explore,
     findings,
+    laid_out,
     latency,
     limits,
     paper_path,
     proportion,
     published,
     reproduced,
+    syscalls,
     threats,
 )
 from wattwire.report.answers import Answers, answer_all
@@ -46,8 +48,9 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     """Write the report of a campaign and return the path of its page.
 
     Takes the campaign's folder, or its opened reader. Writes report/index.html,
-    report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder; an
-    older report there is replaced. A campaign without a usable run gets a page that says so.
+    report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder, and
+    the page's first sentence in report/answer.txt; an older report there is replaced. A campaign
+    without a usable run gets a page that says so.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -71,6 +74,7 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
         third = reproduced.in_short(evidence) or found.in_short
         told = (headline(evidence, answers), asked.second_line(evidence), third)
+        (folder / "answer.txt").write_text(f"{told[0]}\n", "utf-8")
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page
@@ -85,6 +89,7 @@ def _sections(
     """The parts of the page in order, one at a time: figures are drawn while the next is made."""
     yield asked.section(evidence)
     yield answered.section(evidence, answers)
+    yield laid_out.section(evidence)
     yield variants.section(evidence)
     yield limits.section(evidence)
     yield from reproduced.sections(evidence)
@@ -109,6 +114,7 @@ def _measured_here(
         made.parts.append(settled)
     yield made
     yield costs.section(evidence)
+    yield syscalls.section(evidence)
     yield explore.section(evidence)
     yield published.section(evidence)
     yield counts.section(evidence)

@@ -242,7 +242,7 @@ def _association_row(
         "spearman": _told(association.spearman(quantity, joules)),
         "pearson": _told(association.pearson(quantity, joules)),
         "exponent": power,
-        "reads": _reading(power),
+        "reads": reading(power),
         "inside": _inside(evidence, stratum.frame, energy, name),
     }
 
@@ -256,7 +256,8 @@ def _told(found: Any) -> Any:
     return f"{words.number(found.estimate)} ({words.p_equals(found.p, 3)}, {found.p_method})"
 
 
-def _reading(power: Any) -> str:
+def reading(power: Any) -> str:
+    """What an exponent says of proportion, in words; empty where there is none."""
     if not isinstance(power, stats.Interval):
         return ""
     if power.excludes(1.0):

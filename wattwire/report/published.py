@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.shown import parse_shown
 from wattwire.report import words
 from wattwire.report.costs import band, window_seconds
 from wattwire.report.evidence import (
@@ -55,7 +56,8 @@ def locate(reader_path: Path, study: Mapping[str, Any]) -> Path | None:
 
 def section(evidence: Evidence) -> Section | None:
     """The page's part that sets the published numbers beside the measured ones."""
-    if not evidence.study.get("published"):
+    study = evidence.study
+    if not study.get("published"):
         return None
     part = Section("published", "Beside the published numbers")
     path = locate(evidence.reader.path, evidence.study)
@@ -70,6 +72,10 @@ def section(evidence: Evidence) -> Section | None:
         return part
     with path.open(newline="", encoding="utf-8") as file:
         published = list(csv.DictReader(file))
+    laid_out = parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
+    published = [row for row in published if row.get("table", "") not in laid_out.published]
+    if not published:
+        return None
     source = evidence.study.get("source", "")
     part.parts.append(
         Text(

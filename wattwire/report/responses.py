@@ -44,6 +44,20 @@ _KNOWN: tuple[tuple[str, Response], ...] = (
     (r"latency_p99(_[nu]s)?", Response("latency_p99_us", "99th percentile of latency", "µs")),
     (r"latency_mean(_[nu]s)?", Response("latency_mean_us", "mean latency", "µs")),
     (
+        r"time(_[nu]s)?(_per_message)?",
+        Response("time_us_per_message", "time per message", "µs", "took"),
+    ),
+    (
+        r"energy_idle_subtracted(_[um]?j_per_message)?",
+        Response(
+            "energy_idle_subtracted_uj_per_message",
+            "energy per message by idle subtraction",
+            "µJ",
+            "used",
+            energy=True,
+        ),
+    ),
+    (
         r"energy(_message_j|_[um]?j_per_message)?",
         Response("energy_uj_per_message", "energy per message", "µJ", "used", energy=True),
     ),

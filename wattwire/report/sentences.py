@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wattwire import stats
-from wattwire.report import words
+from wattwire.report import lowest, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.evidence import Evidence
 from wattwire.stats import distributions
@@ -109,6 +109,9 @@ def headline(evidence: Evidence, answers: Answers) -> str:
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     if untried:
         prefix = f"Incomplete, {runs - untried} of {runs} runs of the design so far. "
+    chosen = lowest.headline(evidence, lowest.choices(evidence, answers))
+    if chosen:
+        return prefix + chosen
     numbers = [*answers.computed(), *answers.differences()]
     candidates = [item for item in numbers if not item.response.energy]
     candidates.sort(key=lambda item: item.factor != evidence.primary)

@@ -2,6 +2,7 @@
 
 from wattwire.stats import planning, sequential
 from wattwire.stats.agreement import alarm_rate
+from wattwire.stats.best import Alternative, Ranking, lowest_of
 from wattwire.stats.block_ranks import BlockRanks, friedman, quade
 from wattwire.stats.blocked import (
     Fit,
@@ -46,6 +47,7 @@ from wattwire.stats.warm_up import Course, classify, consensus
 __all__ = [
     "RUNS_MAX",
     "SIZES_MIN",
+    "Alternative",
     "BelowResolution",
     "BlockRanks",
     "Course",
@@ -59,6 +61,7 @@ __all__ = [
     "NotComputable",
     "NotPositive",
     "Percentile",
+    "Ranking",
     "Ratio",
     "SerialCorrelation",
     "Spread",
@@ -83,6 +86,7 @@ __all__ = [
     "interaction",
     "joules_per_message",
     "loss_excess",
+    "lowest_of",
     "main_effect",
     "mean_interval",
     "mode_between",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,8 @@ RESTORE = (
     "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "
     "is whole."
 )
+
+_SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
 # Kept for the next folder: starting threads takes as long as syncing a few files.
 _SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
@@ -34,10 +37,12 @@ def sync_tree(folder: Path) -> None:
     """Wait until a folder, all folders in it and all their files are on the disk.
 
     Side by side: a file system that keeps a journal writes it once for all who wait at a time,
-    where one after another each would wait for a write of its own.
+    where one after another each would wait for a write of its own. What a node left there that is
+    neither, such as a socket or a pipe, has no content to wait for, and cannot always be opened.
     """
     places = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    for _ in _SYNCS.map(sync_file, places):
+    kept = [place for place in places if stat.S_IFMT(place.lstat().st_mode) in _SYNCED]
+    for _ in _SYNCS.map(sync_file, kept):
         pass
 
 

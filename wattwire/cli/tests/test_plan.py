@@ -11,7 +11,7 @@ from wattwire.cli.main import main
 from wattwire.design import expand, make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
-from wattwire.run.forecast import forecast, meter_window, run_seconds
+from wattwire.run.forecast import forecast, meter_window, run_seconds, window_words
 
 
 def study(duration_s=10.0, blocks=5, **fixed):
@@ -39,7 +39,27 @@ def test_a_run_lasts_its_window_its_baselines_its_drain_and_a_guess():
     one = study(duration_s=7.0)
     seconds = run_seconds(one, runs_of(one)[0].treatment)
     assert seconds == pytest.approx(7.0 + 2 * 1.0 + 0.1 + 1.5)
-    assert "window 7 s" in forecast(one, runs_of(one)).basis
+    assert "a window of 7 s" in forecast(one, runs_of(one)).basis
+
+
+def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
+    one = study(duration_s=7.0, loop="closed", count=2000)
+    seconds = run_seconds(one, runs_of(one)[0].treatment)
+    assert seconds == pytest.approx(2.0 + 2 * 1.0 + 0.1 + 1.5)
+    basis = forecast(one, runs_of(one)).basis
+    assert "a window of 2,000 calls one after the other (2 s at 1 ms a call, a guess)," in basis
+    assert "7 s" not in basis
+
+
+def test_a_plan_of_both_loops_names_both_windows():
+    document = {
+        "factors": {"loop": ["open", "closed"]},
+        "fixed": {"cell": "loopback/python", "pattern": "pingpong", "count": 50},
+        "plan": {"duration_s": 7.0},
+    }
+    one = parse_study("t", document, "test")
+    told = window_words(one, [run.treatment for run in runs_of(one)])
+    assert told == "7 s or 50 calls one after the other (0.05 s at 1 ms a call, a guess)"
 
 
 def test_more_messages_take_more_disk():
@@ -148,7 +168,7 @@ def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
     assert max(map(len, out.splitlines()[:-1])) <= 80
     assert out.startswith("A title that is")
     assert "disk: about" in out and "are free here" in out
-    assert "time: a run is window 0.5 s" in out
+    assert "time: a run is a window of 0.5 s" in out
     assert "proc_cpu" in out and "(longer)" in out
 
 

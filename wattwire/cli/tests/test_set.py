@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wattwire.catalog import Catalog
-from wattwire.cli.studies import load
+from wattwire.cli.studies import change, load
 from wattwire.model.errors import UsageError
 
 GOOD = """
@@ -49,3 +49,22 @@ def test_what_is_wrong_in_the_file_is_left_to_the_file(tmp_path: Path) -> None:
     path.write_text(GOOD.replace('"topic"', '"gossip"'))
     _, _, document = load(Catalog([]), str(path), None, ["plan.blocks=2"])
     assert document["plan"] == {"blocks": 2}  # whoever parses it next names the file
+
+
+def test_a_level_needs_no_table_and_a_list_of_levels_is_a_factor() -> None:
+    document = {"factors": {"clients": [1, 2]}, "fixed": {"payload_bytes": 64}}
+    held = change(document, "clients=4")
+    assert held == {"factors": {}, "fixed": {"payload_bytes": 64, "clients": 4}}
+    varied = change(held, "payload_bytes=[64,1024]")
+    assert varied == {"factors": {"payload_bytes": [64, 1024]}, "fixed": {"clients": 4}}
+    assert change(varied, "settings.tls=true")["fixed"] == {"clients": 4, "settings.tls": True}
+
+
+def test_a_level_is_the_same_with_its_table_and_without() -> None:
+    document = {"factors": {"settings.tls": [False, True]}, "fixed": {"clients": 1}}
+    assert change(document, "settings.tls=true") == change(document, "fixed.settings.tls=true")
+    assert change(document, "clients=[1,2]") == change(document, "factors.clients=[1,2]")
+
+
+def test_a_word_that_is_no_level_is_still_refused(tmp_path: Path) -> None:
+    assert "--set payload=64:" in refused(tmp_path, GOOD, "payload=64")

@@ -93,3 +93,45 @@ def test_excluded_treatments_keep_their_reason():
 def test_a_study_that_excludes_everything_is_refused():
     with pytest.raises(UsageError, match="nothing is left to run"):
         treatments(exclude={"treatments": [{"because": "all"}]})
+
+
+def test_runs_that_count_system_calls_come_after_everything_that_is_timed():
+    kept = treatments()
+    plain = make_plan(kept, Plan(blocks=3, seed=3, primary="language"))
+    runs = make_plan(kept, Plan(blocks=3, seed=3, primary="language", syscall_runs=2))
+    assert runs[: len(plain)] == plain
+    added = runs[len(plain) :]
+    assert {r.control for r in added} == {"syscalls"}
+    assert sorted(r.treatment.key for r in added) == sorted(2 * [t.key for t in kept])
+    assert {r.block for r in added} == {4, 5}
+
+
+def test_of_a_product_only_what_is_included_is_designed():
+    wanted = [{"language": "a", "clients": 1}, {"language": "b", "pattern": "topic"}]
+    found = treatments(include={"treatments": wanted})
+    levels = {(t["language"], t["clients"], t["pattern"]) for t in found}
+    assert levels == {
+        ("a", 1, "topic"), ("a", 1, "service"),
+        ("b", 1, "topic"), ("b", 2, "topic"), ("b", 3, "topic"),
+    }  # fmt: skip
+
+
+def test_what_is_included_may_still_be_excluded():
+    study = parse_study(
+        "s",
+        {
+            **DOCUMENT,
+            "include": {"treatments": [{"language": "a"}]},
+            "exclude": {"treatments": [{"clients": 3, "because": "too many"}]},
+        },
+        "s.toml",
+    )
+    reasons = [reason for _, reason in expand(study)]
+    assert (len(reasons), reasons.count("too many")) == (6, 2)
+
+
+def test_a_study_that_includes_nothing_that_there_is_is_refused():
+    with pytest.raises(UsageError, match="nothing is left to run: no treatment has the levels"):
+        treatments(include={"treatments": [{"clients": 4}]})
+    with pytest.raises(UsageError, match="include.treatments"):
+        treatments(include={"treatments": [{"client": 1}]})

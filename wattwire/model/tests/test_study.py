@@ -36,9 +36,9 @@ def test_a_study_is_parsed_with_its_defaults():
 
 def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
     assert refused(plam={}) == (
-        'study.toml: unknown key "plam"; known: answers, awaits, exclude, factors, fixed, goal, '
-        "guards, limit, meters, paper_path, plan, presets, published, question, source, title, "
-        'variants. Did you mean "plan"?'
+        'study.toml: unknown key "plam"; known: answers, awaits, exclude, factors, figure, fixed, '
+        "goal, guards, include, limit, meters, paper_path, plan, presets, published, question, "
+        'ranking, source, table, title, variants. Did you mean "plan"?'
     )
     assert 'plan: unknown key "bocks"' in refused(plan={"bocks": 3})
     for word, meant in (

@@ -135,4 +135,4 @@ def test_three_treatments_are_too_few(tmp_path) -> None:
 )
 def test_an_exponent_reads_as(low: float, high: float, told: str) -> None:
     interval = Interval((low + high) / 2, low, high, 0.95, 10, "t")
-    assert proportion._reading(interval) == told
+    assert proportion.reading(interval) == told

@@ -54,7 +54,7 @@ def evidence_of(factors: Mapping[str, Sequence[Any]]) -> Evidence:
     empty = pl.DataFrame()
     levels = {name: tuple(known) for name, known in factors.items()}
     primary = next(iter(levels))
-    return Evidence(Reader(), {}, [], empty, empty, empty, empty, levels, primary, {})
+    return Evidence(Reader(), {}, [], empty, empty, empty, empty, empty, levels, primary, {})
 
 
 def campaign(

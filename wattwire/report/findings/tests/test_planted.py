@@ -10,7 +10,14 @@ import numpy as np
 from wattwire.report.evidence import FloatArray
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding, Silence
-from wattwire.report.findings.tests.made_up import FACTORS, MESSAGES, campaign, grown, narrow
+from wattwire.report.findings.tests.made_up import (
+    FACTORS,
+    MESSAGES,
+    Reader,
+    campaign,
+    grown,
+    narrow,
+)
 
 SWITCHED: dict[str, tuple[Any, ...]] = {
     "language": ("one", "other"),
@@ -47,6 +54,13 @@ def test_a_mode_at_40_ms_is_suspected_and_names_the_setting() -> None:
     assert "at once off" in found.evidence[1]
 
 
+def test_the_levels_that_would_prove_it_are_those_of_the_manifest(monkeypatch: Any) -> None:
+    monkeypatch.setitem(Reader.machine, "switches", {"made_up": ["at_once"]})
+    found = acknowledged(effective=told)
+    assert isinstance(found, Finding)
+    assert '"settings.at_once" = ["default", "on"]' in found.settles
+
+
 def test_it_is_shown_where_the_study_switches_it_off() -> None:
     found = acknowledged(factors=SWITCHED, effective=told)
     assert isinstance(found, Finding)
@@ -72,6 +86,17 @@ def test_a_switch_that_is_left_to_the_library_is_compared_with_on() -> None:
     assert isinstance(found, Finding)
     assert found.standing == "shown by this study"
     assert "12 of 12 pairs of runs, from 100 % to 0 %" in " ".join(found.evidence)
+
+
+def test_a_call_of_some_milliseconds_does_not_hide_the_wait() -> None:
+    """As JAX-WS has it: what it does by itself comes on top of the wait."""
+
+    def slow(rng: np.random.Generator, levels: Any, scale: float) -> Any:
+        return waiting(rng, levels, scale) + rng.uniform(5_000, 12_000, MESSAGES)
+
+    found = acknowledged(slow, factors=SWITCHED, effective=told)
+    assert isinstance(found, Finding)
+    assert found.standing == "shown by this study"
 
 
 def test_few_pairs_ask_for_more_blocks() -> None:

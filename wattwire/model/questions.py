@@ -1,0 +1,55 @@
+"""`[[question]]`: what a study wants answered, by which responses, and in which way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wattwire.model.errors import UsageError, unknown
+
+QUESTION_KEYS = ("id", "text", "factors", "responses", "beside")
+LISTS = ("factors", "responses", "beside")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of the study, answered by responses contrasted over factors.
+
+    `beside` names what each response is set beside: does the one go along with the other?
+    """
+
+    id: str
+    text: str
+    factors: tuple[str, ...]
+    responses: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+
+
+def parse_questions(items: Any, factors: Mapping[str, Any], where: str) -> tuple[Question, ...]:
+    """Check every `[[question]]`. Raises UsageError naming place, found and allowed.
+
+    Factors that a preset holds at one level drop out.
+    """
+    questions = []
+    for item in items:
+        for key in item:
+            if key not in QUESTION_KEYS:
+                raise unknown(f"{where}: question", "key", key, QUESTION_KEYS)
+            if key in LISTS and not (
+                isinstance(item[key], list) and all(isinstance(name, str) for name in item[key])
+            ):
+                raise UsageError(
+                    f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
+                )
+        asked = [name for name in item.get("factors", []) if name in factors]
+        questions.append(
+            Question(
+                id=str(item.get("id", "")),
+                text=str(item.get("text", "")),
+                factors=tuple(asked),
+                responses=tuple(item.get("responses", [])),
+                beside=tuple(item.get("beside", [])),
+            )
+        )
+    return tuple(questions)

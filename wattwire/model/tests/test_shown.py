@@ -1,0 +1,98 @@
+"""`[[table]]`, `[[figure]]`, `[[ranking]]` and the ways a question may be answered."""
+
+import pytest
+
+from wattwire.model.errors import UsageError
+from wattwire.model.shown import ShownValue
+from wattwire.model.study import parse_study
+
+STUDY = {
+    "published": "published.csv",
+    "factors": {"language": ["python", "cpp"], "clients": [1, 2]},
+    "fixed": {"middleware": "loopback", "pattern": "service"},
+}
+TABLE = {
+    "title": "As table 4",
+    "rows": "language",
+    "values": [{"response": "energy", "roles": ["client"], "published": "energy_j"}],
+    "published": ["4"],
+}
+
+
+def shown(**document):
+    return parse_study("example", {**STUDY, **document}, "study.toml").shown
+
+
+def refused(**document) -> str:
+    with pytest.raises(UsageError) as caught:
+        shown(**document)
+    return str(caught.value)
+
+
+def test_a_table_names_rows_columns_values_and_what_stands_beside():
+    (table,) = shown(
+        table=[{**TABLE, "columns": "middleware", "best": True, "note": "Of 20,000 calls."}]
+    ).tables
+    assert (table.rows, table.columns, table.best) == ("language", "middleware", True)
+    assert table.values == (ShownValue("energy", ("client",), "energy_j"),)
+    assert shown(table=[TABLE]).published == {"4"}
+    (plain,) = shown(
+        table=[{"title": "t", "rows": "clients", "values": [{"response": "x"}]}]
+    ).tables
+    assert plain.values[0].roles == ("both",) and plain.values[0].divide_by == 1.0
+
+
+def test_figures_and_rankings_name_their_responses():
+    found = shown(
+        figure=[{"title": "f", "kind": "scatter", "response": "energy", "against": "time",
+                 "instead": "cpu", "roles": ["client", "server"]}],
+        ranking=[{"title": "r", "product": ["energy", "time"], "published": "4",
+                  "published_product": ["energy_j", "time_s"]}],
+    )  # fmt: skip
+    assert found.figures[0].instead == "cpu"
+    assert found.rankings[0].published_product == ("energy_j", "time_s")
+    assert shown() == shown(table=[], figure=[], ranking=[])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"rows": "langage"}, 'table 1: rows: unknown factor "langage"'),
+        ({"rows": ""}, "table 1: rows: found nothing; allowed: a factor: "),
+        ({"columns": "language"}, "language is both rows and columns"),
+        ({"values": []}, "table 1: values: found []; allowed: a list of tables"),
+        ({"values": [{"response": "x", "role": "client"}]}, 'values 1: unknown key "role"'),
+        ({"values": [{"response": "x", "roles": ["clint"]}]}, 'Did you mean "client"?'),
+        ({"values": [{"response": "x", "divide_by": 0}]}, "divide_by: found 0; allowed: a number"),
+        ({"values": [{"roles": ["client"]}]}, "values 1: response: found nothing"),
+        ({"values": [{"response": "x"}]}, "published: no column to stand beside"),
+        ({"published": []}, "published: no table that they are of"),
+        ({"published": "4"}, "published: found '4'; allowed: a list of"),
+        ({"best": "yes"}, "best: found 'yes'; allowed: true or false"),
+        ({"title": ""}, "title: found nothing; allowed: a heading"),
+        ({"titel": "x"}, 'table 1: unknown key "titel"'),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_told(change, told):
+    assert told in refused(table=[{**TABLE, **change}])
+
+
+def test_what_is_wrong_with_others_is_told():
+    figure = {"title": "f", "kind": "box", "response": "x"}
+    assert 'unknown kind "bax"' in refused(figure=[{**figure, "kind": "bax"}])
+    assert "against: found nothing" in refused(figure=[{**figure, "kind": "scatter"}])
+    assert "a box has one response" in refused(figure=[{**figure, "against": "y"}])
+    ranking = {"title": "r", "product": ["a", "b"]}
+    assert "allowed: two responses" in refused(ranking=[{**ranking, "product": ["a"]}])
+    half = {**ranking, "published": "4", "published_product": ["energy_j"]}
+    assert "allowed: two columns" in refused(ranking=[half])
+    assert "allowed: tables [[table]]" in refused(table={"title": "x"})
+    missing = refused(published="", table=[TABLE])
+    assert "the study has no published numbers" in missing
+
+
+def test_a_question_may_ask_what_goes_along_with_what():
+    asked = {"id": "Q", "responses": ["energy"], "beside": ["time"]}
+    (question,) = parse_study("example", {**STUDY, "question": [asked]}, "study.toml").questions
+    assert question.beside == ("time",)
+    assert "beside: found 'time'; allowed: a list" in refused(question=[{"beside": "time"}])

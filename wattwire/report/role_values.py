@@ -1,0 +1,92 @@
+"""A response of one role's nodes, or of a whole run, as a number per run."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from wattwire.report.costs import window_seconds
+from wattwire.report.evidence import Evidence, FloatArray, column, mean_of, members
+from wattwire.report.responses import Response, resolve
+
+BOTH = "both"
+OF_NODES = {
+    "memory_max_kib": Response("memory_max_kib", "largest memory", "KiB", "held"),
+    "faults_minor": Response("faults_minor", "minor page faults", ""),
+    "switches_voluntary": Response("switches_voluntary", "voluntary context switches", ""),
+}
+"""Responses that only nodes have; of a whole run they are the sum over its nodes."""
+OF_CALLS = {
+    "syscalls_per_message": Response("syscalls_per_message", "system calls per message", ""),
+    "syscall_working_us_per_message": Response(
+        "syscall_working_us_per_message", "time in system calls that work", "µs"
+    ),
+    "syscall_waiting_us_per_message": Response(
+        "syscall_waiting_us_per_message", "time in system calls that wait", "µs"
+    ),
+}
+"""Responses that only runs have which count system calls."""
+SHARES = {"energy_uj_per_message": "energy_j", "cpu_us_per_message": "cpu_share"}
+"""Responses per message and the column of each node that they are made of."""
+NOT_MEASURED = "not measured on this machine"
+
+
+def response_of(evidence: Evidence, name: str) -> Response:
+    """The response that a study calls `name`, with its unit and words."""
+    return OF_NODES.get(name) or OF_CALLS.get(name) or resolve(name, evidence.described)
+
+
+def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role: str) -> FloatArray:
+    """The response of each run of `frame`, shape (runs,); NaN where it was not measured.
+
+    Per message: what all nodes of the role took together, over the messages that were sent.
+    Otherwise the mean over the role's nodes; of a whole run (`BOTH`) its own value, or the sum.
+    """
+    own = column(frame, response.column)
+    if role == BOTH and np.isfinite(own).any():
+        return own
+    if role == BOTH:
+        return _sum(evidence, frame, members(frame, response.column), BOTH)
+    stem = SHARES.get(response.column, response.column)
+    names = [name for name in members(frame, stem) if name.split(".")[1] == role]
+    if stem == response.column:
+        return mean_of(frame, names)
+    sent = column(frame, "sent")
+    per_message = 1e6 * _sum(evidence, frame, names, role) / np.where(sent > 0, sent, np.nan)
+    return per_message * window_seconds(evidence, frame) if stem == "cpu_share" else per_message
+
+
+def is_measured(evidence: Evidence, response: Response, role: str) -> bool:
+    """Whether any usable run has a value of it."""
+    if evidence.usable.height == 0:
+        return False
+    return bool(np.isfinite(values_of(evidence, evidence.usable, response, role)).any())
+
+
+def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -> FloatArray:
+    """Row-wise sum over the run's own nodes of the role; NaN where one of them is unknown.
+
+    A sum of what happened to be read is no total.
+    """
+    if not names:
+        return np.full(frame.height, np.nan)
+    stack = np.stack([column(frame, name) for name in names])
+    known = np.isfinite(stack).sum(axis=0)
+    whole = np.array([_nodes(evidence, run, role) for run in frame["run"].to_list()])
+    return np.where((known > 0) & (known >= whole), np.nansum(stack, axis=0), np.nan)
+
+
+def _nodes(evidence: Evidence, run: str, role: str) -> int:
+    """How many nodes of a role, or of all roles, a run has; 0 where its document does not say."""
+    nodes = evidence.runs.get(run, {}).get("nodes") or []
+    return sum(1 for node in nodes if role in (BOTH, node.get("role")))
+
+
+def of_role(response: Response, role: str) -> str:
+    """The response's title with its role: "CPU time per message, client"."""
+    return response.title if role == BOTH else f"{response.title}, {role.replace('_', ' ')}"
+
+
+def capital(title: str) -> str:
+    """`title` as a sentence begins."""
+    return title[:1].upper() + title[1:]

@@ -1,0 +1,325 @@
+"""Tables, figures and rankings that a study asks for, on campaigns whose values were planted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire.report import along, laid_out, published
+from wattwire.report.evidence import column, gather, levels_of, with_derived
+from wattwire.report.page import build_report
+from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
+from wattwire.report.role_values import response_of, values_of
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+PRINTED = (
+    "table,node_role,language,clients,energy_j,energy_ratio,time_s,source\n"
+    "4,client,python,1,99,3.5,,Table 4 (Old)\n"
+    "4,client,swift,1,28.2,,,Table 4 (Old)\n"
+    "4,server,python,1,105.80,3.9,,Table 4 (Old)\n"
+    "4,both,python,1,,,28,Table 4 (Old)\n"
+    "4,both,swift,1,,,3,Table 4 (Old)\n"
+    "9,client,python,1,7,,,Table 9 (Old)\n"
+)
+TABLE = {
+    "title": "Energy and time, as in table 4",
+    "rows": "language",
+    "columns": "clients",
+    "best": True,
+    "published": ["4"],
+    "note": "Of 20,000 calls.",
+    "values": [
+        {"response": "energy_uj_per_message", "roles": ["client"], "published": "energy_j",
+         "ratio": "energy_ratio"},
+        {"response": "cpu_us_per_message", "roles": ["client", "server"]},
+        {"response": "time_us_per_message", "published": "time_s"},
+        {"response": "faults_minor", "roles": ["client"], "divide_by": 1000},
+    ],
+}  # fmt: skip
+FIGURES = [
+    {"title": "Boxes", "kind": "box", "response": "energy_uj_per_message", "by": "language",
+     "instead": "cpu_us_per_message", "roles": ["client", "server"]},
+    {"title": "Both", "kind": "scatter", "response": "energy_uj_per_message", "by": "language",
+     "against": "time_us_per_message", "instead": "cpu_us_per_message"},
+]  # fmt: skip
+RANKING = {
+    "title": "Energy times delay",
+    "product": ["energy_uj_per_message", "time_us_per_message"],
+    "published": "4",
+    "published_product": ["energy_j", "time_s"],
+}
+STUDY = {
+    "published": "published.csv",
+    "table": [TABLE],
+    "figure": FIGURES,
+    "ranking": [RANKING],
+}
+
+
+def campaign_of(folder, printed=PRINTED, study=None, **shape):
+    made = Shape(
+        **{"blocks": 3, "duration_s": 4.0, "patterns": ("service",), "intervals_s": (0.2,),
+           "study": {**STUDY, **(study or {})}, **shape}
+    )  # fmt: skip
+    at = write_campaign(folder / "campaign", made)
+    if printed:
+        (at / "published.csv").write_text(printed)
+    return at
+
+
+def evidence_of(folder, **shape):
+    return gather(FileCampaign(campaign_of(folder, **shape)))
+
+
+def tables(part) -> dict:
+    return {table.id: table for table in tables_of(part.parts)}
+
+
+def texts(part) -> str:
+    return " ".join(one.words for one in part.parts if isinstance(one, Text))
+
+
+def plant(evidence, **columns):
+    """Give every usable run these columns, and what follows from them."""
+    frame = evidence.usable.drop("energy_uj_per_message", "energy_idle_subtracted_uj_per_message")
+    evidence.usable = with_derived(frame.with_columns(**columns))
+    return evidence
+
+
+def test_each_value_and_role_has_a_table_with_the_printed_numbers_beside(tmp_path) -> None:
+    evidence = evidence_of(tmp_path)
+    evidence.usable = evidence.usable.with_columns(
+        pl.Series("faults_minor.client.0", np.full(evidence.usable.height, 2500.0))
+    )
+    part = laid_out.section(evidence)
+    found = tables(part)
+    assert [found[f"laid-out-1-{at}"].title for at in range(1, 6)] == [
+        "Energy per message, client (µJ)",
+        "CPU time per message, client (µs)",
+        "CPU time per message, server (µs)",
+        "Time per message (µs)",
+        "Minor page faults, client (thousand)",
+    ]
+    energy = {row["level"]: row for row in found["laid-out-1-1"].rows}
+    assert energy["Python"]["0 4"] == "99" and energy["Python"]["0 4 ratio"] == "3.5"
+    assert energy["Swift"]["0 4 ratio"] is None  # the best itself has none
+    assert energy["Python"]["1 4"] is None  # two clients were never printed
+    assert [c.title for c in found["laid-out-1-1"].columns if c.kind == "published"][:2] == [
+        "Table 4 (Old)", laid_out.BEST,
+    ]  # fmt: skip
+    assert found["laid-out-1-5"].rows[0]["0 here"] == 2.5
+    assert "Of 20,000 calls." in texts(part)
+
+
+def test_energy_that_nothing_measured_says_so_and_is_never_cpu_time(tmp_path) -> None:
+    part = laid_out.section(evidence_of(tmp_path))
+    energy = tables(part)["laid-out-1-1"]
+    cells = [row[f"{at} here"] for row in energy.rows for at in (0, 1)]
+    assert all(isinstance(cell, Marked) and cell.value is None for cell in cells)
+    assert {cell.hint for cell in cells} == {"not measured on this machine"}
+    assert not any("best" in key for row in energy.rows for key in row)
+    told = texts(part)
+    assert "Energy per message and minor page faults: not measured on this machine." in told
+    assert "it is no energy" in told
+    for drawn in figures_of(part.parts):
+        assert "CPU time per message" in drawn.title
+        assert "Energy per message was not measured on this machine" in drawn.caption
+        assert "which is no energy" in drawn.caption
+
+
+def test_ratios_are_over_the_lowest_of_their_own_column(tmp_path) -> None:
+    evidence = evidence_of(tmp_path)
+    languages, clients = (
+        levels_of(evidence.usable, "language"),
+        levels_of(evidence.usable, "clients"),
+    )
+    wanted = {(FAST, 1): 50.0, (SLOW, 1): 200.0, (FAST, 2): 90.0, (SLOW, 2): 30.0}
+    rate = [1e6 / wanted[key] for key in zip(languages, clients, strict=True)]
+    evidence.usable = with_derived(
+        evidence.usable.drop("time_us_per_message").with_columns(
+            pl.Series("rate_hz_achieved", rate)
+        )
+    )
+    rows = {row["level"]: row for row in tables(laid_out.section(evidence))["laid-out-1-4"].rows}
+    assert rows["Swift"]["0 here"] == pytest.approx(50.0)
+    assert (rows["Swift"]["0 best"], rows["Python"]["0 best"]) == pytest.approx((1.0, 4.0))
+    assert (rows["Swift"]["1 best"], rows["Python"]["1 best"]) == pytest.approx((3.0, 1.0))
+
+
+def test_a_role_s_cost_per_message_is_that_of_all_its_nodes_over_all_messages(tmp_path) -> None:
+    evidence = evidence_of(tmp_path)
+    frame = evidence.usable
+    cpu = response_of(evidence, "cpu_us_per_message")
+    parts = [values_of(evidence, frame, cpu, role) for role in ("client", "server")]
+    assert sum(parts) == pytest.approx(column(frame, "cpu_us_per_message"))
+    two = np.array([level == 2 for level in levels_of(frame, "clients")])
+    assert parts[0][two] == pytest.approx(2 * parts[1][two])  # two clients, one server, alike
+
+
+def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> None:
+    evidence = evidence_of(tmp_path, measured_energy=True)
+    joules = [
+        (1.0 if language == FAST else 8.0) * clients
+        for language, clients in zip(
+            levels_of(evidence.usable, "language"), levels_of(evidence.usable, "clients"),
+            strict=True,
+        )
+    ]  # fmt: skip
+    plant(evidence, energy_message_j=pl.Series(joules) * column(evidence.usable, "sent") / 1e6)
+    part = laid_out.section(evidence)
+    rows = tables(part)["ranking-1"].rows
+    assert [(row["language"], row["clients"]) for row in rows][:2] == [(FAST, "1"), (FAST, "2")]
+    assert [row["rank_here"] for row in rows] == [1, 2, 3, 4]
+    assert isinstance(rows[0]["product_here"], Interval)
+    printed = {(r["language"], r["clients"]): r["product_printed"] for r in rows}
+    assert printed[(SLOW, "1")] == pytest.approx((99 + 105.8) * 28)  # client and server together
+    assert printed[(FAST, "1")] == pytest.approx(28.2 * 3)
+    assert printed[(SLOW, "2")] is None
+    assert "Nothing of this campaign can be ranked" not in texts(part)
+    scatter = figures_of(part.parts)[1]
+    assert (scatter.title, "not measured" in scatter.caption) == ("Both", False)
+
+
+def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_path) -> None:
+    evidence = evidence_of(tmp_path)
+    assert any("energy_estimate" in name for name in evidence.usable.columns)
+    part = laid_out.section(evidence)
+    assert "Nothing of this campaign can be ranked: no meter measured energy." in texts(part)
+    table = tables(part)["ranking-1"]
+    assert [row["rank_printed"] for row in table.rows] == [1, 2]
+    assert not any(column.kind == "measured" for column in table.columns)
+
+
+def test_energy_by_idle_subtraction_stands_beside_ours_under_its_own_name(tmp_path) -> None:
+    both = [{"response": "energy_uj_per_message"},
+            {"response": "energy_idle_subtracted_uj_per_message"}]  # fmt: skip
+    table = {"title": "Idle", "rows": "language", "values": both}
+    evidence = evidence_of(tmp_path, measured_energy=True, study={"table": [table]})
+    sent = column(evidence.usable, "sent")
+    plant(evidence, energy_message_j=sent * 2e-6, energy_idle_subtracted_j=sent * 7e-6)
+    found = tables(laid_out.section(evidence))
+    assert [row["0 here"] for row in found["laid-out-1-1"].rows] == pytest.approx([2.0, 2.0])
+    assert [row["0 here"] for row in found["laid-out-1-2"].rows] == pytest.approx([7.0, 7.0])
+    assert "idle subtraction" in found["laid-out-1-2"].title
+
+
+def test_published_tables_that_are_laid_out_are_not_listed_again(tmp_path) -> None:
+    evidence = evidence_of(tmp_path)
+    assert list(tables(published.section(evidence))) == ["published-9-client"]
+    unknown = evidence_of(tmp_path / "without", printed="")
+    part = laid_out.section(unknown)
+    assert "copy the file there" in texts(part)
+    assert all(c.kind != "published" for c in tables(part)["laid-out-1-1"].columns)
+
+
+def test_a_study_that_lays_nothing_out_has_no_such_part(tmp_path) -> None:
+    plain = {"table": [], "figure": [], "ranking": []}
+    assert laid_out.section(evidence_of(tmp_path, study=plain)) is None
+
+
+def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
+    one = laid_out.section(evidence_of(tmp_path / "one", blocks=1))
+    assert "median of 1 run a cell" in tables(one)["laid-out-1-2"].note
+    none = laid_out.section(evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3)))
+    assert [one.words for one in none.parts] == ["No usable run: there is nothing to lay out yet."]
+    page = build_report(FileCampaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
+    assert "As the study lays it out" in page and "Table 4 (Old)" in page
+
+
+# -- what goes along with what ---------------------------------------------------------------------
+
+
+def asked(evidence, responses, beside) -> list[str]:
+    question = {"id": "Q", "text": "?", "responses": responses, "beside": beside}
+    return [one.words for one in along.sentences(evidence, question)]
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Twelve treatments: CPU time is in proportion to time, and has nothing to do with faults."""
+    evidence = evidence_of(
+        tmp_path_factory.mktemp("along"), intervals_s=(0.05, 0.2, 0.4), clients=(1, 2), blocks=2
+    )
+    named = ("language", "interval_s", "clients")
+    keys = list(zip(*(levels_of(evidence.usable, name) for name in named), strict=True))
+    order = sorted(set(keys))
+    time_us = np.array([10.0 * 1.5 ** order.index(key) for key in keys])
+    faults = np.array([(7 * order.index(key)) % 12 + 5.0 for key in keys])
+    noise = np.array([1.02 if order.index(key) % 2 else 1.0 for key in keys])
+    evidence.usable = with_derived(
+        evidence.usable.drop("time_us_per_message").with_columns(
+            cpu_us_per_message=3.0 * time_us * noise, rate_hz_achieved=1e6 / time_us
+        )
+    ).with_columns(
+        [pl.Series(name, faults) for name in ("faults_minor.client.0", "faults_minor.server.0")]
+    )
+    two = pl.Series([clients == 2 for clients in levels_of(evidence.usable, "clients")])
+    again = pl.when(two).then(pl.col("faults_minor.client.0")).alias("faults_minor.client.1")
+    evidence.usable = evidence.usable.with_columns(again)
+    return evidence
+
+
+def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
+    told = asked(planted, ["cpu_us_per_message"], ["time_us_per_message"])
+    assert told[0].startswith("CPU time per message goes along with time per message: Spearman's ρ")
+    assert "over 12 treatments; as a power of it 1.00" in told[0]
+    assert told[0].endswith("about in proportion.")
+    assert "exploratory" in told[1]
+
+
+def test_what_shows_no_association_is_not_given_one(planted) -> None:
+    (told, _) = asked(planted, ["cpu_us_per_message"], ["faults_minor"])
+    assert "does not show to go along with minor page faults" in told
+
+
+def test_energy_that_nothing_measured_is_not_answered_by_cpu_time(planted) -> None:
+    told = asked(planted, ["energy_uj_per_message", "cpu_us_per_message"], ["time_us_per_message"])
+    assert told[0] == ("Energy per message: cannot be answered here: no meter measured energy.")
+    assert told[1].startswith("CPU time per message ")
+
+
+def test_what_is_missing_or_too_few_is_said(planted, tmp_path) -> None:
+    told = asked(planted, ["cpu_us_per_message"], ["switches_voluntary"])
+    assert told[0] == (
+        "CPU time per message beside voluntary context switches: the latter was not measured."
+    )
+    few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
+    assert few[0].endswith("too few: 2 treatments that hold both, at least 4 needed.")
+    assert along.sentences(planted, {"responses": ["cpu_us_per_message"]}) == []
+
+
+def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypatch) -> None:
+    calls = ["syscalls_per_message"]
+    (before, _) = asked(planted, ["cpu_us_per_message"], calls)
+    assert before.endswith("beside system calls per message: the latter was not measured.")
+    counted = planted.usable.with_columns(
+        syscalls_per_message=column(planted.usable, "time_us_per_message") / 10
+    )
+    monkeypatch.setattr(planted, "traced", counted)
+    (after, _) = asked(planted, ["cpu_us_per_message"], calls)
+    assert after.startswith("CPU time per message goes along with system calls per message")
+    assert "over 12 treatments" in after
+
+
+def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> None:
+    question = {"id": "RQ3", "text": "Does it go along?", "responses": ["cpu_us_per_message"],
+                "beside": ["latency_p50_us"]}  # fmt: skip
+    at = campaign_of(tmp_path, blocks=2, clients=(1, 2, 3))
+    study = json.loads((at / "study.json").read_text())
+    study["question"].append(question)
+    (at / "study.json").write_text(json.dumps(study))
+    page = build_report(FileCampaign(at)).read_text("utf-8")
+    assert "Does it go along?" in page and "CPU time per message goes along with" in page
+    assert "Not answered: this campaign holds its factors at one level" not in page
+
+
+def test_figures_hold_a_point_a_treatment_and_a_run(tmp_path) -> None:
+    boxes, scatter = figures_of(laid_out.section(evidence_of(tmp_path)).parts)
+    assert isinstance(boxes, Figure) and isinstance(scatter, Figure)
+    points = [drawn.spec["datasets"]["points"] for drawn in (boxes, scatter)]
+    assert len(points[0]) == 2 * 4  # two roles, four treatments
+    assert {point["panel"] for point in points[0]} == {"client", "server"}
+    assert len(points[1]) == 3 * 4  # every run

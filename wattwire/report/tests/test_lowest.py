@@ -1,0 +1,81 @@
+"""The lowest of many alternatives on a page: its sentence, its table, and what it leaves unsaid."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from wattwire.report import lowest
+from wattwire.report.answers import Answers, answer_all
+from wattwire.report.evidence import Evidence, gather
+from wattwire.report.sentences import headline
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+
+def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:
+    study = {"answers": {"best_of": ["language", "pattern"], **answers}}
+    campaign = write_campaign(folder, Shape(blocks=4, study=study))
+    evidence = gather(FileCampaign(campaign))
+    return evidence, answer_all(evidence)
+
+
+def test_the_first_sentence_names_the_lowest_its_equals_and_the_rest(tmp_path: Path) -> None:
+    evidence, answers = gathered(tmp_path / "c", margin=0.9)
+    told = headline(evidence, answers)
+    assert told.startswith("With 64 B, of 6 alternatives, Swift ")
+    assert "had the lowest CPU time per message (" in told
+    assert " µs; equal within 90 %: Swift " in told
+    assert "3 more: " in told and "times as much" in told
+    assert told.count(" had the lowest ") >= 1 and told.endswith(").")
+
+
+def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: Path) -> None:
+    evidence, answers = gathered(tmp_path / "c", margin=0.05)
+    for choice in lowest.choices(evidence, answers):
+        if choice.response.column == "memory_kib_per_node":
+            continue  # exact in this campaign: no scatter between runs, so nothing to judge by
+        groups = {one.levels: one.group for one in choice.placed}
+        assert len(groups) == 6
+        for (language, _), group in groups.items():
+            assert (group == "higher") == (language == SLOW), (choice.response, groups)
+        assert {one.levels[0] for one in choice.placed[:3]} == {FAST}
+
+
+def test_an_effect_as_small_as_the_noise_is_not_called_higher(tmp_path: Path) -> None:
+    evidence, answers = gathered(tmp_path / "c", margin=0.05)
+    answers.noise["cpu_us_per_message"] = math.log(1000.0)
+    choice = lowest.choices(evidence, answers)[0]
+    assert choice.response.column == "cpu_us_per_message"
+    assert not choice.titles("higher")
+
+
+def test_a_study_that_names_no_alternatives_keeps_its_first_sentence(tmp_path: Path) -> None:
+    evidence, answers = gathered(tmp_path / "c", best_of=[])
+    assert "alternatives" not in headline(evidence, answers)
+    assert lowest.choices(evidence, answers) == []
+    assert lowest.notes(evidence, []) == []
+    assert lowest.table(evidence, []) is None
+
+
+def test_the_table_holds_every_alternative_in_every_response(tmp_path: Path) -> None:
+    evidence, answers = gathered(tmp_path / "c", margin=0.05)
+    found = lowest.choices(evidence, answers)
+    made = lowest.table(evidence, found)
+    assert made is not None
+    assert len(made.rows) == sum(len(one.placed) for one in found)
+    for row in made.rows:
+        assert row["at_most"] >= 1.0 and row["over"] >= 1.0 - 1e-9
+        assert row["typical"] > 0
+
+
+def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
+    study = {"answers": {"best_of": ["language", "pattern"]}}
+    campaign = write_campaign(tmp_path / "c", Shape(blocks=2, study=study))
+    evidence = gather(FileCampaign(campaign))
+    kept = (evidence.usable["factor.pattern"] != "action") | (
+        evidence.usable["factor.language"] != SLOW
+    )
+    evidence.usable = evidence.usable.filter(kept)
+    notes = lowest.notes(evidence, lowest.choices(evidence, answer_all(evidence)))
+    assert notes[-1] == "Without a usable run: Python action."

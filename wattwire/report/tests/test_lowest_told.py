@@ -1,0 +1,64 @@
+"""Under its question, the lowest alternative is named, and where each level is the lowest."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from wattwire.report import lowest, lowest_told
+from wattwire.report.answers import answer_all
+from wattwire.report.evidence import gather, levels_of
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+QUESTION = {"id": "Q1", "text": "Which?", "factors": ["language", "clients"],
+            "responses": ["cpu_us_per_message"]}  # fmt: skip
+COSTS = {(FAST, 1): 10.0, (SLOW, 1): 40.0, (FAST, 2): 30.0, (SLOW, 2): 20.0}
+
+
+def told(folder, question=None, best_of=("language", "clients"), **shape) -> list[str]:
+    study = {"question": [QUESTION], "answers": {"best_of": list(best_of)}}
+    made = Shape(**{"blocks": 4, "duration_s": 2.0, "patterns": ("topic",),
+                    "intervals_s": (0.2,), "study": study, **shape})  # fmt: skip
+    evidence = gather(FileCampaign(write_campaign(folder / "campaign", made)))
+    frame = evidence.usable
+    keys = zip(*(levels_of(frame, name) for name in ("language", "clients")), strict=True)
+    values = [
+        COSTS[key] * (1.01 if (at + block) % 2 else 1.0)
+        for at, (key, block) in enumerate(zip(keys, frame["block"].to_list(), strict=True))
+    ]
+    evidence.usable = frame.with_columns(pl.Series("cpu_us_per_message", values))
+    found = lowest.choices(evidence, answer_all(evidence))
+    return [one.words for one in lowest_told.sentences(evidence, question or QUESTION, found)]
+
+
+def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp_path) -> None:
+    first, by_clients, by_language = told(tmp_path)
+    assert first.startswith("The lowest CPU time per message is that of Swift 1 client: 10.")
+    assert "3 lie above it, from 2." in first or "3 lie above it, from 1.9" in first
+    assert "(Python 1 client; at most 4." in first
+    # One client: Swift is lower; two clients: Python is.
+    assert by_clients == (
+        "By medians, of 2 levels of clients the lowest CPU time per message stands with "
+        "Swift at 1 and Python at 1."
+    )
+    assert by_language.endswith("stands with 1 client at 1 and 2 clients at 1.")
+
+
+def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None:
+    first, *_ = told(tmp_path, blocks=1)
+    assert first.startswith("The lowest CPU time per message seen is that of Swift 1 client (10")
+    assert "the highest that of Python 1 client (40" in first
+    assert "Which of the 4 are really apart cannot be told yet: too few: 1 blocks" in first
+
+
+@pytest.mark.parametrize(
+    "question",
+    [{**QUESTION, "factors": ["language"]}, {**QUESTION, "responses": ["memory_kib"]}],
+    ids=["of other factors", "of another response"],
+)
+def test_a_question_that_does_not_ask_it_is_not_told(tmp_path, question) -> None:
+    assert told(tmp_path, question) == []
+
+
+def test_a_study_without_alternatives_has_no_such_sentence(tmp_path) -> None:
+    assert told(tmp_path, best_of=()) == []

@@ -1,0 +1,95 @@
+"""System calls on the page: what was planted comes out, and nothing timed is touched by it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.report import build_report
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.test_page import Words, table
+
+SHAPE = {"blocks": 3, "patterns": ("service",), "intervals_s": (0.05,), "clients": (1,)}
+CALLS = {FAST: {"write": 1.0, "epoll_wait": 1.5}, SLOW: {"write": 1.0, "futex": 6.0, "poll": 2.0}}
+PER_CALL_NS = 2_000.0
+
+
+def traced_campaign(folder: Path, way: str = "ebpf", because: str = "") -> Path:
+    """A made-up campaign in which each treatment has a run that counts system calls."""
+    write_campaign(folder, Shape(**SHAPE))
+    plan = json.loads((folder / "plan.json").read_text())
+    for at, entry in enumerate([e for e in plan if e["block"] == 1], start=1):
+        run = f"b04-p{at:03d}"
+        plan.append({**entry, "run": run, "block": 4, "position": at, "control": "syscalls"})
+        here = folder / "runs" / f"{run}-1"
+        shutil.copytree(folder / "runs" / f"{entry['run']}-1", here)
+        frame = pl.read_parquet(here / "summary.parquet").with_columns(
+            run=pl.lit(run), block=pl.lit(4), control=pl.lit("syscalls"), used=pl.lit(False),
+            cpu_us_per_message=pl.lit(1e6),
+        )  # fmt: skip
+        sent = frame["sent"][0]
+        frame.with_columns(pl.lit(12.5).alias("kernel_us_per_message.client.0")).write_parquet(
+            here / "summary.parquet"
+        )
+        calls = CALLS[entry["treatment"]["language"]]
+        counted = {name: [n * sent, n * sent * PER_CALL_NS, 0.0] for name, n in calls.items()}
+        told = {"calls": counted, "uncounted": 0, "kernel_ns": 3e9, "user_ns": 1e9}
+        document = json.loads((here / "run.json").read_text())
+        processes = {"client-0": told}
+        document |= {"syscalls": {"way": way, "because": because, "processes": processes}}
+        (here / "run.json").write_text(json.dumps({**document, "run": run}))
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return folder
+
+
+def page_of(folder: Path) -> tuple[Words, Path]:
+    page = build_report(FileCampaign(folder))
+    return Words(page.read_text("utf-8")), page
+
+
+def rows_of(page: Path, language: str, name: str = "syscalls") -> list[dict[str, Any]]:
+    return [row for row in table(page, name) if row["language"] == language]
+
+
+def test_calls_per_message_and_the_kernels_share_stand_beside_each_treatment(tmp_path):
+    words, page = page_of(traced_campaign(tmp_path / "campaign"))
+    assert len(table(page, "syscalls")) == 2
+    for row in rows_of(page, SLOW):
+        assert float(row["client_calls"]) == 9.0
+        assert float(row["client_share"]) == 75.0
+        assert float(row["client_kernel"]) == 12.5
+    each = {row["call"]: row for row in rows_of(page, SLOW, "syscalls_each")}
+    assert float(each["futex"]["calls"]) == 6.0
+    assert float(each["futex"]["us_each"]) == PER_CALL_NS / 1000
+    assert "no other number on this page is from them" in words.text
+
+
+def test_the_dearest_and_the_cheapest_are_set_side_by_side_with_the_calls_that_differ(tmp_path):
+    words, page = page_of(traced_campaign(tmp_path / "campaign"))
+    row = table(page, "syscalls_sides")[0]
+    assert "swift" in row["best"].lower() and "python" in row["worst"].lower()
+    assert float(row["worst_cpu"]) < 1e6, "efficiency is that of the timed runs"
+    assert row["calls"].startswith("futex 0 against 6")
+    assert "made 9.00 system calls a message against 2.50" in words.text
+
+
+def test_no_timed_number_and_no_count_of_runs_knows_of_them(tmp_path):
+    plain, page = page_of(write_campaign(tmp_path / "plain", Shape(**SHAPE)))
+    words, other = page_of(traced_campaign(tmp_path / "traced"))
+    assert words.heading == plain.heading
+    for name in ("answers", "verdicts"):
+        assert table(other, name) == table(page, name)
+    assert "syscalls" not in {p.stem for p in (page.parent / "tables").iterdir()}
+
+
+def test_where_strace_counted_the_page_says_so_and_why(tmp_path):
+    folder = traced_campaign(tmp_path / "campaign", "strace", "bpf is refused here")
+    words, page = page_of(folder)
+    assert (
+        "strace was used instead of the kernel's own counting: bpf is refused here." in words.text
+    )
+    assert "client_waiting" not in table(page, "syscalls")[0]

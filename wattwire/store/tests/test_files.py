@@ -1,0 +1,35 @@
+"""Syncing a folder of a run, whatever its nodes left there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from wattwire.store import files
+
+
+def test_what_has_no_content_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket cannot be opened, a pipe waits for a writer, a link may lead nowhere."""
+    inner = tmp_path / "out"
+    inner.mkdir()
+    (inner / "log").write_text("said")
+    os.mkfifo(inner / "pipe")
+    (inner / "link").symlink_to(tmp_path / "nowhere")
+    synced: list[Path] = []
+    monkeypatch.setattr(files, "sync_file", synced.append)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(inner / "sock"))
+        files.sync_tree(tmp_path)
+    assert sorted(synced) == [tmp_path, inner, inner / "log"]
+
+
+def test_a_tree_with_a_socket_is_synced(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("said")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(tmp_path / "sock"))
+        files.sync_tree(tmp_path)
