@@ -1,7 +1,7 @@
-"""`python -m bench [PART…] [--pairs N] [--trials N]`: what is promised about speed and truth.
+"""`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: what is promised of speed and truth.
 
-Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page; these if none
-is named.
+Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page, syscalls,
+calls; these if none is named.
 Truth, simulated: false_alarms, coverage, sequential. Prints Markdown.
 """
 
@@ -12,13 +12,13 @@ import contextlib
 import functools
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
-from bench import coverage, false_alarms, own_time, page, sampler, sequential
+from bench import calls, coverage, false_alarms, own_time, page, sampler, sequential, syscalls
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
@@ -84,6 +84,13 @@ def libraries(made: Bench, pairs: int) -> None:
     print(table(list(comparisons(made, pairs))), flush=True)
 
 
+def calling(made: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:
+    """Clients of request-reply cells beside bare clients of their libraries."""
+    print("\n## Calls per second beside a bare client of the same library\n")
+    found = list(calls.comparisons(made, pairs, cells, side_s))
+    print(f"\n{table(found)}", flush=True)
+
+
 def sampling(_: Bench, pairs: int) -> None:
     """The sampler's tick tier, as a share of a core and beside psutil."""
     found = list(sampler.comparisons(pairs))
@@ -101,6 +108,23 @@ def own(_: Bench, pairs: int) -> None:
     print("| what | ms, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
     values = [1000 * s for s in own_time.seconds_per_run(pairs)]
     print(f"| loopback/cpp, topic | {_absolute(values, OWN_MS)} |", flush=True)
+
+
+def counting_calls(made: Bench, pairs: int) -> None:
+    """System calls counted in the kernel and by strace: what that costs, and whether they agree."""
+    print("\n## Time of a call while system calls are counted, beside the same uncounted\n")
+    found = list(syscalls.comparisons(made, pairs))
+    print(f"\n{table(found)}")
+    print("\n| a program's calls | in the kernel | strace | apart | promised | verdict |")
+    print("|---|---|---|---|---|---|")
+    for name, ours, theirs in syscalls.agreement(made):
+        if not ours or not theirs:
+            print(f"| {name} | {ours} | {theirs} | – | ≤ {syscalls.AGREEMENT:g} | undecided |")
+            continue
+        apart = abs(ours / theirs - 1)
+        verdict = "passed" if apart <= syscalls.AGREEMENT else "failed"
+        told = f"{apart:.4f} | ≤ {syscalls.AGREEMENT:g} | {verdict}"
+        print(f"| {name} | {ours:.0f} | {theirs:.0f} | {told} |", flush=True)
 
 
 def pages(_: Bench, pairs: int) -> None:
@@ -140,10 +164,11 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-PARTS = {
+MEASURED: dict[str, Callable[[Bench, int], None]] = {
     "recording": recording, "echo": echo, "libraries": libraries, "sampler": sampling,
-    "own_time": own, "page": pages,
+    "own_time": own, "page": pages, "syscalls": counting_calls,
 }  # fmt: skip
+PARTS = (*MEASURED, "calls")
 
 SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
@@ -155,15 +180,28 @@ IN_TURNS = {"echo", "libraries"}
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, *SIMULATIONS, []], metavar="PART")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
+    parser.add_argument(
+        "--cells", nargs="+", default=["*"], metavar="PATTERN",
+        help="of the part calls: those cells only, as rest/go or 'rpc/*'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=float, default=calls.SIDE_S,
+        help=f"of the part calls: how long a side takes (default {calls.SIDE_S:g})",
+    )  # fmt: skip
     parser.add_argument("--trials", type=int, default=TRIALS, help="campaigns of a simulated row")
     options = parser.parse_args()
+    if options.pairs is not None and options.pairs < 2:
+        parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
     for part in options.parts or PARTS:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
             continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as made:
-            PARTS[part](made, options.pairs)
+            if part == "calls":
+                calling(made, options.pairs or calls.PAIRS, options.cells, options.seconds)
+            else:
+                MEASURED[part](made, options.pairs or PAIRS)
 
 
 if __name__ == "__main__":

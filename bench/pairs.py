@@ -15,14 +15,18 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Comparison:
-    """The geometric-mean ratio ours/peer of interleaved pairs, and the promise it is held to."""
+    """The geometric-mean ratio ours/peer of interleaved pairs, and the promise it is held to.
+
+    A promise is kept at most (costs: less is better) or, with `at_least`, at least (speeds).
+    """
 
     name: str
     unit: str
     ours: tuple[float, ...]
     peer: tuple[float, ...]
     promise: float | None
-    """The ratio promised at most; None where nothing is promised."""
+    """The ratio promised; None where nothing is promised."""
+    at_least: bool = False
 
     @property
     def logs(self) -> np.ndarray:
@@ -43,11 +47,18 @@ class Comparison:
 
     @property
     def p(self) -> float:
-        """One-sided p of "the ratio is not below the promise"."""
+        """One-sided p of "the ratio does not keep the promise"."""
         assert self.promise is not None
-        return float(
-            stats.ttest_1samp(self.logs, math.log(self.promise), alternative="less").pvalue
-        )
+        kept = "greater" if self.at_least else "less"
+        return float(stats.ttest_1samp(self.logs, math.log(self.promise), alternative=kept).pvalue)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the ratio misses the promise beyond the one-sided limit of that side."""
+        assert self.promise is not None
+        if self.at_least:
+            return self.limit(1) < self.promise
+        return self.limit(-1) > self.promise
 
 
 def abba(
@@ -64,8 +75,8 @@ def abba(
 def verdicts(comparisons: Sequence[Comparison]) -> list[str]:
     """passed, failed or undecided for each, the passes held together by Holm's step-down.
 
-    Passed: the upper one-sided limit meets the promise at Holm's level; failed: the lower one at
-    95 % does not; anything else is undecided, which is not passed.
+    Passed: the one-sided limit on the promise's far side meets it at Holm's level; failed: the
+    other one at 95 % does not; anything else is undecided, which is not passed.
     """
     promised = [c for c in comparisons if c.promise is not None]
     passed: set[int] = set()
@@ -80,7 +91,7 @@ def verdicts(comparisons: Sequence[Comparison]) -> list[str]:
         elif id(comparison) in passed:
             told.append("passed")
         else:
-            told.append("failed" if comparison.limit(-1) > comparison.promise else "undecided")
+            told.append("failed" if comparison.broken else "undecided")
     return told
 
 
@@ -92,7 +103,8 @@ def table(comparisons: Sequence[Comparison]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for comparison, verdict in zip(comparisons, verdicts(comparisons), strict=True):
-        promise = "–" if comparison.promise is None else f"≤ {comparison.promise:g}"
+        sign = "≥" if comparison.at_least else "≤"
+        promise = "–" if comparison.promise is None else f"{sign} {comparison.promise:g}"
         lines.append(
             f"| {comparison.name} | {np.median(comparison.ours):.4g} {comparison.unit} "
             f"| {np.median(comparison.peer):.4g} {comparison.unit} | {comparison.ratio:.3f} "

@@ -1,0 +1,1 @@
+../../../../../middleware/grpc/go/go.mod

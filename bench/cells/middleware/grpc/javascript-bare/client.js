@@ -1,0 +1,28 @@
+'use strict';
+// `client.js HOST PORT CALLS`: calls per second of a loop on grpc-js, without a kit.
+
+const grpc = require('@grpc/grpc-js');
+const protoLoader = require('@grpc/proto-loader');
+
+const TEXT = 'Hello World';
+const [host, port, calls] = process.argv.slice(2);
+const definition = protoLoader.loadSync(require.resolve('wattwire.proto'));
+const { Calls } = grpc.loadPackageDefinition(definition).wattwire;
+const stub = new Calls(`${host}:${port}`, grpc.credentials.createInsecure());
+
+const call = () => new Promise((resolve, reject) => {
+  stub.Text({ data: TEXT }, { deadline: Date.now() + 5000 }, (error, reply) => {
+    if (error) reject(error);
+    else if (reply.data === TEXT) resolve();
+    else reject(new Error(`${JSON.stringify(reply)}, not ${TEXT}`));
+  });
+});
+
+// What is thrown ends the process with 1.
+(async () => {
+  await call();
+  const begunNs = process.hrtime.bigint();
+  for (let i = 0; i < Number(calls); i += 1) await call();
+  console.log((calls * 1e9) / Number(process.hrtime.bigint() - begunNs));
+  stub.close();
+})();

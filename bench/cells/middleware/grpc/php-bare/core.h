@@ -1,0 +1,1 @@
+../../../../../middleware/grpc/php/core.h

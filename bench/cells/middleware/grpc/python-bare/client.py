@@ -1,0 +1,31 @@
+"""`client.py HOST PORT CALLS`: calls per second of a loop on a grpcio stub, without a kit."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import grpc
+import wattwire_pb2 as proto
+import wattwire_pb2_grpc as stubs
+
+TEXT = "Hello World"
+
+
+def main(host: str, port: str, calls: int) -> None:
+    with grpc.insecure_channel(f"{host}:{port}") as channel:
+        text = stubs.CallsStub(channel).Text
+
+        def call() -> None:
+            reply = text(proto.TextPayload(data=TEXT), timeout=5)
+            if reply.data != TEXT:
+                sys.exit(f"{host}:{port}: {reply.data!r}, not {TEXT!r}")
+
+        call()
+        begun_ns = time.monotonic_ns()
+        for _ in range(calls):
+            call()
+        print(calls * 1e9 / (time.monotonic_ns() - begun_ns))
+
+
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,40 @@
+//! `node HOST PORT CALLS`: calls per second of a loop on a tonic client, without a kit.
+
+use std::env;
+use std::process::exit;
+use std::time::Instant;
+
+use tonic::transport::Channel;
+use tonic::Status;
+use wire::calls_client::CallsClient;
+use wire::TextPayload;
+
+mod wire {
+    tonic::include_proto!("wattwire");
+}
+
+const TEXT: &str = "Hello World";
+
+async fn call(client: &mut CallsClient<Channel>) -> Result<(), Status> {
+    let reply = client.text(TextPayload { data: TEXT.into() }).await?.into_inner();
+    if reply.data != TEXT {
+        eprintln!("the reply is {:?}, not {TEXT:?}", reply.data);
+        exit(1);
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = env::args().collect();
+    let [_, host, port, calls] = &words[..] else { panic!("node HOST PORT CALLS") };
+    let calls = calls.parse()?;
+    let mut client = CallsClient::connect(format!("http://{host}:{port}")).await?;
+    call(&mut client).await?;
+    let begun = Instant::now();
+    for _ in 0..calls {
+        call(&mut client).await?;
+    }
+    println!("{}", f64::from(calls) / begun.elapsed().as_secs_f64());
+    Ok(())
+}

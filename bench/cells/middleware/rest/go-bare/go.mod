@@ -1,0 +1,1 @@
+../../../../../middleware/rest/go/go.mod

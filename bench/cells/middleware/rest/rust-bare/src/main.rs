@@ -1,0 +1,38 @@
+//! `node HOST PORT CALLS`: calls per second of a loop on reqwest, without a kit.
+
+use std::env;
+use std::process::exit;
+use std::time::Instant;
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Error, StatusCode};
+
+const TEXT: &str = "Hello World";
+
+async fn call(client: &Client, url: &str) -> Result<(), Error> {
+    let post = client.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(TEXT);
+    let response = post.send().await?;
+    let (status, body) = (response.status(), response.bytes().await?);
+    if status != StatusCode::OK || body != TEXT {
+        eprintln!("{url}: {status} {body:?}, not {TEXT:?}");
+        exit(1);
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let words: Vec<String> = env::args().collect();
+    let [_, host, port, calls] = &words[..] else { panic!("node HOST PORT CALLS") };
+    let (url, calls) = (format!("http://{host}:{port}/echo"), calls.parse().expect("a number"));
+    // reqwest asks for a cryptography even where it will not need it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder().no_proxy().build()?;
+    call(&client, &url).await?;
+    let begun = Instant::now();
+    for _ in 0..calls {
+        call(&client, &url).await?;
+    }
+    println!("{}", f64::from(calls) / begun.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,1 @@
+../../../../../middleware/rpc/go/go.mod

@@ -1,0 +1,24 @@
+'use strict';
+// `client.js HOST PORT CALLS`: calls per second of a loop on jayson, without a kit.
+
+const jayson = require('jayson');
+
+const TEXT = 'Hello World';
+const [host, port, calls] = process.argv.slice(2);
+const client = jayson.client.http({ host, port, timeout: 5000 });
+
+const call = () => new Promise((resolve, reject) => {
+  client.request('echo', [TEXT], (error, response) => {
+    if (error) reject(error);
+    else if (response.result === TEXT) resolve();
+    else reject(new Error(`${JSON.stringify(response)}, not ${TEXT}`));
+  });
+});
+
+// What is thrown ends the process with 1.
+(async () => {
+  await call();
+  const begunNs = process.hrtime.bigint();
+  for (let i = 0; i < Number(calls); i += 1) await call();
+  console.log((calls * 1e9) / Number(process.hrtime.bigint() - begunNs));
+})();

@@ -1,0 +1,34 @@
+"""`client.py HOST PORT CALLS`: calls per second of a JSON-RPC loop on requests, without a kit."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import requests
+
+TEXT = "Hello World"
+HEADERS = {"Content-Type": "application/json"}
+
+
+def main(host: str, port: str, calls: int) -> None:
+    url = f"http://{host}:{port}/api"
+    session = requests.Session()
+    session.trust_env = False  # as the cell, which takes no proxy from the environment
+
+    def call(number: int) -> None:
+        body = {"jsonrpc": "2.0", "id": number, "method": "echo", "params": [TEXT]}
+        response = session.post(url, data=json.dumps(body).encode(), headers=HEADERS, timeout=5)
+        found = response.json()
+        if (response.status_code, found.get("id"), found.get("result")) != (200, number, TEXT):
+            sys.exit(f"{url}: {response.status_code} {found}, not {TEXT!r}")
+
+    call(0)
+    begun_ns = time.monotonic_ns()
+    for number in range(1, calls + 1):
+        call(number)
+    print(calls * 1e9 / (time.monotonic_ns() - begun_ns))
+
+
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# `client.rb HOST PORT CALLS`: calls per second of a JSON-RPC loop on Net::HTTP, without a kit.
+require 'json'
+require 'net/http'
+
+TEXT = 'Hello World'
+TYPE = { 'Content-Type' => 'application/json' }.freeze
+
+def call(http, id)
+  request = Net::HTTP::Post.new('/rpc', TYPE)
+  request.body = JSON.generate(jsonrpc: '2.0', id: id, method: 'echo', params: [TEXT])
+  response = http.request(request)
+  found = JSON.parse(response.body) if response.is_a?(Net::HTTPOK)
+  return if found && found['id'] == id && found['result'] == TEXT
+
+  abort "#{response.code} #{response.body.inspect}, not #{TEXT}"
+end
+
+def now_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+host, port, calls = ARGV
+http = Net::HTTP.new(host, port.to_i, nil) # nil: no proxy from the environment, as the cell
+http.open_timeout = http.read_timeout = http.write_timeout = 5
+http.start do
+  call(http, 0)
+  begun_ns = now_ns
+  calls.to_i.times { |index| call(http, index + 1) }
+  puts calls.to_i * 1e9 / (now_ns - begun_ns)
+end
