@@ -53,6 +53,30 @@ def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
     assert "no-such-compiler is not on PATH; install it and try again" in result.err
 
 
+@pytest.mark.parametrize(
+    "script, told",
+    [
+        ("echo go version go1.19.8 linux/amd64", "found 1.19.8, which is {go}"),
+        ("echo broken >&2; exit 1", "told no version of {go}: exit code 1, broken"),
+    ],
+)
+def test_a_toolchain_that_is_too_old_is_a_skip_that_says_what_to_do(
+    cli, mini, tmp_path, script, told
+):
+    go = tmp_path / "bin" / "go"
+    go.parent.mkdir()
+    go.write_text(f"#!/bin/sh\n{script}\n")
+    go.chmod(0o755)
+    result = run(
+        cli, mini, tmp_path / "c", "--set", "fixed.middleware=rest", "--set",
+        "fixed.language=go", PATH=f"{go.parent}:{os.environ['PATH']}",
+    )  # fmt: skip
+    assert result.code == 3
+    assert "rest/go: needs go 1.25 or newer; " in result.err
+    assert told.format(go=go) in result.err
+    assert "install a newer one, put its folder first on PATH, and try again" in result.err
+
+
 def silent_cell(folder, body):
     """A cell in a folder of its own whose node is a shell script."""
     root = folder / "more"

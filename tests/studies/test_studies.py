@@ -44,7 +44,9 @@ def test_a_study_parses_and_has_runs_in_every_preset(name: str, preset: str | No
     assert treatments
     controls = 3 if study.plan.controls else 0
     runs = make_plan(treatments, study.plan)
-    assert len(runs) == (len(treatments) + controls) * study.plan.blocks
+    timed = [run for run in runs if run.control != "syscalls"]
+    assert len(timed) == (len(treatments) + controls) * study.plan.blocks
+    assert len(runs) - len(timed) == len(treatments) * study.plan.syscall_runs
 
 
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in STUDIES.glob("*/study.toml")))
@@ -52,7 +54,9 @@ def test_questions_ask_for_factors_that_the_study_varies(name: str) -> None:
     document = document_of(name)
     for question in document["question"]:
         assert question["responses"]
-        assert set(question["factors"]) <= set(document["factors"]), question["id"]
+        asked = set(question.get("factors", []))
+        assert asked <= set(document["factors"]), question["id"]
+        assert asked or question.get("beside"), question["id"]
     assert set(document["answers"]["baseline"]) == set(document["factors"])
     for factor, level in document["answers"]["baseline"].items():
         assert level in document["factors"][factor]

@@ -1,0 +1,214 @@
+"""Calls to a server that is not there, lies, shows a bad certificate, or dies: a clear verdict,
+every call accounted for, and nothing left.
+
+`make test` tries Python's cells of the middleware that is nothing but calls, `make test-all` the
+death of a server with every cell of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+import trustme
+
+from wattwire.catalog import Catalog
+from wattwire.store import Campaign
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+CALLS = ("grpc", "rest", "rpc")
+CALLS_OF_A_LIAR = 20
+SOON = ("--set", "plan.ready_timeout_s=3")
+"""For clients that wait in vain."""
+STUDY = """
+title = "Calls"
+[factors]
+payload_bytes = [64]
+[fixed]
+middleware = "{middleware}"
+language = "{language}"
+pattern = "service"
+loop = "closed"
+payload_encoding = "text"
+count = {count}
+timeout_ms = 300
+[plan]
+blocks = 1
+controls = false
+baseline_s = 0.05
+quiet_ms = 30
+linger_ms = 100
+retries = 0
+guard_wait_s = 0.0
+[guards]
+other_load_max = 1.1
+steal_max = 1.1
+missed_ticks_max = 1.1
+stall_max_ms = 60000.0
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Writes a study of calls to a server of the same language."""
+
+    def written(middleware, language="python", count=CALLS_OF_A_LIAR):
+        path = tmp_path / "calls.toml"
+        path.write_text(STUDY.format(middleware=middleware, language=language, count=count))
+        return path
+
+    return written
+
+
+@pytest.fixture
+def lies(cli, study, tmp_path):
+    """Runs calls of Python's client to a server that lies; returns what is said and the row."""
+
+    def told(middleware, lie, *more, **environment):
+        root = tmp_path / "more"
+        language = root / "languages" / "liar" / "language.toml"
+        language.parent.mkdir(parents=True)
+        env = ", ".join(f'{k} = "{v}"' for k, v in {"LIE": lie, **environment}.items())
+        language.write_text(
+            'title = "Liar"\nrequires = []\n[run]\n'
+            f'argv = ["{{python}}", "{{source}}/liar.py"]\nenv = {{ {env} }}\n'
+        )
+        cell = root / "middleware" / middleware / "liar"
+        cell.mkdir(parents=True)
+        shutil.copy(HERE / "liar.py", cell)
+        honest = Catalog().cell(f"{middleware}/python").document
+        (cell / "node.toml").write_text(
+            f"patterns = {json.dumps(honest['patterns'])}\n"
+            f"capabilities = {json.dumps(honest['capabilities'])}\n"
+            + (f'wire = "{honest["wire"]}"\n' if "wire" in honest else "")
+        )
+        result = cli(
+            "run", study(middleware), "--campaign", tmp_path / "c", "--plain", "--no-report",
+            "--set", "fixed.server_language=liar", *more, WATTWIRE_PATH=str(root),
+        )  # fmt: skip
+        if result.code == 3:
+            pytest.skip(result.err)  # no toolchain, or no package
+        return result, row(tmp_path / "c")
+
+    return told
+
+
+def row(folder):
+    campaign = Campaign(folder)
+    try:
+        (attempt,) = campaign.journal.attempts()
+    finally:
+        campaign.close()
+    counts = pl.read_parquet(folder / "summary.parquet").row(0, named=True)
+    return {**counts, "outcome": attempt.outcome, "verdict": attempt.verdict}
+
+
+def some(*chosen, middleware=CALLS, ways=("",)):
+    """All pairs of a middleware and a way; those that are not chosen only with the matrix."""
+    pairs = [(name, way) for name in middleware for way in ways]
+    return [
+        pytest.param(*pair, marks=() if pair in chosen else pytest.mark.matrix) for pair in pairs
+    ]
+
+
+@pytest.mark.parametrize(
+    "middleware, lie",
+    some(("rest", "flip"), ("rpc", "error"), middleware=("rest", "rpc"), ways=("flip", "error")),
+)
+def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
+    lies, nothing_left, middleware, lie
+):
+    result, found = lies(middleware, lie)
+    assert result.code == 1, result.out + result.err
+    assert "0 of 1 run of the design can be used" in result.out
+    assert (found["verdict"], found["corrupt"], found["sent"]) == ("unknown", CALLS_OF_A_LIAR,
+                                                                   CALLS_OF_A_LIAR)  # fmt: skip
+    assert f"{CALLS_OF_A_LIAR} message" in result.out and "corrupt" in result.out
+
+
+@pytest.mark.parametrize(
+    "middleware, lie",
+    some(("grpc", "nowhere"), ("rest", "silence"), ways=("nowhere", "silence")),
+)
+def test_a_wrong_port_is_a_result_with_the_librarys_reason(lies, nothing_left, middleware, lie):
+    result, found = lies(middleware, lie, *SOON)
+    assert (found["outcome"], found["sent"], found["lost"]) == ("died", 0, 0)
+    assert "client-0 ended with code 4 (no reply to a probe within ready_timeout_ms" in result.out
+    reason = {"nowhere": "refused", "silence": "closed|reset|Socket closed"}[lie]
+    assert re.search(rf"; the last one: .*({reason})", result.out)
+
+
+@pytest.mark.parametrize("middleware", CALLS)
+def test_a_certificate_of_another_authority_is_a_result_that_says_so(
+    lies, nothing_left, tmp_path, middleware
+):
+    """Expired ones, and those of another host, are shown by the suite: `tls-refused` (C-35)."""
+    folder = tmp_path / "shown"
+    folder.mkdir()
+    shown = trustme.CA().issue_cert("127.0.0.1")
+    shown.cert_chain_pems[0].write_to_path(str(folder / "certificate.pem"))
+    shown.private_key_pem.write_to_path(str(folder / "key.pem"))
+    tls = ("--set", "fixed.settings.tls=true")
+    result, found = lies(middleware, "tls", *SOON, *tls, LIE_CERTIFICATE=str(folder))
+    assert (found["outcome"], found["sent"], found["lost"]) == ("died", 0, 0)
+    assert "client-0 ended with code 4" in result.out
+    assert "CERTIFICATE_VERIFY_FAILED" in result.out
+
+
+def servers(folder):
+    """Processes of server nodes in a campaign: those that were given a server's spec."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            spec = f"{folder}/runs/.b01-p001-1.partial/out/server-0/spec.json"
+            if "--spec" in words and spec in words and "guard" not in words:
+                found.append(int(path.parent.name))
+    return found
+
+
+NAMES = [name for name in Catalog().cells if name.split("/")[0] in CALLS]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param(name, marks=() if name.endswith("/python") else pytest.mark.matrix)
+        for name in NAMES
+    ],
+)
+def test_a_server_that_is_killed_is_a_result_and_no_call_is_forgotten(
+    cli, study, tmp_path, nothing_left, cell
+):
+    middleware, _, language = cell.partition("/")
+    count = 2_000 if language == "python" else 10_000
+    process = cli.start(
+        "run", study(middleware, language, count), "--campaign", tmp_path / "c", "--json",
+        "--no-report",
+    )  # fmt: skip
+    killed = []
+    for line in process.stdout:
+        if line.startswith("{") and json.loads(line).get("phase") == "window":
+            time.sleep(0.1)  # some calls go by
+            killed = servers(tmp_path / "c")
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+    _, err = process.communicate()
+    if process.returncode == 3:
+        pytest.skip(err)  # no toolchain, or no package
+    assert process.returncode == 0, err
+    assert killed
+    found = row(tmp_path / "c")
+    assert (found["outcome"], found["verdict"]) == ("died", "ok")
+    assert found["sent"] == count == found["received_unique"] + found["lost"]
+    assert found["lost"] > 0
