@@ -8,14 +8,16 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
+from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
-from wattwire.model.errors import MissingError
+from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_roles import NAGLE_OFF, TLS
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.run.processes import RunProcesses, start_service
@@ -23,25 +25,29 @@ from wattwire.run.processes import RunProcesses, start_service
 SERVICE_TIMEOUT_S = 10.0
 
 
-def check_cells(names: list[str], clauses: list[str] | None, pairs: bool) -> int:
+def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> int:
     """Check cells; returns how many clauses failed. A cell that cannot be built is named.
 
-    Several cells are paired among each other, one alone with every other of its middleware. A pair
-    is checked with the first of the two.
+    Several cells are paired among each other, one alone with others of its middleware. A pair is
+    checked with the first of the two, in both directions.
     """
+    if pairs is Pairs.NONE and "pair" in (clauses or []):
+        raise UsageError(
+            "--clause pair asks for pairs, and --pairs none (or --no-pairs) leaves them out; "
+            "allowed beside it: --pairs cross, --pairs all"
+        )
     catalog = Catalog()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="wattwire-check-") as folder:
         agent = AgentClient(Path(folder))
         try:
             builder = Builder(agent, lambda text: print(f"  {text}", flush=True))
-            check = _Check(catalog, builder, agent, Path(folder))
-            chosen = list(chosen_cells(catalog, names))
-            partners = [cell.name for cell in chosen] if len(chosen) > 1 else list(catalog.cells)
-            unpaired = partners if pairs else []
+            check = _Check(builder, agent, Path(folder))
+            chosen = chosen_cells(catalog, names)
+            alone = len(chosen) == 1
+            among = [catalog.cell(name) for name in catalog.cells] if alone else chosen
             for cell in chosen:
-                unpaired = [name for name in unpaired if name != cell.name]
-                failed += check.run(cell, unpaired, clauses)
+                failed += check.run(cell, Pairing(pairs, among, alone), clauses)
         finally:
             agent.close()
     print(f"{failed} clauses failed" if failed else "every clause that could be tested holds")
@@ -59,46 +65,72 @@ def _suite() -> Any:
         raise MissingError(f"no conformance suite in {root / 'contract'}: {error}") from error
 
 
+@dataclass(frozen=True)
+class Pairing:
+    """Which pairs of `among` are checked; with a cell that is `alone`, only those that it is in."""
+
+    pairs: Pairs
+    among: list[Cell]
+    alone: bool
+
+
 class _Check:
     """The suite over one cell after another, with one agent and one folder."""
 
-    def __init__(
-        self, catalog: Catalog, builder: Builder, agent: AgentClient, folder: Path
-    ) -> None:
+    def __init__(self, builder: Builder, agent: AgentClient, folder: Path) -> None:
         self._suite = _suite()
-        self._catalog, self._builder = catalog, builder
-        self._agent, self._folder = agent, folder
+        self._builder, self._agent, self._folder = builder, agent, folder
+        self._built: dict[str, Any] = {}
 
-    def run(self, cell: Cell, partners: list[str], clauses: list[str] | None) -> int:
+    def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
         """Prints what does not hold for a cell, alone and with partners of its middleware."""
-        try:
-            subject = self._under_test(cell)
-        except MissingError as error:
-            print(searchable(f"{cell.name}: absent: {error}", sys.stdout))
+        subject = self._under_test(cell)
+        if isinstance(subject, MissingError):
+            print(searchable(f"{cell.name}: absent: {subject}", sys.stdout))
             return 0
-        others = list(self._others(cell, partners))
+        others, why = self._partners(cell, pairing)
         print(f"{cell.name}", flush=True)
+        if why:
+            print(searchable(f"not paired: {why}", sys.stdout, "  ", " " * 4))
         counts = {"passed": 0, "failed": 0, "skipped": 0}
 
         def tell(result: Any) -> None:
             counts[result.status] = counts.get(result.status, 0) + 1
-            if result.status != "passed":
+            if result.status != "passed" or result.clause == "pair":
                 line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
                 print(searchable(line, sys.stdout, "  ", " " * 8))
 
         self._suite.run_suite(subject, others, clauses, tell)
-        print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+        print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()), flush=True)
         return counts["failed"]
 
-    def _others(self, cell: Cell, names: list[str]) -> Iterator[Any]:
-        """Those of `names` that share the cell's middleware and can be built here."""
-        for name in names:
-            if name.startswith(f"{cell.middleware.name}/"):
-                with contextlib.suppress(MissingError):
-                    yield self._under_test(self._catalog.cell(name))
+    def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
+        """The cells that one is paired with, built, and why there is none.
+
+        What cannot be built here has no place in a ring, which closes over the others.
+        """
+        if pairing.pairs is Pairs.NONE:
+            return [], ""
+        siblings = {
+            other.name: self._under_test(other)
+            for other in pairing.among
+            if other.middleware.name == cell.middleware.name
+        }
+        present = {k: v for k, v in siblings.items() if not isinstance(v, MissingError)}
+        wires = {name: other.wire_name for name, other in present.items()}
+        chosen = partners(pairs_of(wires, pairing.pairs), cell.name, pairing.alone)
+        return [present[name] for name in chosen], unpaired(wires, cell.name)
 
     def _under_test(self, cell: Cell) -> Any:
-        return under_test(self._suite, self._builder.cell(cell), self._agent, self._folder)
+        """The cell in the suite's words, or the error that says why it cannot be built here."""
+        if cell.name not in self._built:
+            try:
+                build = self._builder.cell(cell)
+                found = under_test(self._suite, build, self._agent, self._folder)
+            except MissingError as error:
+                found = error
+            self._built[cell.name] = found
+        return self._built[cell.name]
 
 
 def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.manifest import read_toml
+from wattwire.cli.pairing import Pairs
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, EXIT_OK, MissingError
 from wattwire.rig import AgentClient, Builder
@@ -26,17 +28,29 @@ def add_to(verbs: Any) -> None:
     verb.set_defaults(call=build)
 
     verb = verbs.add_parser("check", help="run the conformance suite on cells")
-    verb.add_argument("cells", nargs="*", metavar="CELL", help="name or path; all if none")
+    verb.add_argument(
+        "cells", nargs="*", metavar="CELL", help="name, path or 'MIDDLEWARE/*'; all if none"
+    )
     verb.add_argument(
         "--clause",
         action="append",
         metavar="C-NN",
-        help="only these clauses, scenarios, or pair: the language pairs",
+        help="only these clauses, scenarios, or pair: the pairs of cells alone",
     )
-    verb.add_argument(
+    which = verb.add_mutually_exclusive_group()
+    which.add_argument(
+        "--pairs",
+        choices=[choice.value for choice in Pairs],
+        help="with whom: all (each with each; the default), cross (a ring, and a star around the "
+        "cell named first), none; several CELLs are paired among each other, one with others of "
+        "its middleware",
+    )
+    which.add_argument(
         "--no-pairs",
-        action="store_true",
-        help="leave out the language pairs (one CELL has them with all others, several among them)",
+        dest="pairs",
+        action="store_const",
+        const=Pairs.NONE.value,
+        help="the same as --pairs none",
     )
     verb.set_defaults(call=check)
 
@@ -66,10 +80,13 @@ def _print_row(name: str, text: str) -> None:
 
 
 def chosen_cells(catalog: Catalog, names: list[str]) -> list[Cell]:
-    """Cells by name or by path (middleware/NAME/CELL); all of them if none is named."""
-    if not names:
-        return [catalog.cell(name) for name in catalog.cells]
-    return [catalog.cell("/".join(Path(name).parts[-2:])) for name in names]
+    """Cells by name, path (middleware/NAME/CELL) or pattern (NAME/*), each once; all if none."""
+    found: dict[str, None] = {} if names else dict.fromkeys(catalog.cells)
+    for name in names:
+        short = "/".join(Path(name).parts[-2:])
+        # What fits nothing is no pattern but a misspelt name, and the catalogue says so.
+        found |= dict.fromkeys(fnmatch.filter(catalog.cells, short) or [short])
+    return [catalog.cell(name) for name in found]
 
 
 def build(options: argparse.Namespace) -> int:
@@ -100,5 +117,5 @@ def check(options: argparse.Namespace) -> int:
     """Run the conformance suite; every failure names the clause that it breaks."""
     from wattwire.cli.conformance import check_cells  # noqa: PLC0415 - needs the repository
 
-    failures = check_cells(options.cells, options.clause, pairs=not options.no_pairs)
+    failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))
     return EXIT_BAD_RESULT if failures else EXIT_OK

@@ -95,6 +95,20 @@ def test_what_a_cell_does_not_declare_is_skipped_with_the_reason(cells: Cells) -
     assert "does not declare literal" in results["C-22"].detail
 
 
+def test_a_clause_that_nothing_chosen_examines_has_no_result(cells: Cells) -> None:
+    found = {r.clause: r.status for r in run_suite(cells("python"), only=["command-line"])}
+    assert found == {"C-01": "passed"}
+
+
+def test_pairs_alone_leave_out_the_cells_own_scenarios(cells: Cells) -> None:
+    other = replace(cells("python"), name="loopback/other")
+    found = run_suite(cells("python"), [other], only=["pair"])
+    assert [(r.name, r.status) for r in found] == [
+        ("pair[loopback: python -> other]", "passed"),
+        ("pair[loopback: other -> python]", "passed"),
+    ]
+
+
 def test_a_capability_that_the_manifest_hides_breaks_c03(cells: Cells) -> None:
     cell = cells("python")
     kept = [name for name in cell.capabilities if name != "literal"]

@@ -1,0 +1,87 @@
+"""Which cells are paired: each with each, in a ring and a star, or not at all, and why not."""
+
+import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.cli.main import main
+from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
+from wattwire.cli.things import chosen_cells
+from wattwire.model.errors import EXIT_USAGE, UsageError
+
+FIVE = dict.fromkeys(["wire/a", "wire/b", "wire/c", "wire/d", "wire/e"], "")
+WIRES = {"calls/a": "json", "calls/b": "soap", "calls/c": "json", "other/a": "json"}
+
+
+def test_a_ring_and_a_star_have_each_pair_once():
+    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("a", "e")]
+    star = [("a", "c"), ("a", "d")]  # b and e stand beside the first one already
+    found = [(one[-1], other[-1]) for one, other in pairs_of(FIVE, Pairs.CROSS)]
+    assert sorted(found) == sorted(ring + star)
+
+
+def test_all_is_each_with_each():
+    assert len(pairs_of(FIVE, Pairs.ALL)) == 10
+
+
+@pytest.mark.parametrize("pairs", [Pairs.ALL, Pairs.CROSS])
+def test_two_cells_are_one_pair_and_one_is_none(pairs):
+    assert pairs_of(dict.fromkeys(["wire/a", "wire/b"], ""), pairs) == [("wire/a", "wire/b")]
+    assert pairs_of({"wire/a": ""}, pairs) == []
+
+
+def test_none_is_none():
+    assert pairs_of(FIVE, Pairs.NONE) == []
+
+
+@pytest.mark.parametrize("pairs", [Pairs.ALL, Pairs.CROSS])
+def test_only_cells_of_one_middleware_and_one_wire_are_paired(pairs):
+    assert pairs_of(WIRES, pairs) == [("calls/a", "calls/c")]
+
+
+def test_a_cell_without_a_pair_has_the_reason():
+    assert unpaired(WIRES, "calls/a") == ""
+    told = unpaired(WIRES, "calls/b")
+    assert told == "it speaks soap, and the other cells of calls speak json"
+    assert unpaired(WIRES, "other/a") == "no other cell of other is checked with it"
+
+
+def test_a_pair_is_checked_with_its_first_cell_and_a_cell_alone_with_both_sides():
+    found = pairs_of(FIVE, Pairs.CROSS)
+    assert partners(found, "wire/c", alone=False) == ["wire/d"]
+    assert sorted(partners(found, "wire/c", alone=True)) == ["wire/a", "wire/b", "wire/d"]
+    checked = [(name, other) for name in FIVE for other in partners(found, name, alone=False)]
+    assert sorted(checked) == sorted(found)
+
+
+def test_a_pattern_names_the_cells_of_a_middleware_each_once():
+    catalog = Catalog()
+    names = [cell.name for cell in chosen_cells(catalog, ["loopback/rust", "loopback/*"])]
+    assert names[0] == "loopback/rust"
+    assert sorted(names) == [name for name in catalog.cells if name.startswith("loopback/")]
+
+
+def test_a_pattern_that_fits_nothing_is_told_with_the_cells_that_are_there():
+    with pytest.raises(UsageError, match=r'unknown cell "loopbak/\*"; known: .*loopback/python'):
+        chosen_cells(Catalog(), ["loopbak/*"])
+
+
+def test_pairs_that_are_asked_for_and_left_out_are_a_contradiction(capsys):
+    for leaving_out in (["--no-pairs"], ["--pairs", "none"]):
+        assert main(["check", "loopback/python", "--clause", "pair", *leaving_out]) == EXIT_USAGE
+        told = capsys.readouterr().err
+        assert "--clause pair" in told and "--pairs cross" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--pairs", "ring"], ["invalid choice", "none", "cross", "all"]),
+        (["--pairs", "all", "--no-pairs"], ["not allowed with argument --pairs"]),
+    ],
+)
+def test_a_choice_of_pairs_that_is_none_is_refused(options, told, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["check", "loopback/python", *options])
+    assert left.value.code == EXIT_USAGE
+    error = capsys.readouterr().err.rpartition("error:")[2]
+    assert all(word in error for word in told)
