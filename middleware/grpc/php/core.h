@@ -25,6 +25,10 @@ typedef struct {
   gpr_timespec deadline;
 } grpc_call_details;
 typedef struct {
+  const char* private_key;
+  const char* cert_chain;
+} grpc_ssl_pem_key_cert_pair;
+typedef struct {
   void* in;
   void* out;
   unsigned index;
@@ -51,6 +55,11 @@ void grpc_init(void);
 const char* grpc_version_string(void);
 void* grpc_insecure_credentials_create(void);
 void* grpc_insecure_server_credentials_create(void);
+void* grpc_ssl_credentials_create(const char* authorities, grpc_ssl_pem_key_cert_pair* pair,
+                                  const void* options, void* reserved);
+void* grpc_ssl_server_credentials_create(const char* authorities,
+                                         grpc_ssl_pem_key_cert_pair* pairs, size_t count,
+                                         int asks_clients, void* reserved);
 void* grpc_channel_create(const char* target, void* credentials, const void* arguments);
 void grpc_channel_destroy(void* channel);
 void* grpc_channel_create_call(void* channel, void* parent, uint32_t mask, void* queue,

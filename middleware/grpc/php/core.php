@@ -12,22 +12,58 @@ const OP_COMPLETE = 2, PROPAGATE_DEFAULTS = 0xFFFF;
 final class Core {
     public readonly FFI $c;
     public readonly FFI\CData $queue;
+    // For arguments of one call of a function: made once, as FFI's objects cost more than the call.
+    private readonly FFI\CData $time, $reader;
 
     public function __construct() {
         $this->c = FFI::cdef(file_get_contents(__DIR__ . '/core.h'), 'libgrpc.so.29');
         $this->c->grpc_init();
         $this->queue = $this->c->grpc_completion_queue_create_for_next(null);
+        $this->time = $this->c->new('gpr_timespec');
+        $this->reader = $this->c->new('grpc_byte_buffer_reader');
     }
 
     public function version(): string {
         return $this->c->grpc_version_string();
     }
 
-    /** A time of CLOCK_MONOTONIC, which is the core's first clock. */
-    public function time(int $ns): FFI\CData {
-        $time = $this->c->new('gpr_timespec');
-        [$time->tv_sec, $time->tv_nsec] = [intdiv($ns, 1_000_000_000), $ns % 1_000_000_000];
-        return $time;
+    /** What a client shows and trusts: nothing, or the authority of that file. */
+    public function clientCredentials(string $authority): FFI\CData {
+        return $authority === '' ? $this->c->grpc_insecure_credentials_create()
+            : $this->c->grpc_ssl_credentials_create(
+                file_get_contents($authority), null, null, null);
+    }
+
+    public function serverCredentials(string $certificate, string $key): FFI\CData {
+        if ($certificate === '') {
+            return $this->c->grpc_insecure_server_credentials_create();
+        }
+        $pair = $this->c->new('grpc_ssl_pem_key_cert_pair');
+        [$held_key, $held_certificate] = [$this->text($key), $this->text($certificate)];
+        $pair->private_key = FFI::addr($held_key[0]);
+        $pair->cert_chain = FFI::addr($held_certificate[0]);
+        return $this->c->grpc_ssl_server_credentials_create(null, FFI::addr($pair), 1, 0, null);
+    }
+
+    /** A file's text, with the zero behind it that C wants. */
+    private function text(string $path): FFI\CData {
+        $text = file_get_contents($path);
+        $held = $this->c->new('char[' . strlen($text) + 1 . ']');
+        FFI::memcpy($held, $text, strlen($text));
+        return $held;
+    }
+
+    /** A time of CLOCK_MONOTONIC, which is the core's first clock; good until the next one. */
+    private function time(int $ns): FFI\CData {
+        $this->time->tv_sec = intdiv($ns, 1_000_000_000);
+        $this->time->tv_nsec = $ns % 1_000_000_000;
+        return $this->time;
+    }
+
+    /** A call of a client, with a deadline. */
+    public function open(FFI\CData $channel, FFI\CData $path, int $until_ns): FFI\CData {
+        return $this->c->grpc_channel_create_call($channel, null, PROPAGATE_DEFAULTS,
+            $this->queue, $path, null, $this->time($until_ns), null);
     }
 
     /** The number of the operations that have ended, and whether well; null at that time. */
@@ -47,8 +83,8 @@ final class Core {
         return $call;
     }
 
-    /** Starts operations, each with what goes into its data; they end with this number. */
-    public function start(FFI\CData $call, int $number, array $operations): void {
+    /** Writes operations, each with what goes into its data; returns how many. */
+    public function prepare(FFI\CData $call, array $operations): int {
         $count = 0;
         foreach ($operations as $operation => $data) {
             $op = $call->ops[$count++];
@@ -58,6 +94,11 @@ final class Core {
                 $op->data[$at] = $value === null ? null : $this->c->cast('void*', $value);
             }
         }
+        return $count;
+    }
+
+    /** Starts the operations that were written; they end with this number. */
+    public function start(FFI\CData $call, int $number, int $count): void {
         $ops = FFI::addr($call->ops[0]);
         $error = $this->c->grpc_call_start_batch($call->call, $ops, $count, $number, null);
         $error === 0 || throw new Wattwire\Refused("grpc_call_start_batch: error $error", 4);
@@ -77,12 +118,12 @@ final class Core {
 
     /** The bytes of a message that arrived; it is destroyed. */
     public function read(FFI\CData $buffer): string {
-        $reader = $this->c->new('grpc_byte_buffer_reader');
-        $this->c->grpc_byte_buffer_reader_init(FFI::addr($reader), $buffer);
-        $slice = $this->c->grpc_byte_buffer_reader_readall(FFI::addr($reader));
+        $reader = FFI::addr($this->reader);
+        $this->c->grpc_byte_buffer_reader_init($reader, $buffer);
+        $slice = $this->c->grpc_byte_buffer_reader_readall($reader);
         $bytes = $this->bytes($slice);
         $this->c->grpc_slice_unref($slice);
-        $this->c->grpc_byte_buffer_reader_destroy(FFI::addr($reader));
+        $this->c->grpc_byte_buffer_reader_destroy($reader);
         $this->destroy($buffer);
         return $bytes;
     }

@@ -20,7 +20,8 @@ final class Server {
 
     /** Listens, and returns the port. */
     public function listen(): int {
-        $credentials = $this->core->c->grpc_insecure_server_credentials_create();
+        $credentials = $this->core->serverCredentials(
+            $this->kit->spec['tls.certificate'], $this->kit->spec['tls.key']);
         $port = $this->core->c->grpc_server_add_http2_port(
             $this->server, '127.0.0.1:0', $credentials);
         $port > 0 || throw new Refused('gRPC cannot listen on 127.0.0.1', 4);
@@ -60,7 +61,7 @@ final class Server {
             $this->forget($number);
         } elseif ($state === 'new') {
             $this->calls[$number][2] = 'request';
-            $this->core->start($call, $number, [SEND_INITIAL_METADATA => [],
+            $this->start($call, $number, [SEND_INITIAL_METADATA => [],
                 RECV_MESSAGE => [FFI::addr($call->received)]]);
         } else {
             $this->answer($number, $call);
@@ -76,15 +77,19 @@ final class Server {
         $this->calls[$number][2] = 'answered';
         if ($reply === null) {
             $status = $known ? FAILED_PRECONDITION : UNIMPLEMENTED;
-            $this->core->start($call, $number,
+            $this->start($call, $number,
                 [SEND_STATUS_FROM_SERVER => [null, null, $status, null]] + $close);
             return;
         }
         $buffer = $this->core->buffer(encode($this->method, $reply));
         $this->calls[$number][1] = $buffer;
-        $this->core->start($call, $number, [SEND_MESSAGE => [$buffer],
+        $this->start($call, $number, [SEND_MESSAGE => [$buffer],
             SEND_STATUS_FROM_SERVER => [null, null, STATUS_OK, null]] + $close);
         $this->kit->served();
+    }
+
+    private function start(FFI\CData $call, int $number, array $operations): void {
+        $this->core->start($call, $number, $this->core->prepare($call, $operations));
     }
 
     private function forget(int $number): void {

@@ -28,9 +28,8 @@ function readSpec(string $path, string $settings): array {
     $types += array_fill_keys(preg_grep('/^settings\./', array_keys((array) $spec)), 'no key');
     foreach ($types as $key => $type) {
         $found = $spec->$key ?? null;
-        if (gettype($found) !== $type || ($key === 'contract' && $found !== 2)) {
-            throw new Refused("$key: found " . json_encode($found) . "; allowed: $type", 2);
-        }
+        gettype($found) === $type && ($key !== 'contract' || $found === 2)
+            || throw new Refused("$key: found " . json_encode($found) . "; allowed: $type", 2);
     }
     return (array) $spec;
 }
@@ -57,6 +56,7 @@ function line(string $keyword, array $fields): void {
 final class Kit {
     public readonly Payload|Record $message;
     public bool $stopped = false;
+    public string $reason = ''; // a cell's: why its last call was not sent
     private readonly bool $calls;
     private $records; // the sample file after its header: written after the window (C-26)
     private int $start_ns = PHP_INT_MAX >> 1, $stop_ns = PHP_INT_MAX >> 1;
@@ -79,9 +79,10 @@ final class Kit {
     public function probe(callable $call): int {
         [$begin_ns, $bound_ms] = [hrtime(true), $this->spec['ready_timeout_ms']];
         do {
-            $now_ns = hrtime(true);
+            [$now_ns, $why] = [hrtime(true), $this->reason ? "; the last one: $this->reason" : ''];
             $now_ns < BEGIN_NS + $bound_ms * 1_000_000
-                || throw new Refused("no reply within ready_timeout_ms = $bound_ms: is it up?", 4);
+                || throw new Refused(
+                    "no reply to a probe within ready_timeout_ms = $bound_ms$why", 4);
             $this->counts['probes']++;
             $message = $this->message->stamp($this->spec['node'] << 48 | PROBE, $now_ns);
             $reply = $call($message, $now_ns + 1_000_000_000);
@@ -202,9 +203,8 @@ final class Kit {
 
     /** A server's window: $poll(until_ns) until the drain is over (C-15). */
     public function drain(callable $poll): void {
-        [$quiet_ms, $linger_ms] = [$this->spec['quiet_ms'], $this->spec['linger_ms']];
-        while (hrtime(true) < ($end_ns = min($this->quiet_ns + 1_000_000 * $quiet_ms,
-            $this->stop_ns + 1_000_000 * $linger_ms))) {
+        while (hrtime(true) < ($end_ns = min($this->quiet_ns + 1_000_000 * $this->spec['quiet_ms'],
+            $this->stop_ns + 1_000_000 * $this->spec['linger_ms']))) {
             $poll($end_ns);
         }
     }

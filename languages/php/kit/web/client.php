@@ -28,13 +28,14 @@ function call(Kit $kit, string $type, callable $body, callable $reply): void {
         ]);
         $result = perform($kit, $calls, $handle);
         if ($result !== CURLE_OK) {
-            return unanswered($handle, $result);
+            return unanswered($kit, $handle, $result);
         }
         $status = curl_getinfo($handle, CURLINFO_RESPONSE_CODE);
         if ($status !== 200) {
             $refused[$status] = ($refused[$status] ?? 0) + 1;
         }
         if (in_array($status, NOBODY, true)) {
+            $kit->reason = "HTTP status $status";
             return false;
         }
         return $reply($status === 200 ? curl_multi_getcontent($handle) : '');
@@ -71,11 +72,12 @@ function perform(Kit $kit, CurlMultiHandle $calls, CurlHandle $handle): int {
 }
 
 /** null where no answer came in time, false where the request was not sent. */
-function unanswered(CurlHandle $handle, int $result): ?bool {
+function unanswered(Kit $kit, CurlHandle $handle, int $result): ?bool {
+    $kit->reason = 'curl: ' . curl_error($handle);
     return match (true) {
         $result === CURLE_OPERATION_TIMEDOUT => null,
         in_array($result, NOT_SENT, true) => false,
-        default => throw new Refused('curl: ' . curl_error($handle), 4),
+        default => throw new Refused($kit->reason, 4),
     };
 }
 
