@@ -110,10 +110,10 @@ def own(_: Bench, pairs: int) -> None:
     print(f"| loopback/cpp, topic | {_absolute(values, OWN_MS)} |", flush=True)
 
 
-def counting_calls(made: Bench, pairs: int) -> None:
+def counting_calls(made: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:
     """System calls counted in the kernel and by strace: what that costs, and whether they agree."""
     print("\n## Time of a call while system calls are counted, beside the same uncounted\n")
-    found = list(syscalls.comparisons(made, pairs))
+    found = list(syscalls.comparisons(made, pairs, cells, side_s))
     print(f"\n{table(found)}")
     print("\n| a program's calls | in the kernel | strace | apart | promised | verdict |")
     print("|---|---|---|---|---|---|")
@@ -166,15 +166,15 @@ def one_core() -> Iterator[None]:
 
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
     "recording": recording, "echo": echo, "libraries": libraries, "sampler": sampling,
-    "own_time": own, "page": pages, "syscalls": counting_calls,
+    "own_time": own, "page": pages,
 }  # fmt: skip
-PARTS = (*MEASURED, "calls")
+PARTS = (*MEASURED, "syscalls", "calls")
 
 SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
 }  # fmt: skip
 TRIALS = 10_000
-IN_TURNS = {"echo", "libraries"}
+IN_TURNS = {"echo", "libraries", "syscalls"}
 
 
 def main() -> None:
@@ -183,11 +183,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
         "--cells", nargs="+", default=["*"], metavar="PATTERN",
-        help="of the part calls: those cells only, as rest/go or 'rpc/*'",
+        help="of the parts calls and syscalls: those cells only, as rest/go or 'rpc/*'",
     )  # fmt: skip
     parser.add_argument(
-        "--seconds", type=float, default=calls.SIDE_S,
-        help=f"of the part calls: how long a side takes (default {calls.SIDE_S:g})",
+        "--seconds", type=float,
+        help="of the parts calls and syscalls: how long a side takes "
+        f"(default {calls.SIDE_S:g} and {syscalls.SIDE_S:g})",
     )  # fmt: skip
     parser.add_argument("--trials", type=int, default=TRIALS, help="campaigns of a simulated row")
     options = parser.parse_args()
@@ -199,7 +200,11 @@ def main() -> None:
             continue
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as made:
             if part == "calls":
-                calling(made, options.pairs or calls.PAIRS, options.cells, options.seconds)
+                side_s = options.seconds or calls.SIDE_S
+                calling(made, options.pairs or calls.PAIRS, options.cells, side_s)
+            elif part == "syscalls":
+                side_s = options.seconds or syscalls.SIDE_S
+                counting_calls(made, options.pairs or PAIRS, options.cells, side_s)
             else:
                 MEASURED[part](made, options.pairs or PAIRS)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import queue
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,10 @@ from bench.nodes import Bench
 from bench.pairs import Comparison
 from wattwire.design import PlannedRun
 from wattwire.model.errors import WattwireError
-from wattwire.model.study import TRACED, parse_study
+from wattwire.model.study import TRACED, Guards, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.verdict import Outcome
-from wattwire.rig import AgentClient, Builder
+from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import syscalls
 from wattwire.run.convert import quantities_frame, read_all_samples
 from wattwire.run.one_run import OneRun
@@ -27,7 +30,12 @@ from wattwire.run.specs import node_plans
 
 CELLS = ("tcp/cpp", "tcp/python", "rest/python", "grpc/go")
 """Loads from a call of some 20 µs, all of it system calls, to one of a large library."""
-CALLS, CALLS_IN_ALL = 2000, 10_000
+SIDE_S = 0.3
+"""How long the uncounted calls of a round should take, within what CALLS allows."""
+CALLS = (200, 20_000)
+TRIAL_CALLS = 300
+STEAL_MAX = Guards().steal_max
+CALLS_IN_ALL = 10_000
 PROMISE, AGREEMENT = 1.2, 0.02
 UNTRACED = syscalls.Way("")
 HANG_S = 120.0
@@ -41,35 +49,62 @@ for _ in range({CALLS_IN_ALL}): os.sched_yield()
 KNOWN = ("getppid", "write", "sched_yield")
 
 
-class Silent:
-    """Takes what a run tells of itself, for nobody."""
+class Watch:
+    """Hears of a run's phases, and reads before and after its window what the host took."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, host.CpuTimes] = {}
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Drop it."""
+        """The window begins with its phase and ends with the drain's."""
+        if kind == "phase":
+            self._times[fields["phase"]] = host.cpu_times()
+
+    @property
+    def steal_share(self) -> float:
+        """CPU time that the hypervisor kept for others in the window, of all cores'."""
+        before, after = self._times["window"], self._times["drain"]
+        return (after.steal - before.steal) / max(1, after.total - before.total)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run of a round: the mean time of its calls, and what the host took meanwhile."""
+
+    us_per_call: float
+    steal_share: float
 
 
 class Load:
     """One cell's calls back to back, run with a way of counting or without one."""
 
-    def __init__(self, made: Bench, cell: str) -> None:
+    def __init__(self, made: Bench, cell: str, side_s: float) -> None:
         self.name, self._folder, self._runs = cell, made.folder / "calls" / cell, 0
+        self._made = made
         self.agent = AgentClient(self._folder / "agent")
+        self._plan_for(TRIAL_CALLS)
+        trial = self.side(UNTRACED).us_per_call
+        calls = round(side_s * 1e6 / trial, -2)
+        self._plan_for(int(min(max(calls, CALLS[0]), CALLS[1])))
+
+    def _plan_for(self, calls: int) -> None:
+        self.calls = calls
         document = {
-            "factors": {"cell": [cell]},
-            "fixed": {"pattern": "service", "loop": "closed", "count": CALLS,
+            "factors": {"cell": [self.name]},
+            "fixed": {"pattern": "service", "loop": "closed", "count": calls,
                       "payload_encoding": "text"},
             "plan": {"baseline_s": 0.02, "quiet_ms": 20, "linger_ms": 50, "controls": False},
         }  # fmt: skip
         self._study = parse_study("bench", document, "bench")
         builder = Builder(self.agent, lambda text: print(f"  {text}", flush=True))
-        self._prepared: Prepared = prepare(self._study, made.catalog, builder)
+        self._prepared: Prepared = prepare(self._study, self._made.catalog, builder)
 
     @property
     def _treatment(self) -> Treatment:
         return self._prepared.treatments[0]
 
-    def us_per_call(self, way: syscalls.Way) -> float:
-        """Mean time of a call, from the first one's begin to the last one's end."""
+    def side(self, way: syscalls.Way) -> Side:
+        """A fresh server and client; times count from the first call's begin to the last's end."""
         self._runs += 1
         token = f"wwbench{self._runs}"
         folder = self._folder / token
@@ -79,9 +114,10 @@ class Load:
         middleware = next(iter(cells.values())).middleware
         nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
+        watch = Watch()
         one = OneRun(
             self.agent, self._study, planned, middleware, nodes, self._prepared.builds, token,
-            folder, Silent(),
+            folder, watch,
         )  # fmt: skip
         one.record.tracing = way if way.name else None
         record = one.execute()
@@ -90,25 +126,30 @@ class Load:
         client = next(node.node for node in nodes if node.sends)
         parts = [part.records for part in read_all_samples(folder, nodes)[client]]
         records = np.concatenate(parts)
-        if len(records) != CALLS:
-            raise RuntimeError(f"{self.name}: {len(records)} of {CALLS} calls are recorded")
-        return float(records["end_ns"].max() - records["begin_ns"].min()) / 1000 / CALLS
+        if len(records) != self.calls:
+            raise RuntimeError(f"{self.name}: {len(records)} of {self.calls} calls are recorded")
+        took_ns = float(records["end_ns"].max() - records["begin_ns"].min())
+        return Side(took_ns / 1000 / self.calls, watch.steal_share)
 
 
-def comparisons(made: Bench, rounds: int) -> Iterator[Comparison]:
+def comparisons(
+    made: Bench, rounds: int, patterns: Sequence[str], side_s: float
+) -> Iterator[Comparison]:
     """Each load counted in the kernel, and by strace, beside itself uncounted; rounds of three."""
     for cell in CELLS:
+        if not any(fnmatch(cell, pattern) for pattern in patterns):
+            continue
+        load = None
         try:
-            load = Load(made, cell)
+            load = Load(made, cell, side_s)
+            yield from _compared(load, rounds)
         except WattwireError as error:
             print(f"  {cell}: absent: {error}", flush=True)
-            continue
-        try:
-            yield from _compared(load, rounds)
         except RuntimeError as error:
             print(f"  {cell}: absent: its runs broke off: {error}", flush=True)
         finally:
-            load.agent.close()
+            if load is not None:
+                load.agent.close()
 
 
 def _compared(load: Load, rounds: int) -> Iterator[Comparison]:
@@ -118,16 +159,49 @@ def _compared(load: Load, rounds: int) -> Iterator[Comparison]:
         ways.insert(1, here)
     else:
         print(f"  {load.name}: not counted in the kernel here: {here.because}", flush=True)
+    began_s = time.monotonic()
     found: dict[str, list[float]] = {way.name: [] for way in ways}
-    for number in range(rounds):
-        turned = ways[number % len(ways) :] + ways[: number % len(ways)]
-        # Each order and its reverse, so that no way always follows the same one.
-        for way in turned if number // len(ways) % 2 else reversed(turned):
-            found[way.name].append(load.us_per_call(way))
+    kept = disturbed = 0
+    while kept < rounds and disturbed < rounds:
+        sides = {way.name: load.side(way) for way in _order(ways, kept)}
+        steal_share = max(side.steal_share for side in sides.values())
+        quiet = steal_share <= STEAL_MAX
+        _say(f"{load.name}, round {kept + 1} of {rounds}", sides, steal_share, quiet)
+        if not quiet:
+            disturbed += 1  # and the same order comes again
+            continue
+        kept += 1
+        for name, side in sides.items():
+            found[name].append(side.us_per_call)
+    print(
+        f"  {load.name}: {kept} rounds of {load.calls} calls in {time.monotonic() - began_s:.0f} s"
+        f", {disturbed} more set aside as the host took over {STEAL_MAX:.0%} of the CPUs",
+        flush=True,
+    )
+    if kept < rounds:
+        raise RuntimeError(f"{kept} of {rounds} rounds were undisturbed by the host")
     for way in ways[1:]:
         promise = PROMISE if way.name == syscalls.KERNEL_PROGRAM else None
         name = f"{load.name}, {way.name}"
         yield Comparison(name, "µs", tuple(found[way.name]), tuple(found[""]), promise)
+
+
+def _order(ways: Sequence[syscalls.Way], number: int) -> list[syscalls.Way]:
+    """Each order turned and then its reverse, so that no way always follows the same one."""
+    turn = number % len(ways)
+    turned = [*ways[turn:], *ways[:turn]]
+    return turned if number // len(ways) % 2 else turned[::-1]
+
+
+def _say(where: str, sides: dict[str, Side], steal_share: float, quiet: bool) -> None:
+    """A line of a round's figures for who waits; what the bench found is said on the other one."""
+    bare = sides[UNTRACED.name].us_per_call
+    told = ", ".join(
+        f"{name or 'uncounted'} {side.us_per_call:.1f} µs ({side.us_per_call / bare:.3f})"
+        for name, side in sides.items()
+    )
+    aside = "" if quiet else "; set aside"
+    print(f"  {where}: {told}; stolen {steal_share:.1%}{aside}", file=sys.stderr, flush=True)
 
 
 def agreement(made: Bench) -> Iterator[tuple[str, float | None, float | None]]:
