@@ -47,3 +47,29 @@ def test_the_papers_counts_are_presets():
     found = {name: apply_preset(document, name, "study.toml") for name in ("paper", "arm")}
     assert (found["paper"]["plan"]["blocks"], found["paper"]["fixed"]["count"]) == (50, 20_000)
     assert (found["arm"]["plan"]["blocks"], found["arm"]["fixed"]["count"]) == (50, 5_000)
+
+
+RING = ("cpp", "csharp", "javascript", "php", "python", "ruby", "rust", "go", "java")
+"""Clients by the order of their servers; `rpc` has one wire up to rust, where its ring closes."""
+CENTRE = "javascript"
+
+
+def ring_and_star(languages):
+    ring = zip(languages, [*languages[1:], languages[0]], strict=True)
+    return {*ring} | {pair for one in languages for pair in ((one, CENTRE), (CENTRE, one))}
+
+
+def test_the_preset_cross_has_a_ring_and_a_star_over_the_languages_that_share_a_wire():
+    document = apply_preset(read_toml(FOLDER / "study.toml"), "cross", "study.toml")
+    prepared = prepare(parse_study(FOLDER.name, document, "study.toml"), Catalog(), None)
+    found = {}
+    for treatment in prepared.treatments:
+        pair = (treatment["language"], treatment["server_language"])
+        found.setdefault(treatment["middleware"], set()).add(pair)
+    of_seven = ring_and_star(RING[:7])
+    of_nine = ring_and_star(RING) | of_seven
+    assert found == {"grpc": of_nine, "rest": of_nine, "rpc": of_seven}
+    assert ("php", CENTRE) in of_seven, "the paper's own pair"
+    left_out = {(t["middleware"], t["language"], t["server_language"]) for t, _ in prepared.skipped}
+    assert left_out == {("rpc", *pair) for pair in of_nine - of_seven}
+    assert all("speaks" in reason for _, reason in prepared.skipped)
