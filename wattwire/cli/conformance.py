@@ -100,7 +100,13 @@ class _Check:
                 line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
                 print(searchable(line, sys.stdout, "  ", " " * 8))
 
-        self._suite.run_suite(subject, others, clauses, tell)
+        def tell_scenario(found: Any) -> None:
+            if found.stolen_share:
+                why = f"the host took {found.stolen_share:.0%} of the cores, and it failed"
+                line = f"twice   {found.scenario.name}: {why}"
+                print(searchable(line, sys.stdout, "  ", " " * 8), flush=True)
+
+        self._suite.run_suite(subject, others, clauses, tell, tell_scenario)
         print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()), flush=True)
         return counts["failed"]
 

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from contract.conformance import CLAUSES, CellUnderTest, ClauseResult, run_suite
+from contract.conformance.cell import Problem
+from contract.conformance.host import Watch
 from contract.conformance.repository import kit_languages, proving_middleware, without
-from contract.conformance.suite import scenarios_for
+from contract.conformance.scenario import Scenario
+from contract.conformance.suite import run_scenarios, scenarios_for
 
 LANGUAGES = kit_languages()
 WHOLE = [
@@ -74,6 +77,40 @@ def test_all_problems_are_reported_not_the_first_alone(tmp_path: Path) -> None:
     results = {r.clause: r for r in run_suite(cell, only=["command-line"])}
     assert len(results["C-01"].problems) == 4
     assert all(str(problem).startswith("C-01: ") for problem in results["C-01"].problems)
+
+
+class Host(Watch):
+    """A host that takes as many ticks of a thousand as it is told."""
+
+    def __init__(self, folder: Path, stolen: int) -> None:
+        self._file, self._after = folder / "stat", f"cpu 0 0 0 {1000 - stolen} 0 0 0 {stolen} 0 0"
+        self._file.write_text("cpu 0 0 0 0 0 0 0 0 0 0\n")
+        super().__init__(self._file)
+
+    def stolen_share(self) -> float:
+        self._file.write_text(self._after)
+        return super().stolen_share()
+
+
+@pytest.mark.parametrize(
+    ("stolen", "failures", "tries", "stays"),
+    [(50, 1, 2, False), (50, 2, 2, True), (50, 0, 1, False), (10, 1, 1, True)],
+)
+def test_what_fails_while_the_host_has_the_cores_is_tried_once_more(
+    tmp_path: Path, stolen: int, failures: int, tries: int, stays: bool
+) -> None:
+    calls = []
+
+    def check(_bench: object) -> list[Problem]:
+        calls.append(1)
+        return [Problem("C-10", "late")] if len(calls) <= failures else []
+
+    cell = fake_cell(tmp_path, "")
+    scenario = Scenario("open[topic]", ("C-10",), check)
+    (found,) = run_scenarios(cell, [scenario], watch=lambda: Host(tmp_path, stolen))
+    assert len(calls) == tries
+    assert bool(found.problems) == stays
+    assert found.stolen_share == (stolen / 1000 if tries == 2 else 0.0)
 
 
 def test_a_child_that_keeps_the_descriptor_of_lines_is_named(cells: Cells) -> None:
