@@ -20,7 +20,12 @@ def _row(outcome: Outcome) -> None:
 
 def main(words: list[str]) -> int:
     """Tries the mutants whose identity holds any of `words` (none: all)."""
-    chosen = [m for m in mutants() if not words or any(word in m.identity for word in words)]
+    try:
+        every = mutants()
+    except LookupError as error:
+        print(error, file=sys.stderr)
+        return 2
+    chosen = [m for m in every if not words or any(word in m.identity for word in words)]
     if not chosen:
         print(f"no mutant is named like {', '.join(words)}", file=sys.stderr)
         return 2

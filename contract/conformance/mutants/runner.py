@@ -9,30 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..repository import ROOT, proving_cell, read_toml
+from ..repository import ROOT, proving_cell
 from ..suite import run_scenarios, scenarios_for
+from .table import Mutant, mutants
+
+__all__ = ["Mutant", "Outcome", "mutants", "planted_kit", "try_mutant", "try_mutants"]
 
 WORKERS = 3
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One textual substitution in a kit, the clause it breaks, and the scenarios that see it."""
-
-    language: str
-    name: str
-    file: str
-    find: str
-    replace: str
-    clause: str
-    scenarios: tuple[str, ...]
-    quick: bool
-    """Run by the tests, too."""
-    build_flags: tuple[str, ...]
-
-    @property
-    def identity(self) -> str:
-        return f"{self.language}: {self.name}"
 
 
 @dataclass(frozen=True)
@@ -46,29 +29,6 @@ class Outcome:
     def caught(self) -> bool:
         """By the expected clause, not merely by some failure."""
         return not self.trouble and self.mutant.clause in self.clauses
-
-
-def mutants(language: str | None = None) -> list[Mutant]:
-    """The planted faults, from `mutants.toml` of each language.
-
-    Its key `quick` names those that the tests run (absent: all), `build_flags` what is added to
-    the build, to make it fast.
-    """
-    found = []
-    for path in sorted((ROOT / "languages").glob("*/mutants.toml")):
-        if language not in (None, path.parent.name):
-            continue
-        table = read_toml(path)
-        names = {entry["name"] for entry in table["mutant"]}
-        quick = set(table.get("quick", names))
-        if quick - names:
-            raise LookupError(f"{path}: quick: no such mutant: {', '.join(sorted(quick - names))}")
-        flags = tuple(table.get("build_flags", ()))
-        for entry in table["mutant"]:
-            entry["scenarios"] = tuple(entry["scenarios"])
-            chosen = entry["name"] in quick
-            found.append(Mutant(path.parent.name, **entry, quick=chosen, build_flags=flags))
-    return found
 
 
 def planted_kit(mutant: Mutant, folder: Path) -> Path:
@@ -99,9 +59,6 @@ def try_mutant(mutant: Mutant) -> Outcome:
         except (LookupError, RuntimeError) as error:
             return Outcome(mutant, trouble=str(error))
         every = {scenario.name: scenario for scenario in scenarios_for(cell, [])}
-        unknown = [name for name in mutant.scenarios if name not in every]
-        if unknown:
-            return Outcome(mutant, trouble=f"no such scenario: {', '.join(unknown)}")
         chosen = [every[name] for name in mutant.scenarios]
         problems = [p for found in run_scenarios(cell, chosen, workers=1) for p in found.problems]
     clauses = tuple(sorted({problem.clause for problem in problems}))
