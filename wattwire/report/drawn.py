@@ -20,6 +20,7 @@ from wattwire.report.role_values import (
     response_of,
     values_of,
 )
+from wattwire.report.scattered import points_of
 
 PER_ROW = 2
 
@@ -93,28 +94,13 @@ def _scatter(
     roles: list[tuple[str, str]],
 ) -> tuple[str, dict[str, Any]] | None:  # fmt: skip
     frame, other = evidence.usable, response_of(evidence, spec.against)
-    levels = {name: levels_of(frame, name) for name in evidence.varied}
-    tones = levels_of(frame, by)
     points: list[dict[str, Any]] = []
     for role, panel in roles:
         across = values_of(evidence, frame, other, role)
         if not np.isfinite(across).any():  # of the run as a whole, such as the time of its calls
             across = values_of(evidence, frame, other, BOTH)
         up = values_of(evidence, frame, response, role)
-        for at, run in enumerate(frame["run"].to_list()):
-            if not (0 < across[at] < np.inf and 0 < up[at] < np.inf):
-                continue
-            treatment = {name: values[at] for name, values in levels.items()}
-            points.append(
-                {
-                    "x": figures.rounded(float(across[at])),
-                    "y": figures.rounded(float(up[at])),
-                    "run": run,
-                    "treatment": evidence.treatment_title(treatment),
-                    "colour": evidence.title(by, tones[at]),
-                    "panel": panel,
-                }
-            )
+        points += points_of(evidence, frame, across, up, by, panel)
     if not points:
         return None
     says = "Small points are runs, large ones the medians of each treatment; both scales are log."

@@ -25,6 +25,7 @@ from wattwire.report.evidence import (
 from wattwire.report.latency import panels_per_row, titles_of
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.responses import Response, resolve
+from wattwire.report.scattered import points_of
 from wattwire.stats import association
 
 ENERGY_OF_RUN = "energy_uj_per_message"
@@ -294,21 +295,7 @@ def _scatter(
     for stratum in strata:
         frame = stratum.frame
         joules, waited = column(frame, subject.energy), column(frame, delay)
-        levels = {name: levels_of(frame, name) for name in evidence.varied}
-        for at, run in enumerate(frame["run"].to_list()):
-            if not (0 < joules[at] < np.inf and 0 < waited[at] < np.inf):
-                continue
-            treatment = {name: values[at] for name, values in levels.items()}
-            points.append(
-                {
-                    "x": figures.rounded(float(waited[at])),
-                    "y": figures.rounded(float(joules[at])),
-                    "run": run,
-                    "treatment": evidence.treatment_title(treatment),
-                    "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
-                    "panel": stratum.title,
-                }
-            )
+        points += points_of(evidence, frame, waited, joules, evidence.primary, stratum.title)
     return Figure(
         f"energy-delay-{number}-runs",
         f"{energy_of.title[:1].upper()}{energy_of.title[1:]} against {delay_of.title}",

@@ -1,0 +1,58 @@
+"""One way to make a scatter's points: what is drawn of a run, and which runs have no place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wattwire.model.shown import ShownFigure
+from wattwire.report import drawn, proportion
+from wattwire.report.evidence import gather
+from wattwire.report.parts import Figure
+from wattwire.report.scattered import points_of
+from wattwire.report.tests.synthetic import SLOW, FileCampaign, Shape, write_campaign
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory):
+    shape = Shape(blocks=2, patterns=("topic",), clients=(1,), measured_energy=True)
+    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("scattered") / "c", shape)))
+
+
+def test_runs_without_a_positive_bounded_value_of_both_have_no_place(evidence):
+    frame = evidence.usable
+    across, up = np.arange(1.0, frame.height + 1), np.full(frame.height, 1234.56789)
+    across[0], across[1], up[2], up[3] = 0.0, np.nan, np.inf, -1.0
+    points = points_of(evidence, frame, across, up, "language", "here")
+    assert [point["x"] for point in points] == list(range(5, frame.height + 1))
+    assert {point["panel"] for point in points} == {"here"}
+    assert all(point["run"] and point["y"] == pytest.approx(1234.57, rel=1e-3) for point in points)
+
+
+def test_the_colour_is_of_the_factor_that_is_asked_for(evidence):
+    frame, ones = evidence.usable, np.ones(evidence.usable.height)
+    found = {
+        tone: {point["colour"] for point in points_of(evidence, frame, ones, ones, tone, "")}
+        for tone in ("language", "interval_s")
+    }
+    assert found == {"language": {"Swift", "Python"}, "interval_s": {"0.05 s", "0.2 s"}}
+    (title, *_) = {p["treatment"] for p in points_of(evidence, frame, ones, ones, "language", "")}
+    assert any(evidence.title("language", level) in title for level in (SLOW, "swift"))
+
+
+def test_both_figures_with_such_points_make_them_here(evidence, monkeypatch):
+    tones = []
+
+    def heard(*given):
+        tones.append(given[4])
+        return points_of(*given)
+
+    for module in (drawn, proportion):
+        monkeypatch.setattr(module, "points_of", heard)
+    proportion.section(evidence)
+    spec = ShownFigure(
+        "T", "scatter", "cpu_us_per_message", against="latency_p50_us", by="interval_s"
+    )
+    (made,) = drawn.figure(evidence, spec, 1)
+    assert isinstance(made, Figure)
+    assert tones == [evidence.primary, "interval_s"]
