@@ -11,6 +11,7 @@ use serde_json::{json, Value};
 use crate::cgroup::{self, Cgroup, Rung};
 use crate::members::{self, Stat};
 use crate::meter::Subject;
+use crate::own;
 use crate::shm::{self, Journal};
 
 const MARK: &[u8] = b"WATTWIRE_RUN=";
@@ -37,19 +38,18 @@ fn has_live_agent(mut pid: i32) -> bool {
 }
 
 fn is_agent(pid: i32) -> bool {
-    runs_as(pid, b"serve")
+    members::is_called(pid, own::AGENT)
 }
 
 fn is_guard(pid: i32) -> bool {
-    runs_as(pid, b"guard")
+    members::is_called(pid, own::GUARD) || is_becoming_guard(pid)
 }
 
-/// Whether a process is this program with that first argument.
-fn runs_as(pid: i32, verb: &[u8]) -> bool {
+/// Whether a process was started as a guard: it takes its name a moment after.
+fn is_becoming_guard(pid: i32) -> bool {
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = command.split(|byte| *byte == 0);
-    let program = words.next().unwrap_or_default();
-    program.ends_with(b"wattwire-agent") && words.next() == Some(verb)
+    words.next() == Some(own::AGENT.to_bytes()) && words.any(|word| word == b"guard")
 }
 
 /// Kills what a lost guard leaves: by cgroup, and by the mark of its run where no guard is above.

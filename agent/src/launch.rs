@@ -1,8 +1,10 @@
 //! Starting something through a guard: the agent's side.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
@@ -58,8 +60,8 @@ pub fn launch(mut order: Order, run: &str) -> Result<Launched, Problem> {
     order.env.insert("WATTWIRE_RUN".into(), run.into());
     let inherited = [order.stdin, order.stdout, order.stderr];
     let mut command = own::program();
-    // The name by which `clean` knows a guard.
-    command.arg0("wattwire-agent");
+    // By this `clean` knows a guard before it has taken its name.
+    command.arg0(OsStr::from_bytes(own::AGENT.to_bytes()));
     command.arg("guard").env("WATTWIRE_RUN", run).stdin(Stdio::piped()).stdout(Stdio::piped());
     // SAFETY: fcntl is async-signal-safe; it runs in the child, so no other child inherits them.
     unsafe {

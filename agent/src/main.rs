@@ -41,9 +41,13 @@ fn main() {
     let code = match words.as_slice() {
         ["serve"] => {
             cgroup::enter_scope_if_needed();
+            own::call_itself(own::AGENT);
             serve::run()
         }
-        ["guard"] => guard::run(),
+        ["guard"] => {
+            own::call_itself(own::GUARD);
+            guard::run()
+        }
         ["version"] => {
             println!("wattwire-agent {}", env!("CARGO_PKG_VERSION"));
             0

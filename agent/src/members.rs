@@ -1,5 +1,6 @@
 //! Which processes belong to a tree: by parentage, read from /proc.
 
+use std::ffi::CStr;
 use std::fs;
 
 /// All descendants of `root`, not `root` itself; an empty list if there are none.
@@ -53,6 +54,20 @@ fn descendants_by_parent(root: i32) -> Vec<i32> {
 pub fn all() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Whether a process is there, more than waiting to be reaped, and calls itself so.
+pub fn is_called(pid: i32, name: &CStr) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    calls_itself(&stat, name.to_bytes())
+}
+
+/// From /proc/PID/stat: `pid (name) state ...`; the name may hold brackets and spaces.
+fn calls_itself(stat: &[u8], name: &[u8]) -> bool {
+    let begin = stat.iter().position(|byte| *byte == b'(').map(|at| at + 1);
+    let end = stat.iter().rposition(|byte| *byte == b')');
+    let (Some(begin), Some(end)) = (begin, end) else { return false };
+    stat.get(begin..end) == Some(name) && !matches!(stat.get(end + 2), None | Some(b'Z' | b'X'))
 }
 
 /// The fields of /proc/PID/stat that are needed.
@@ -109,6 +124,16 @@ mod tests {
             start_ticks: 999,
         };
         assert_eq!(stat, expected);
+    }
+
+    #[test]
+    fn a_name_is_the_whole_of_what_stands_in_brackets_and_a_zombie_is_nobody() {
+        let calls = |stat: &[u8]| calls_itself(stat, b"wattwire-agent");
+        assert!(calls(b"42 (wattwire-agent) S 7 42"));
+        assert!(!calls(b"42 (wattwire-agent) Z 7 42"));
+        assert!(!calls(b"42 (wattwire-agent)) S 7 42"));
+        assert!(!calls(b"42 (my wattwire-agent) S 7 42"));
+        assert!(!calls(b""));
     }
 
     #[test]

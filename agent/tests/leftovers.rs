@@ -3,6 +3,7 @@
 mod common;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use common::{kill, scratch, until, Agent};
 use serde_json::json;
@@ -62,4 +63,29 @@ fn cgroups_of_a_dead_agent_are_removed_by_the_next_one_with_what_is_in_them() {
 fn alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+/// An agent's file may be called anything (WATTWIRE_AGENT): others know it all the same.
+#[test]
+fn what_an_agent_by_another_name_uses_is_not_taken_for_left_over() {
+    let (folder, run) = scratch();
+    let renamed = folder.join("anything");
+    std::fs::copy(env!("CARGO_BIN_EXE_wattwire-agent"), &renamed).unwrap();
+    let mut agent = Agent::start_by(Command::new(&renamed), &folder, "none");
+    let spawned = agent.spawn("node", &run, &["sleep", "1000"]);
+    let pid = spawned["pid"].as_i64().unwrap() as i32;
+    let (other_folder, _) = scratch();
+    let mut other = Agent::start(&other_folder, "none");
+    let found = other.ask("clean", json!({"run": "", "look": true}));
+    let killed = found["killed"].as_array().unwrap();
+    assert!(alive(pid) && !killed.contains(&json!(pid)), "{found}");
+    // Its agent dead, and its guard with it, the same process is left over.
+    // SAFETY: a process that this test started.
+    unsafe { libc::kill(spawned["guard_pid"].as_i64().unwrap() as i32, libc::SIGSTOP) };
+    agent.kill();
+    let found = other.ask("clean", json!({"run": "", "look": true}));
+    let killed = found["killed"].as_array().unwrap();
+    assert!(killed.contains(&json!(pid)), "{found}");
+    kill(spawned["guard_pid"].as_i64().unwrap() as i32);
+    kill(pid);
 }

@@ -18,6 +18,8 @@ TREES = "trees"
 """Sources of commits that were measured as variants; agents know nothing of them."""
 COMPILERS = "compilers"
 """What compilers keep between builds, a folder each."""
+AGENT = b"wattwire-agent"
+"""What a serving agent calls itself, as `agent/src/own.rs` has it."""
 DAY_S = 86_400.0
 
 
@@ -101,12 +103,18 @@ def agents_using(place: Path, proc: Path = Path("/proc")) -> list[int]:
     found = []
     for directory in proc.glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            words = (directory / "cmdline").read_bytes().split(b"\0")
-            if words[0].endswith(b"wattwire-agent") and words[1:2] == [b"serve"]:
+            if _is_agent((directory / "stat").read_bytes()):
                 used = _cache_of(directory)
                 if used is None or used.resolve() == place.resolve():
                     found.append(int(directory.name))
     return sorted(found)
+
+
+def _is_agent(stat: bytes) -> bool:
+    """Whether a process is alive and took the name that agents take, whatever their file is
+    called; from /proc/PID/stat: `pid (name) state …`."""
+    name, _, rest = stat.partition(b"(")[2].rpartition(b") ")
+    return name == AGENT and rest[:1] not in (b"Z", b"X")
 
 
 def _cache_of(process: Path) -> Path | None:

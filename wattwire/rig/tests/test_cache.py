@@ -72,10 +72,11 @@ def test_the_folder_is_the_one_that_the_agent_takes(environment, folder):
     assert cache.folder(environment) == Path(folder)
 
 
-def process(proc: Path, pid: int, words: list[str], environment: dict[str, str]) -> None:
+def process(proc: Path, pid: int, name: str, environment: dict[str, str], state: str = "S") -> None:
     folder = proc / str(pid)
     folder.mkdir(parents=True)
-    (folder / "cmdline").write_bytes(b"\0".join(w.encode() for w in words) + b"\0")
+    (folder / "cmdline").write_bytes(b"/x/an-agent-by-another-name\0serve\0")
+    (folder / "stat").write_text(f"{pid} ({name}) {state} 1 {pid} {pid} 0 -1\n")
     pairs = [f"{k}={v}".encode() for k, v in environment.items()]
     (folder / "environ").write_bytes(b"\0".join(pairs) + b"\0")
 
@@ -84,11 +85,12 @@ def test_agents_that_use_this_cache_are_found_by_their_own_environment(tmp_path)
     place, proc = tmp_path / "cache", tmp_path / "proc"
     place.mkdir()
     ours, other = {"WATTWIRE_CACHE": str(place)}, {"WATTWIRE_CACHE": str(tmp_path / "other")}
-    process(proc, 11, ["/x/wattwire-agent", "serve"], ours)
-    process(proc, 12, ["/x/wattwire-agent", "guard"], ours)
-    process(proc, 13, ["/x/wattwire-agent", "serve"], other)
-    process(proc, 14, ["/bin/sleep", "serve"], ours)
-    process(proc, 15, ["/x/wattwire-agent", "serve"], ours)
+    process(proc, 11, "wattwire-agent", ours)
+    process(proc, 12, "wattwire-guard", ours)
+    process(proc, 13, "wattwire-agent", other)
+    process(proc, 14, "sleep (wattwire-agent)", ours)
+    process(proc, 15, "wattwire-agent", ours)
+    process(proc, 16, "wattwire-agent", ours, "Z")
     (proc / "15" / "environ").unlink()  # another user's: nobody can say which cache it uses
     assert cache.agents_using(place, proc) == [11, 15]
 
