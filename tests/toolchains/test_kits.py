@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from contract.conformance.repository import ROOT, read_toml
+from wattwire.rig.versions import TooOldError, require_versions
 
 LANGUAGES = sorted(path.parent for path in (ROOT / "languages").glob("*/vectors.toml"))
 SMALL = sorted(
@@ -49,13 +50,28 @@ def carries_header(case: dict[str, Any]) -> bool:
     return bool(case["bytes"] >= (32 if case["encoding"] == "text" else 16))
 
 
+def why_not(folder: Path) -> str:
+    """Why a language's toolchain here cannot build its program: missing, or older than its
+    `[versions]` ask for; "" where it can."""
+    language = read_toml(folder / "language.toml")
+    wanted = [*read_toml(folder / "vectors.toml")["requires"], *language.get("requires", [])]
+    for name in wanted:
+        if shutil.which(name) is None:
+            return f"{name} is not installed"
+    try:
+        require_versions(wanted, language.get("versions", {}), folder.name)
+    except TooOldError as error:
+        return str(error)
+    return ""
+
+
 @pytest.fixture(scope="module", params=LANGUAGES, ids=lambda folder: folder.name)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder: Path = request.param
     table = read_toml(folder / "vectors.toml")
-    for name in table["requires"]:
-        if shutil.which(name) is None:
-            pytest.skip(f"{name} is not installed")
+    unfit = why_not(folder)
+    if unfit:
+        pytest.skip(unfit)
     build = tmp_path_factory.mktemp(folder.name)
     words = {"kit": str(folder / "kit"), "build": str(build)}
 
@@ -164,6 +180,29 @@ def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:
     told = [int(line) for line in ask(program, ["clock"] * 3)]
     after_ns = time.monotonic_ns()
     assert before_ns < told[0] <= told[1] <= told[2] < after_ns
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("1.9.7", "needs xlang 1.10 or newer; found 1.9.7"),
+        ("unknown", "needs xlang 1.10 or newer; `xlang --version` told no version"),
+        ("1.10.0", ""),
+    ],
+)
+def test_a_toolchain_that_is_too_old_is_a_reason_to_skip_its_kit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, told: str
+) -> None:
+    (tmp_path / "vectors.toml").write_text('requires = ["xlang"]\n')
+    (tmp_path / "language.toml").write_text(
+        'requires = ["xlang"]\n[versions.xlang]\nminimum = "1.10"\n'
+    )
+    assert why_not(tmp_path) == "xlang is not installed"
+    (tmp_path / "xlang").write_text(f"#!/bin/sh\necho xlang {version}\n")
+    (tmp_path / "xlang").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = why_not(tmp_path)
+    assert (told in found) if told else found == ""
 
 
 @pytest.mark.parametrize("language", SMALL)
