@@ -20,13 +20,10 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
-from wattwire.model.treatment import Treatment
 from wattwire.report.words import plural
 from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import forecast
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
-
-Chooser = Callable[[Treatment], bool]
 
 
 def add_to(verbs: Any) -> None:
@@ -105,7 +102,8 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
     choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
-    return begin(directory, catalog, progress, study, choose)
+    part = Options(choose=choose, only=options.only or "")
+    return begin(directory, catalog, progress, study, part)
 
 
 def _loaded(
@@ -121,12 +119,12 @@ def begin(
     catalog: Catalog,
     progress: Any,
     study: tuple[str, Path, dict[str, Any]],
-    choose: Chooser | None,
+    options: Options | None = None,
 ) -> CampaignRunner:
     """A new campaign in `directory`, cells built, plan written; a failure leaves no directory."""
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
     try:
-        runner.begin(*study, Options(choose=choose))
+        runner.begin(*study, options or Options())
     except BaseException:
         runner.close()
         if not (directory / "plan.json").exists():
@@ -143,8 +141,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         name, path, document = _loaded(options, catalog, preset)
         study = parse_study(name, document, str(path))
         choose = studies.chooser(study, options.only)
-        kept = [t for t in prepare(study, catalog, None).treatments if not choose or choose(t)]
-        return study, make_plan(kept, study.plan)
+        return study, make_plan(prepare(study, catalog, None, choose).treatments, study.plan)
 
     study, runs = planned(options.preset)
     if options.yes or forecast(study, runs).seconds <= plan.LONG_S:

@@ -22,6 +22,7 @@ from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError, nearest
 from wattwire.model.study import Study, parse_study
 from wattwire.model.treatment import Treatment
+from wattwire.report.words import plural
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient
 from wattwire.run import prepare
@@ -65,21 +66,25 @@ def plan(options: argparse.Namespace) -> int:
     name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
     study = parse_study(name, document, str(path))
     try:
-        prepared = prepare(study, catalog, None)
+        prepared = prepare(study, catalog, None, studies.chooser(study, options.only))
     except MissingError as error:
         raise MissingError(f"{error}{_importable(name, path)}") from error
-    choose = studies.chooser(study, options.only)
-    kept = [t for t in prepared.treatments if choose is None or choose(t)]
+    kept = prepared.treatments
     runs = make_plan(kept, study.plan)
     ahead = forecast(study, runs)
     for line in _first(study, len(kept), runs, ahead):
         print(line)
+    if prepared.unasked:
+        _say(f"a part of the design, --only {options.only}: "
+             f"{plural(prepared.unasked, 'other treatment')} not asked for")  # fmt: skip
     if study.plan.stop_width:
         _say(f"stops by width: after any block from number {study.plan.blocks_min} on, once the "
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
              f"{study.plan.blocks} blocks are the most")  # fmt: skip
+    asked = [*kept, *(treatment for treatment, _ in prepared.skipped)]
     for factor, levels in study.factors.items():
-        _say(f"{factor}: {', '.join(map(str, levels))}")
+        had = {str(treatment[factor]) for treatment in asked}
+        _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in had)}")
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():
         _say(f"skipped, {count} treatments: {reason}")
     _forecast_lines(study, ahead)

@@ -106,7 +106,7 @@ def _measure(
             path = Path(folder) / "study.toml"
             head = HEAD.format(command=shlex.join(["wattwire", *options.typed]))
             path.write_text(head + to_toml(document), encoding="utf-8")
-            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document), None)
+            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document))
         campaigns.execute(runner)
     finally:
         progress.close()

@@ -45,6 +45,9 @@ MAXIMUM_LEVELS: dict[str, float] = {
 TICK_HZ_MAX = 1000.0
 TRACED = "syscalls"
 """What `control` says of a run that counts system calls."""
+ONLY = "only"
+"""Key of a campaign's frozen study, beside the study's own: which part of the design was asked
+for, as it was `said`, and how many treatments of the design are `unasked`."""
 ANSWER_KEYS = ("baseline", "family", "margin", "looks", "scale", "best_of")
 ANSWER_SCALES = ("log", "plain")
 STOP_BLOCKS_MIN = 10

@@ -21,6 +21,11 @@ HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz",
 def section(evidence: Evidence) -> Section:
     """The page's first part: goal, questions, metrics, and what was executed."""
     part = Section("asked", "What was asked, what was run")
+    if evidence.part:
+        told = f"Only a part of this study's design was asked for: {evidence.part}."
+        part.parts.append(
+            Text(f"{told} What is beyond it was neither built nor run: nothing here speaks for it.")
+        )
     goal = evidence.study.get("goal") or {}
     if goal:
         part.parts.append(
@@ -75,6 +80,8 @@ def second_line(evidence: Evidence) -> str:
         told.append(f"{runs} beside them, {_of_controls(evidence)}")
     if evidence.skipped:
         told.append(f"{words.plural(len(evidence.skipped), 'treatment')} left out")
+    if evidence.part:
+        told.append("a part of the study's design")
     machine = machine_line(evidence.reader.machine)
     return "; ".join(told) + "." + ("" if machine == words.MISSING else f" {machine}.")
 
@@ -122,6 +129,8 @@ def _run_table(evidence: Evidence) -> Table:
         *_time_taken(evidence),
         ("machine", machine_line(evidence.reader.machine)),
     ]
+    if evidence.part:
+        facts.insert(0, ("part of the design", evidence.part))
     if evidence.study.get("preset"):
         facts.insert(0, ("preset", str(evidence.study["preset"])))
     return Table(

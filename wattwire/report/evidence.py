@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wattwire.model.study import TRACED
+from wattwire.model.study import ONLY, TRACED
 from wattwire.report import words
 from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign
@@ -45,7 +45,8 @@ class Evidence:
     `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
     `set_aside` the counting ones without, `controls` the control runs with it, which are in
     neither of the two. `traced` holds the usable runs that counted system calls: they are in no
-    other frame, `attempts` included. `factors` maps each factor to the levels planned.
+    other frame, `attempts` included. `factors` maps each factor to the levels planned, without
+    those of treatments that nobody asked for.
     `levels_seen`, `titles_seen`, `fits` and `groups` remember what was worked out once.
     """
 
@@ -118,6 +119,15 @@ class Evidence:
         return [entry for entry in self.plan if entry.get("skipped")]
 
     @property
+    def part(self) -> str:
+        """Which part of the design was asked for, in words; "" where the whole of it was."""
+        found = self.study.get(ONLY)
+        if not found:
+            return ""
+        others = words.plural(int(found["unasked"]), "treatment")
+        return f"{found['said']}; beyond it the design has {others} that nobody asked for"
+
+    @property
     def varied(self) -> list[str]:
         """Factors with more than one planned level."""
         return [name for name, levels in self.factors.items() if len(levels) > 1]
@@ -154,7 +164,7 @@ def gather(reader: CampaignReader) -> Evidence:
     counting = tried.filter(~is_control)
     usable = counting.filter(pl.col("verdict") == "ok")
     set_aside = counting.filter(pl.col("verdict") != "ok")
-    factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
+    factors = _factors(study, plan)
     primary = str(study.get("plan", {}).get("primary", ""))
     varied = [name for name, levels in factors.items() if len(levels) > 1]
     ranked = [name for name in (primary, *varied) if len(_levels_seen(counting, name)) > 1]
@@ -168,6 +178,24 @@ def gather(reader: CampaignReader) -> Evidence:
     for run in tried["run"].to_list():
         evidence.runs[run] = reader.run(run)
     return evidence
+
+
+def _factors(
+    study: Mapping[str, Any], plan: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Any, ...]]:
+    """Each factor's levels; of a design of which a part was asked for, those of that part."""
+    factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
+    if ONLY not in study:
+        return factors
+    entries = [all_levels(entry) for entry in plan]
+    return {
+        name: tuple(
+            level
+            for level in levels
+            if any(same_level(entry.get(name), level) for entry in entries)
+        )
+        for name, levels in factors.items()
+    }
 
 
 def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:

@@ -72,7 +72,9 @@ def check_limits(evidence: Evidence) -> list[Checked]:
     Bonferroni. Holds: the whole interval keeps it; broken: none of it does. What it misses: a
     single run beyond the limit is no breach, and says so in the table of runs.
     """
-    limits = parse_limits(evidence.study.get("limit", []), evidence.factors, "study")
+    # The study's own levels: a limit may name one of the part that was not asked for.
+    levels = evidence.study.get("factors", {})
+    limits = parse_limits(evidence.study.get("limit", []), levels, "study")
     cases = [case for limit in limits for case in _cases(evidence, limit)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
     return [_checked(evidence, *case, level) for case in cases]

@@ -115,6 +115,8 @@ def _design(evidence: Evidence) -> Iterator[str]:
         yield stopped
     if evidence.controls_planned:
         yield CONTROL_TEXT
+    if evidence.part:
+        yield f"Only a part of the study's design was asked for: {evidence.part}."
     skipped = len(evidence.skipped)
     if skipped:
         reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})

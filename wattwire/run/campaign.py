@@ -14,7 +14,7 @@ from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
-from wattwire.model.study import Study, parse_study
+from wattwire.model.study import ONLY, Study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.verdict import Verdict
 from wattwire.rig import AgentClient, Builder, host
@@ -47,6 +47,9 @@ class Options:
     accept: tuple[str, ...] = ()
     """Fingerprint keys whose change is accepted on resume."""
     choose: Callable[[Treatment], bool] | None = None
+    """Which treatments were asked for; the others are neither built nor listed."""
+    only: str = ""
+    """What was said to leave out the others, for the page."""
 
 
 class CampaignRunner:
@@ -66,13 +69,13 @@ class CampaignRunner:
     def begin(self, name: str, path: Path, document: dict[str, Any], options: Options) -> Study:
         """Freeze the study read from `path`, build the cells, write the plan. Nothing runs yet."""
         study = parse_study(name, document, f"study {name}")
-        prepared = self._prepare(study)
-        kept = [t for t in prepared.treatments if options.choose is None or options.choose(t)]
-        if not kept:
-            raise UsageError(f"study {name}: --only leaves no treatment that can be run here")
-        plan = make_plan(kept, study.plan)
+        prepared = self._prepare(study, options.choose)
+        plan = make_plan(prepared.treatments, study.plan)
         campaign = self.campaign
-        campaign.write_json("study.json", {"name": name, **document})
+        part = {ONLY: {"said": options.only, "unasked": prepared.unasked}}
+        campaign.write_json(
+            "study.json", {"name": name, **(part if prepared.unasked else {}), **document}
+        )
         campaign.keep(path, "study.toml")
         if "published" in document:
             campaign.keep(path.parent / document["published"], document["published"])
@@ -95,7 +98,7 @@ class CampaignRunner:
                 f"{campaign.path}: this campaign was ended before its plan was written: nothing "
                 "was measured. Delete the directory and run the study anew."
             )
-        frozen = {k: v for k, v in campaign.study.items() if k != "name"}
+        frozen = {k: v for k, v in campaign.study.items() if k not in ("name", ONLY)}
         name = campaign.study["name"]
         if document is not None and document != frozen:
             changed = sorted(k for k in {*document, *frozen} if document.get(k) != frozen.get(k))
@@ -105,7 +108,8 @@ class CampaignRunner:
                 "without STUDY, --resume goes on with the study as it was, --set included."
             )
         study = parse_study(name, frozen, str(campaign.path / "study.json"))
-        prepared = self._prepare(study)
+        asked = {row["treatment_key"] for row in campaign.plan}
+        prepared = self._prepare(study, lambda treatment: treatment.key in asked)
         self._refuse_changes(self._identity(frozen, prepared))
         self._refuse_machine(options.accept)
         self._plan = self._planned_again(study, prepared)
@@ -121,7 +125,7 @@ class CampaignRunner:
         )
         return study
 
-    def _prepare(self, study: Study) -> Prepared:
+    def _prepare(self, study: Study, choose: Callable[[Treatment], bool] | None = None) -> Prepared:
         agent = self._connect()
         compiled_in = {meter["name"] for meter in agent.hello["meters"]}
         for name in study.meters.use:
@@ -138,7 +142,7 @@ class CampaignRunner:
                 "--set plan.syscall_runs=0"
             )
         self._builder = Builder(agent, lambda text: self._progress.event("building", text=text))
-        return prepare(study, self.catalog, self._builder)
+        return prepare(study, self.catalog, self._builder, choose)
 
     def _connect(self) -> AgentClient:
         if self._agent is None or self._agent.lost.is_set():
@@ -148,7 +152,7 @@ class CampaignRunner:
         return self._agent
 
     def _planned_again(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
-        """The plan as it was written; `--only` may have left treatments out."""
+        """The plan as it was written; what can be run now but could not then is left out."""
         kept = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept]
         # Campaigns from before there were control runs go on without them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wattwire.catalog import Catalog, Cell
@@ -30,11 +31,19 @@ class Prepared:
     skipped: list[tuple[Treatment, str]]
     builds: dict[str, CellBuild]
     """What a cell is known as (`Cell.known_as`) → its build."""
+    unasked: int = 0
+    """How many treatments of the design `choose` left out; they are in none of the others."""
 
 
-def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared:
+def prepare(
+    study: Study,
+    catalog: Catalog,
+    builder: Builder | None,
+    choose: Callable[[Treatment], bool] | None = None,
+) -> Prepared:
     """Choose and build cells. Without a builder nothing is built (for `plan`).
 
+    Treatments that `choose` refuses were not asked for: no cell is looked for, none is built.
     Raises UsageError for a word that the catalogue does not know, MissingError where no
     treatment at all can be run.
     """
@@ -51,12 +60,16 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
     cells: dict[str, dict[str, Cell]] = {}
     skipped: list[tuple[Treatment, str]] = []
     builds: dict[str, CellBuild] = {}
+    unasked = 0
     catalogs = {
         name: catalog.of_variant(name, variant.root)
         for name, variant in study.variants.items()
         if variant.root
     }
     for treatment, excluded in expand(study):
+        if choose is not None and not choose(treatment):
+            unasked += 1
+            continue
         searched = catalogs.get(str(treatment.get(FACTOR)), catalog)
         chosen, reason = None, excluded or _awaited(treatment, study, searched)
         if reason is None:
@@ -66,13 +79,19 @@ def prepare(study: Study, catalog: Catalog, builder: Builder | None) -> Prepared
             continue
         treatments.append(treatment)
         cells[treatment.key] = chosen
+    if not treatments and not skipped:
+        raise UsageError(
+            f"study {study.name}: --only leaves none of its {unasked} treatments: no treatment of "
+            "the design has these levels together"
+        )
     if not treatments:
         reasons = sorted({reason for _, reason in skipped})
         raise MissingError(
-            f"study {study.name}: none of its {len(skipped)} treatments can be run here: "
+            f"study {study.name}: none of {'its' if not unasked else 'the'} {len(skipped)} "
+            f"treatments{' that --only leaves' if unasked else ''} can be run here: "
             + "; ".join(reasons)
         )
-    return Prepared(treatments, cells, skipped, builds)
+    return Prepared(treatments, cells, skipped, builds, unasked)
 
 
 def counts_system_calls(catalog: Catalog, meter: str) -> bool:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from wattwire.report.tests.synthetic import FAST, MEMORY_KIB, RUN_S, SLOW, WAITED_S, Shape
+from wattwire.report import build_report
+from wattwire.report.tests.synthetic import (
+    FAST,
+    MEMORY_KIB,
+    RUN_S,
+    SLOW,
+    WAITED_S,
+    FileCampaign,
+    Shape,
+    write_campaign,
+)
 from wattwire.report.tests.test_page import built, table
 
 SMALL: dict[str, Any] = {"blocks": 2, "patterns": ("topic",), "clients": (1,)}
@@ -92,3 +103,37 @@ def test_payloads_carry_their_unit_and_what_all_runs_share_is_said(tmp_path):
     varied = {"factors": {"language": [FAST, SLOW], "payload_bytes": [64, 1024]}}
     _, page = built(tmp_path / "varied", Shape(**SMALL, study=varied))
     assert facts_of(page)["payload"] == "64 B, 1024 B"
+
+
+def part_of_made_up(folder, **study):
+    """The page of a campaign of which only the slow language was asked for."""
+    shape = Shape(**SMALL, skip={"language": FAST}, study=study)
+    campaign = write_campaign(folder, shape)
+    kept = [row for row in json.loads((campaign / "plan.json").read_text()) if row["run"]]
+    (campaign / "plan.json").write_text(json.dumps(kept))
+    document = json.loads((campaign / "study.json").read_text())
+    document["only"] = {"said": f"language={SLOW}", "unasked": 2}
+    (campaign / "study.json").write_text(json.dumps(document))
+    page = build_report(FileCampaign(campaign))
+    return page.read_text("utf-8"), page
+
+
+def test_the_part_of_the_design_that_nobody_asked_for_is_named_once_and_listed_nowhere(tmp_path):
+    text, page = part_of_made_up(tmp_path / "c")
+    facts = facts_of(page)
+    told = f"language={SLOW}; beyond it the design has 2 treatments that nobody asked for"
+    assert facts["part of the design"] == told
+    assert facts["language"] == "Python" and facts["treatments left out"] == "0"
+    assert text.count("Only a part of this study") == 1
+    assert "no usable run" not in text and "Swift" not in text
+    tables = page.parent / "tables"
+    assert [path.name for path in tables.glob("*.csv") if "Swift" in path.read_text()] == []
+
+
+def test_a_limit_of_a_part_that_nobody_asked_for_is_not_checked(tmp_path):
+    limits = [
+        {"response": "cpu_us_per_message", "max": 1e9, "where": {"language": language}}
+        for language in (FAST, SLOW)
+    ]
+    _, page = part_of_made_up(tmp_path / "c", limit=limits)
+    assert len(table(page, "limits")) == 2  # of the slow language, at two intervals

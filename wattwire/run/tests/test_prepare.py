@@ -165,3 +165,50 @@ def test_a_meter_of_system_calls_is_refused_in_timed_runs_with_the_way_to_have_i
     }
     with pytest.raises(UsageError, match=r"meters\.use: counter .* plan\.syscall_runs = 1"):
         prepare(parse_study("t", document, "test"), Catalog([tmp_path]), None)
+
+
+class Builder:
+    """Notes what it was asked to build; nothing can be built in `lacking`."""
+
+    def __init__(self, lacking=()):
+        self.asked, self.lacking = [], lacking
+
+    def cell(self, cell):
+        self.asked.append(cell.name)
+        if cell.language in self.lacking:
+            raise MissingError(f"{cell.name} lacks its toolchain")
+        return cell.name
+
+
+def part_of_three(folder, wanted, builder):
+    """What is prepared of a design over three languages, of which `wanted` were asked for."""
+    of_three_languages(folder)
+    document = {
+        "title": "T",
+        "factors": {"language": ["one", "two", "mute"]},
+        "fixed": {"middleware": "mmm", "pattern": "service"},
+    }
+    study = parse_study("t", document, "test")
+    return prepare(study, Catalog([folder]), builder, lambda t: t["language"] in wanted)
+
+
+def test_what_was_not_asked_for_is_neither_built_nor_among_what_is_left_out(tmp_path):
+    builder = Builder(lacking=["mute"])
+    found = part_of_three(tmp_path, ["one"], builder)
+    assert builder.asked == ["mmm/one"] and list(found.builds) == ["mmm/one"]
+    assert [t["language"] for t in found.treatments] == ["one"]
+    assert found.skipped == [] and found.unasked == 2
+
+
+def test_what_was_asked_for_and_cannot_be_built_is_left_out_with_its_reason(tmp_path):
+    found = part_of_three(tmp_path, ["one", "mute"], Builder(lacking=["mute"]))
+    assert [(t["language"], why) for t, why in found.skipped] == [
+        ("mute", "mmm/mute lacks its toolchain")
+    ]
+
+
+def test_a_part_that_holds_nothing_is_refused_apart_from_one_that_cannot_be_run(tmp_path):
+    with pytest.raises(UsageError, match="--only leaves none of its 3 treatments"):
+        part_of_three(tmp_path, [], Builder())
+    with pytest.raises(MissingError, match="the 1 treatments that --only leaves can be run here"):
+        part_of_three(tmp_path, ["mute"], Builder(lacking=["mute"]))
