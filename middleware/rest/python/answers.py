@@ -19,7 +19,11 @@ def server(kit: Kit) -> None:
 
         @app.post(PATH)
         def echo() -> flask.Response:
-            request = decoded(kit, flask.request.get_data())
+            body = flask.request.get_data()
+            if len(body) < (flask.request.content_length or 0):
+                # The client gave up meanwhile. gunicorn hands over what had come by then.
+                return flask.Response(status=400)
+            request = decoded(kit, body)
             reply = processes.serve(request)
             if reply is None:
                 return flask.Response(status=400 if request is UNREADABLE else 409)

@@ -1,0 +1,100 @@
+"""A request whose body ends before its length has not arrived: it is no message, nor a corrupt one.
+
+That is what a client leaves behind which gives a call up while it is sent, as any may at its
+timeout. Cells of calls over HTTP, REST's and JSON-RPC's, have this in common.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from contract.conformance.cell import CellUnderTest
+from contract.conformance.process import NodeProcess
+from contract.conformance.spec import base_spec
+from wattwire.catalog import Catalog
+from wattwire.cli.conformance import _suite, under_test
+from wattwire.model.errors import MissingError
+from wattwire.rig import AgentClient, Builder
+
+HANG_S = 120.0
+OVER_HTTP = ("rest", "rpc")
+RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER with which a connection that is closed is reset."""
+TYPES = {"bytes": "application/octet-stream", "text": "text/plain", "record": "application/json"}
+CELLS = [
+    pytest.param(name, marks=[pytest.mark.matrix] if "heavy" in cell.document["build"] else [])
+    for name in Catalog().cells
+    for cell in [Catalog().cell(name)]
+    if cell.middleware.name in OVER_HTTP and cell.document.get("wire") != "net-rpc"
+]
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CellUnderTest]:
+    agent = AgentClient(tmp_path / "agent")
+    try:
+        build = Builder(agent).cell(Catalog().cell(request.param))
+        yield under_test(_suite(), build, agent, tmp_path)
+    except MissingError as reason:
+        pytest.skip(str(reason))
+    finally:
+        agent.close()
+
+
+def cut_off(url: str, content_type: str, sent: bytes, length: int) -> None:
+    """A POST that says `length` and breaks off after `sent`, in each way there is to."""
+    parts = urlsplit(url)
+    head = (
+        f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+    )
+    for linger in (None, RESET):
+        connection = socket.create_connection((parts.hostname, parts.port), HANG_S)
+        connection.sendall(head.encode() + sent)
+        time.sleep(0.2)  # the server is to begin reading before the end comes
+        if linger is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", CELLS, indirect=True)
+def test_a_request_that_is_cut_off_is_no_message(cell: CellUnderTest, tmp_path: Path) -> None:
+    for encoding, content_type in TYPES.items():
+        if f"encoding.{encoding}" not in cell.capabilities:
+            continue
+        text = "application/json" if cell.middleware == "rpc" else content_type
+        with serving(cell, encoding, tmp_path / encoding) as server:
+            (url,) = server.fields("LISTENING")["endpoints"]
+            for sent in (b"", b'{"' + b"0" * 30):
+                cut_off(url, text, sent, 200)
+            time.sleep(0.5)  # what is counted wrongly is counted by then
+            server.write(f"GO {time.monotonic_ns() + 500_000_000}\n")
+            time.sleep(1.0)
+            server.write("STOP\n")
+            done = server.wait_line("DONE", HANG_S)
+            assert done is not None, server.why()
+        counts = {name: (done.fields or {})[name] for name in ("received", "corrupt", "foreign")}
+        # Null where a server shares nothing, and only its clients' records count (C-34).
+        assert not any(counts.values()), f"{encoding}: {counts}"
+
+
+@contextlib.contextmanager
+def serving(cell: CellUnderTest, encoding: str, folder: Path) -> Iterator[NodeProcess]:
+    """A server alone, until it is READY."""
+    size = 128 if encoding == "record" else 64
+    spec = base_spec(cell, "service", "server", payload__encoding=encoding, payload__bytes=size)
+    server = NodeProcess(cell, spec, folder, f"server ({cell.name})")
+    try:
+        assert server.wait_line("READY", HANG_S) is not None, server.why()
+        yield server
+    finally:
+        server.kill()
