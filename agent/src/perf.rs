@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use crate::tree::TreeFile;
 
@@ -66,6 +67,23 @@ impl PerfCounter {
             PerfCounter::Replay(file) => file.number(),
         }
     }
+
+    /// Whether it has counted anything since it was opened, or does before `deadline`. A hypervisor
+    /// may show events that nothing fills. A replay holds one state at a time and is believed.
+    pub fn moves(&self, deadline: Instant) -> bool {
+        if matches!(self, PerfCounter::Replay(_)) {
+            return true;
+        }
+        loop {
+            if self.read() != Some(0) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
@@ -91,6 +109,21 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let grown = counter.read().unwrap() - first;
         assert!(grown >= 20_000_000, "{grown} ns of CPU clock in at least 20 ms");
+    }
+
+    /// PERF_COUNT_SW_DUMMY: an event that never happens.
+    const DUMMY: u64 = 9;
+
+    #[test]
+    fn a_counter_that_nothing_fills_stands_still() {
+        for (event, moving) in [(CPU_CLOCK, true), (DUMMY, false)] {
+            let Ok(counter) = PerfCounter::open(SOFTWARE, event, 0) else {
+                eprintln!("events of a whole CPU are not to be had here");
+                return;
+            };
+            let deadline = Instant::now() + Duration::from_millis(50);
+            assert_eq!(counter.moves(deadline), moving, "event {event}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Energy events of the kernel's PMU `power`, one counter for each event and package.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use serde_json::{json, Map, Value};
 
@@ -9,6 +10,8 @@ use crate::meter::{Absent, Meter, Opened, PerfCounter, Place, Samples, SeriesId,
 const FOLDER: &str = "sys/bus/event_source/devices/power";
 const GRANT: &str = "sudo sysctl kernel.perf_event_paranoid=0";
 const PREFIX: &str = "energy-";
+/// A processor that idles counts every millisecond; a counter that has not in this time is not fed.
+const MOVES_WITHIN: Duration = Duration::from_millis(100);
 
 struct PerfPower {
     counters: Vec<Counter>,
@@ -42,13 +45,17 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let cpus = cpus_of(&mask)
         .ok_or_else(|| absent(format!("/cpumask: found {mask:?}; allowed: 0 or 0,18 or 0-3")))?;
     let (events, skipped) = events(tree);
-    let mut counters = Vec::new();
+    let (mut counters, mut still) = (Vec::new(), Vec::new());
     let mut refused: Option<io::Error> = None;
+    let deadline = Instant::now() + MOVES_WITHIN;
     for event in &events {
         // The platform is one, whatever the number of packages.
         let cpus = if event.name == "psys" { &cpus[..1] } else { &cpus[..] };
         for cpu in cpus {
             match tree.perf_counter(pmu, event.config, *cpu) {
+                Ok(counter) if !counter.moves(deadline) => {
+                    still.push(format!("{PREFIX}{} on cpu{cpu}", event.name));
+                }
                 Ok(counter) => {
                     let subject = event.subject(tree, *cpu);
                     let event = event.clone();
@@ -69,6 +76,11 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
                 grant: GRANT.into(),
             },
             Some(error) => absent(format!(": no event could be opened: {error}")),
+            None if !still.is_empty() => absent(format!(
+                ": counted nothing in {} ms (usual in a virtual machine): {}",
+                MOVES_WITHIN.as_millis(),
+                still.join(", ")
+            )),
             None => absent("/events has none of energy".into()),
         });
     }
@@ -79,6 +91,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     let mut info = Map::new();
     info.insert("events".into(), shown.into());
     info.insert("skipped".into(), json!(skipped));
+    info.insert("still".into(), json!(still));
     info.insert("refused".into(), json!(refused.map(|error| error.to_string())));
     Ok(Opened { meter: Box::new(PerfPower { counters }), info })
 }
