@@ -33,7 +33,7 @@ from scipy import stats
 
 pytestmark = pytest.mark.quiet
 
-SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "6"))
+SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "4"))
 TRIES_MAX = 2 * SEEDS
 PASSING_SHARE = 17 / 20
 DISTURBED = {"steal_share": 0.02, "stalled_ms": 5.0, "other_load_share": 0.4}
