@@ -12,10 +12,8 @@ using Newtonsoft.Json.Linq;
 public sealed class NodeError : Exception {
     public readonly int Code;
     public readonly string Key;
-    public NodeError(int code, string reason, string key = null) : base(reason) {
-        Code = code;
-        Key = key;
-    }
+    public NodeError(int code, string reason, string key = null) : base(reason) =>
+        (Code, Key) = (code, key);
 }
 
 /// Returns the reply, or null at the timeout; an IOException says that it was not sent.
@@ -44,6 +42,7 @@ public sealed class Kit {
     long startNs = Never, stopNs = Never, lastArrivalNs, next, recorded, overflow;
     long sent, received, foreign, corrupt, probes;
     long? firstNs, lastNs;
+    string why = ""; // a probe was not sent
     // What the class library lacks: a clock and sleep in ns, descriptor 3, an end at once.
     struct Timespec { public IntPtr Seconds, Nanoseconds; } // as wide as time_t and long
     [DllImport("libc")] static extern int clock_gettime(int clock, out Timespec time);
@@ -149,15 +148,16 @@ public sealed class Kit {
         long beginNs = Now(), mostMs = Number("ready_timeout_ms");
         for (; !isThere(); Sleep(1000000))
             if (Now() > processStartNs + mostMs * 1000000)
-                throw new NodeError(4, $"{what}: not within ready_timeout_ms = {mostMs}");
+                throw new NodeError(4, $"no {what} within ready_timeout_ms = {mostMs}{why}");
         return Now() - beginNs;
     }
-    /// Calls until a reply comes.
-    public long Probe(Call call) => Await("a reply to a probe", () => {
+    /// Calls until a reply comes; the first may take seconds, as much is compiled for it.
+    public long Probe(Call call) => Await("reply to a probe", () => {
         byte[] message = messages.New();
         messages.Stamp(message, (ulong)node << 48 | Arrival.Probe, Now());
         probes++;
-        try { return call(message, 250000000, 0) != null; } catch (IOException) { return false; }
+        try { return call(message, Number("ready_timeout_ms") * 1000000, 0) != null; }
+        catch (IOException error) { why = "; the last one: " + error.Message; return false; }
     });
     public void Ready(int? matched, long? discovery_ns, object library, object effective,
         object guarantee) => Line("READY", new { matched, discovery_ns, library, effective,

@@ -1,5 +1,6 @@
 using System;
 using System.Runtime.InteropServices;
+using System.Text;
 
 /// One call at a time on a completion queue of its own: the memory that the core writes to while a
 /// batch of operations is under way, made once.
@@ -91,6 +92,13 @@ sealed class Exchange {
         Core.grpc_byte_buffer_destroy(buffer);
         Marshal.WriteIntPtr(Message, IntPtr.Zero);
         return message;
+    }
+
+    /// What the library says about a status that was received.
+    public string TakeDetails() {
+        string found = Encoding.UTF8.GetString(Bytes(Marshal.PtrToStructure<Core.Slice>(details)));
+        Marshal.WriteIntPtr(details, IntPtr.Zero); // given back
+        return found;
     }
 
     static byte[] Bytes(Core.Slice slice) {

@@ -8,7 +8,7 @@ static class Node {
         "settings.http_version:S settings.keep_alive:S settings.tcp_nodelay:S settings.tls:B " +
         "settings.server_workers:I",
         "encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed " +
-        "reply.echo reply.ack reply.literal literal async_client",
+        "reply.echo reply.ack reply.literal literal async_client tls",
         new Dictionary<string, Action<Kit>> {
             { "client", Ask }, { "server", Serve }, { "ping", Ask }, { "pong", Serve },
         });

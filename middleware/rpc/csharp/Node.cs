@@ -13,7 +13,7 @@ static class Node {
     static void Main(string[] args) => Kit.Run(args,
         "settings.keep_alive:S settings.tcp_nodelay:S settings.tls:B settings.server_workers:I",
         "encoding.text encoding.record pacing.kit loop.open loop.closed " +
-        "reply.echo reply.ack reply.literal literal async_client",
+        "reply.echo reply.ack reply.literal literal async_client tls",
         new Dictionary<string, Action<Kit>> {
             { "client", Client.Run }, { "server", Server.Run },
             { "ping", Client.Run }, { "pong", Server.Run },

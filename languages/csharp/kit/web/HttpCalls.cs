@@ -11,6 +11,8 @@ using System.Threading;
 sealed class HttpCalls {
     /// No answer, or one that cannot be decoded: a payload that nobody sent, counted as corrupt.
     public static readonly byte[] Nobodys = new byte[0];
+    // Of a gateway with no application that takes the request: it was not sent.
+    static readonly int[] nobody = { 502, 503, 504 };
     readonly Kit kit;
     readonly string address;
     readonly HttpClient http;
@@ -24,7 +26,9 @@ sealed class HttpCalls {
             ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
         type = MediaTypeHeaderValue.Parse(contentType);
         // By default Mono's handler asks for the system's proxy.
-        http = new HttpClient(new HttpClientHandler { UseProxy = false });
+        var handler = new HttpClientHandler { UseProxy = false };
+        HttpTls.Trust(kit, handler);
+        http = new HttpClient(handler);
         http.Timeout = Timeout.InfiniteTimeSpan; // calls have their own
         if (kit.Text("settings.keep_alive") == "off")
             http.DefaultRequestHeaders.ConnectionClose = true;
@@ -38,13 +42,16 @@ sealed class HttpCalls {
         try {
             using (var limit = new CancellationTokenSource(TimeSpan.FromTicks(timeoutNs / 100)))
             using (var response =
-                    http.PostAsync(address, content, limit.Token).GetAwaiter().GetResult())
+                    http.PostAsync(address, content, limit.Token).GetAwaiter().GetResult()) {
+                if (Array.IndexOf(nobody, (int)response.StatusCode) >= 0)
+                    throw new IOException($"HTTP status {(int)response.StatusCode}");
                 return response.StatusCode != HttpStatusCode.OK ? Nobodys
                     : response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
+            }
         } catch (OperationCanceledException) {
             return null;
         } catch (HttpRequestException error) {
-            throw new IOException(error.Message, error);
+            throw new IOException(error.GetBaseException().Message.Split('\n')[0], error);
         }
     }
 

@@ -14,8 +14,6 @@ static class HttpNode {
             throw new NodeError(3, "settings.http_version 2; the libraries have 1.1");
         if (kit.Text("settings.tcp_nodelay") != "default")
             throw new NodeError(3, "settings.tcp_nodelay; the libraries have only their defaults");
-        if ((bool)kit.Spec["settings.tls"])
-            throw new NodeError(3, "settings.tls; this cell has no TLS");
     }
 
     /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
@@ -26,7 +24,8 @@ static class HttpNode {
                 build = RuntimeInformation.FrameworkDescription },
             new { http_version = "1.1",
                 keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
-                tcp_nodelay = noDelay, tls = "none", server,
+                tcp_nodelay = noDelay, server,
+                tls = kit.Text("tls.authority") == "" ? "none" : "on",
                 server_workers = kit.Number("settings.server_workers"), transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "none", overload = "block" });
 }

@@ -18,7 +18,7 @@ sealed class HttpServer {
     public static void Run(Kit kit, string path, HttpAnswer answer) {
         HttpNode.CheckLimits(kit);
         var server = new HttpServer(kit, path, answer);
-        HttpListener listener = Started(out string address);
+        HttpListener listener = Started(kit, out string address);
         server.Begin(listener, kit.Number("settings.server_workers"));
         kit.Listening(address + path);
         HttpNode.Ready(kit, typeof(HttpListener), null, false, "Mono-HTTPAPI/1.0");
@@ -32,11 +32,12 @@ sealed class HttpServer {
     }
 
     /// HttpListener cannot choose a port, so ports are tried.
-    static HttpListener Started(out string address) {
+    static HttpListener Started(Kit kit, out string address) {
+        string scheme = kit.Text("tls.authority") == "" ? "http" : "https";
         var random = new Random(Guid.NewGuid().GetHashCode());
         for (int left = 100; ; left--) {
-            var listener = new HttpListener();
-            address = $"http://127.0.0.1:{random.Next(PortMin, PortEnd)}";
+            HttpListener listener = HttpTls.Listener(kit);
+            address = $"{scheme}://127.0.0.1:{random.Next(PortMin, PortEnd)}";
             listener.Prefixes.Add(address + "/");
             try {
                 listener.Start();
@@ -74,6 +75,8 @@ sealed class HttpServer {
             else {
                 var found = new MemoryStream();
                 context.Request.InputStream.CopyTo(found);
+                if (found.Length < context.Request.ContentLength64)
+                    throw new IOException("a request that ends early: its client has left");
                 body = answer(found.ToArray(), response, out request);
             }
             response.ContentLength64 = body.Length;
@@ -84,6 +87,7 @@ sealed class HttpServer {
         } catch (Exception error) when (error is HttpListenerException || error is IOException
                 || error is ObjectDisposedException) {
             Console.Error.WriteLine(error.Message); // the client has left
+            context.Response.Abort();
         }
     }
 }
