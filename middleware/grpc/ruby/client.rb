@@ -1,25 +1,17 @@
 # frozen_string_literal: true
 
 require 'grpc'
+require 'web/caller'
 require_relative 'messages'
 require 'wattwire_services_pb'
 
 # The client: one channel for all calls, or one for each.
-class Client
-  def self.run(kit)
-    client = new(kit)
-    call = client.method(:call)
-    discovery_ns = kit.probe(&call)
-    client.ready(discovery_ns)
-    kit.calls(&call)
-  end
-
+class Client < Web::Caller
   def initialize(kit)
-    @kit = kit
+    super
     @shape = Messages.shape(kit.spec)
     @endpoint = kit.spec['peers.endpoints'].fetch(0)
-    @authority = kit.spec['tls.authority']
-    @channel = channel if kit.setting('keep_alive') != 'off'
+    @channel = channel if @keep
     @stub = stub(@channel) if @channel
   end
 
@@ -40,15 +32,9 @@ class Client
     opened&.close
   end
 
-  def ready(discovery_ns)
-    effective = { keep_alive: @channel ? 'on' : 'off', tls: @authority.empty? ? 'none' : 'on',
-                  transport: 'tcp/ipv4', server_workers: @kit.setting('server_workers') }
-    @kit.ready(
-      matched: 1, discovery_ns: discovery_ns, effective: effective,
-      library: { name: 'grpc', version: GRPC::VERSION, build: RUBY_DESCRIPTION },
-      guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' }
-    )
-  end
+  def library = { name: 'grpc', version: GRPC::VERSION }
+
+  def effective = { tls: @authority.empty? ? 'none' : 'on' }
 
   private
 

@@ -1,28 +1,19 @@
 # frozen_string_literal: true
 
 require 'net/http'
+require 'web/caller'
 
 module Web
   # The client of a cell over HTTP: Net::HTTP, a connection for each worker. A cell's own class has
   # type, the content type of requests; body(message, worker), their text; and reply(text, worker),
   # the kit's reply or nil where the text is none.
-  class Client
+  class Client < Caller
     NOBODY = %w[502 503 504].freeze # of a gateway with no application that takes the request
 
-    def self.run(kit)
-      client = new(kit)
-      call = client.method(:call)
-      discovery_ns = kit.probe(&call)
-      client.ready(discovery_ns)
-      kit.calls(&call)
-    end
-
     def initialize(kit)
-      @kit = kit
+      super
       @address = URI(kit.spec['peers.endpoints'].fetch(0))
       @record = kit.spec['payload.encoding'] == 'record'
-      @keep = kit.setting('keep_alive') != 'off'
-      @authority = kit.spec['tls.authority']
       @not_sent = [SystemCallError, IOError, SocketError, Net::OpenTimeout]
       @not_sent << OpenSSL::SSL::SSLError unless @authority.empty?
       @connections = Array.new(kit.workers) { connection }
@@ -47,20 +38,15 @@ module Web
       raise Wattwire::SendFailed, error.message
     end
 
-    def ready(discovery_ns)
+    def library = { name: 'Net::HTTP', version: RUBY_VERSION }
+
+    def effective
       # Net::HTTP has no other way to its socket.
       socket = @connections[0].instance_variable_get(:@socket)&.io
       tls = @authority.empty? ? 'none' : socket&.ssl_version || 'on'
       socket = socket&.to_io
       nodelay = socket && !socket.closed? && socket.getsockopt(:TCP, :NODELAY).bool
-      effective = { http_version: '1.1', keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4',
-                    tcp_nodelay: nodelay.nil? ? 'default' : nodelay, tls: tls,
-                    server_workers: @kit.setting('server_workers') }
-      @kit.ready(
-        matched: 1, discovery_ns: discovery_ns, effective: effective,
-        library: { name: 'Net::HTTP', version: RUBY_VERSION, build: RUBY_DESCRIPTION },
-        guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' }
-      )
+      { http_version: '1.1', tcp_nodelay: nodelay.nil? ? 'default' : nodelay, tls: tls }
     end
 
     private
