@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -81,7 +82,11 @@ func client(kit *wattwire.Kit) {
 				effective["tls"] = tls.VersionName(response.TLS.Version)
 			}
 		}
-		if response.StatusCode != http.StatusOK {
+		switch response.StatusCode {
+		case http.StatusOK:
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return nil, errors.New("HTTP status " + response.Status) // no application took it
+		default:
 			return nil, nil // no answer to the call
 		}
 		if isRecord {

@@ -17,11 +17,12 @@ func server(kit *wattwire.Kit) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /echo", func(response http.ResponseWriter, r *http.Request) {
 		request, err := io.ReadAll(r.Body)
-		if err == nil && isRecord {
-			request, err = decoded(request)
+		if err != nil { // the client has left: this is no request that arrived
+			response.WriteHeader(http.StatusBadRequest)
+			return
 		}
-		if err != nil {
-			request = nil
+		if isRecord {
+			request, err = decoded(request) // nil where it is none
 		}
 		answered := kit.Serve(request, func(reply []byte) error {
 			if isRecord {
