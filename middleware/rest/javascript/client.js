@@ -3,7 +3,7 @@
 
 const http = require('node:http');
 const https = require('node:https');
-const { isTls, ready, requestOptions, timed } = require('web');
+const { isNobody, isTls, ready, requestOptions, timed } = require('web');
 const { bodyOf, VERSION } = require('./common');
 
 const CONTENT_TYPES = {
@@ -28,18 +28,20 @@ module.exports = async function client(kit) {
   const options = { ...requestOptions(kit.spec), method: 'POST', headers };
   let tls = 'none';
 
-  function take(response, resolve) {
+  function take(response, resolve, reject) {
     const chunks = [];
     tls = response.socket.getProtocol?.() ?? 'none';
     response.on('data', (chunk) => chunks.push(chunk));
     response.on('end', () => {
-      const found = Buffer.concat(response.statusCode === 200 ? chunks : []);
-      resolve(isRecord ? decoded(found) : found);
+      const { statusCode } = response;
+      if (isNobody(statusCode)) return reject(new Error(`HTTP status ${statusCode}`));
+      const found = Buffer.concat(statusCode === 200 ? chunks : []);
+      return resolve(isRecord ? decoded(found) : found);
     });
   }
 
   const call = (message, timeoutMs) => timed(timeoutMs, (resolve, reject) => {
-    const request = post(options, (response) => take(response, resolve));
+    const request = post(options, (response) => take(response, resolve, reject));
     request.on('error', reject);
     request.end(isRecord ? JSON.stringify(message) : message);
     return () => request.destroy();

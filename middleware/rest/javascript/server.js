@@ -32,7 +32,8 @@ function application(kit) {
   });
   // eslint-disable-next-line no-unused-vars -- express knows a handler of errors by its four
   app.use((error, request, response, next) => {
-    if (body === 'record') kit.serve(undefined); // JSON that cannot be read is counted
+    // JSON that cannot be read is counted; a request that broke off never arrived.
+    if (error.type === 'entity.parse.failed') kit.serve(undefined);
     response.status(400).end();
   });
   return app;

@@ -2,7 +2,7 @@
 // Client and ping: jayson's HTTP client, with an agent of Node.js's.
 
 const jayson = require('jayson');
-const { isTls, ready, requestOptions, timed } = require('web');
+const { isNobody, isTls, ready, requestOptions, timed } = require('web');
 const { library } = require('./common');
 
 module.exports = async function client(kit) {
@@ -12,6 +12,8 @@ module.exports = async function client(kit) {
   const method = isRecord ? 'echo_record' : 'echo';
   const noAnswer = isRecord ? undefined : Buffer.alloc(0);
   let tls = 'none';
+  let last = null;
+  server.on('http request', (request) => { last = request; });
   server.on('http response', (response) => {
     tls = response.socket.getProtocol?.() ?? 'none';
   });
@@ -20,14 +22,13 @@ module.exports = async function client(kit) {
   function replyOf(request, error, response) {
     const isStatusOrBody = typeof error?.code === 'number' || error instanceof SyntaxError;
     if (error && !isStatusOrBody) throw error;
+    if (isNobody(error?.code)) throw new Error(`HTTP status ${error.code}`);
     if (error || response?.id !== request.id || response.error) return noAnswer;
     if (isRecord) return response.result;
     return typeof response.result === 'string' ? Buffer.from(response.result) : noAnswer;
   }
 
   const call = (message, timeoutMs) => timed(timeoutMs, (resolve, reject) => {
-    let sent = null;
-    server.once('http request', (found) => { sent = found; });
     const params = [isRecord ? message : message.toString()];
     const request = server.request(method, params, (error, response) => {
       try {
@@ -36,6 +37,7 @@ module.exports = async function client(kit) {
         reject(unsent);
       }
     });
+    const sent = last; // what the library made of the statement above
     return () => sent.destroy();
   });
 

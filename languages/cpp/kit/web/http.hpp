@@ -25,6 +25,9 @@ inline bool asks(const Kit& kit, const std::string& setting) {
   return kit.string("settings." + setting) == "on";
 }
 
+// What a gateway says that found no application to take the request.
+inline bool is_nobody(int status) { return status >= 502 && status <= 504; }
+
 // What was asked of the last socket and of the last handshake, for READY.
 class Found {
  public:
@@ -93,6 +96,8 @@ class Client {
     client_.set_read_timeout(seconds, microseconds);
     result_ =
         client_.Post(path_, reinterpret_cast<const char*>(body.data), body.size, content_type);
+    if (result_ && is_nobody(result_->status))
+      throw SendFailed("HTTP status " + std::to_string(result_->status));
     if (result_) return result_->status == 200 ? Bytes(result_->body) : Bytes();
     const std::string reason = httplib::to_string(result_.error());
     if (result_.error() == httplib::Error::SSLServerVerification ||

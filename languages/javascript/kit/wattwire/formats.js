@@ -40,7 +40,7 @@ function payloadShape(spec) {
   const header = Buffer.alloc(16);
   const isFill = (data, end) => end <= fillAt || !data.compare(template, fillAt, end, fillAt, end);
   return {
-    bytes,
+    bytes, isSame: (found, due) => due.equals(found),
     replyLiteral: Buffer.from(spec['reply.literal']),
     ack: (request) => request.subarray(0, seqBytes),
     isOurs: (data) => isFill(data, Math.min(fillAt + 8, fillEnd, data.length)),
@@ -99,7 +99,7 @@ function recordShape(spec) {
     replyLiteral: { ...blank, name: spec['reply.literal'] },
     ack: ({ header, trailer }) => ({ ...blank, header, trailer }),
     stamp: (seq, sendNs) => make(String(seq), String(sendNs)),
-    isOurs: (found) => found.name === name,
+    isSame: isDeepStrictEqual, isOurs: (found) => found.name === name,
     isIntact: (found) => found.samples.length === samples.length
       && found.trailer.seq === found.header.seq && (spec.verify !== 'full'
       || (isDeepStrictEqual(found.pose, pose) && found.samples.every(isSample))),
@@ -126,7 +126,7 @@ function messagesOf(spec, nodes) {
     return found;
   };
   const isDue = (reply, message, seq) => {
-    if (kind !== 'echo' || literal) return isDeepStrictEqual(reply, replies[kind](message));
+    if (kind !== 'echo' || literal) return shape.isSame(reply, replies[kind](message));
     const found = arrival(reply);
     return found.verdict === OK && found.seq === seq;
   };

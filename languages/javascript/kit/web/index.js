@@ -23,20 +23,22 @@ function requestOptions(spec) {
 }
 
 /** A call: `begin(resolve, reject)` returns what ends it; null where that is due at the timeout. */
-async function timed(timeoutMs, begin) {
-  let alarm;
-  try {
-    return await new Promise((resolve, reject) => {
-      const end = begin(resolve, reject);
-      alarm = setTimeout(() => {
-        resolve(null);
-        end();
-      }, timeoutMs);
-    });
-  } finally {
-    clearTimeout(alarm);
-  }
+function timed(timeoutMs, begin) {
+  return new Promise((resolve, reject) => {
+    const alarm = setTimeout(() => {
+      resolve(null);
+      end();
+    }, timeoutMs);
+    const before = (settle) => (found) => {
+      clearTimeout(alarm);
+      settle(found);
+    };
+    const end = begin(before(resolve), before(reject));
+  });
 }
+
+/** Whether a status is a gateway's that found no application to take the request. */
+const isNobody = (status) => status >= 502 && status <= 504;
 
 /** The server's certificate and its key; without TLS there are none. */
 function secrets(spec) {
@@ -69,4 +71,4 @@ function ready(kit, library, known, discovery_ns = null) {
   });
 }
 
-module.exports = { isTls, listen, ready, requestOptions, secrets, timed };
+module.exports = { isNobody, isTls, listen, ready, requestOptions, secrets, timed };
