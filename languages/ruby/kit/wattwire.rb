@@ -276,7 +276,7 @@ module Wattwire
       await('reply to a probe') do
         @done[:probes] += 1
         @shape.stamp(@messages[0], @spec['node'] << 48 | PROBE, now)
-        yield @messages[0], 0.25, 0
+        yield @messages[0], @spec['ready_timeout_ms'] / 1e3, 0 # given up, it would pile up there
       rescue *NOT_SENT => @refusal
         nil
       end
