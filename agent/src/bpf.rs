@@ -11,6 +11,7 @@ const MAP_NEXT_KEY: u32 = 4;
 const PROGRAM_LOAD: u32 = 5;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const HASH: u32 = 1;
+const ARRAY: u32 = 2;
 const RAW_TRACEPOINT: u32 = 17;
 
 /// Functions of the kernel that a program may call.
@@ -34,6 +35,7 @@ pub const R4: u8 = 4;
 pub const R6: u8 = 6;
 pub const R7: u8 = 7;
 pub const R8: u8 = 8;
+pub const R9: u8 = 9;
 /// The stack's end; what a program keeps there lies at negative offsets.
 pub const STACK: u8 = 10;
 
@@ -79,6 +81,11 @@ impl Code {
         self.jump(0x55, register, value, label);
     }
 
+    pub fn jump_if_same(&mut self, register: u8, other: u8, label: Label) {
+        self.jumps.push((self.words.len(), label));
+        self.push(0x1d, register, other, 0, 0);
+    }
+
     /// Compares as unsigned numbers; `value` is taken as 64 bits with its sign.
     pub fn jump_if_below(&mut self, register: u8, value: i32, label: Label) {
         self.jump(0xa5, register, value, label);
@@ -90,6 +97,24 @@ impl Code {
 
     pub fn copy(&mut self, to: u8, from: u8) {
         self.push(0xbf, to, from, 0, 0);
+    }
+
+    /// `to` = the lower 4 bytes of `from`.
+    pub fn copy_half(&mut self, to: u8, from: u8) {
+        self.push(0xbc, to, from, 0, 0);
+    }
+
+    pub fn add(&mut self, to: u8, from: u8) {
+        self.push(0x0f, to, from, 0, 0);
+    }
+
+    pub fn multiply(&mut self, to: u8, value: i32) {
+        self.push(0x27, to, 0, 0, value);
+    }
+
+    /// Keeps the bits that `value` has.
+    pub fn mask(&mut self, to: u8, value: i32) {
+        self.push(0x57, to, 0, 0, value);
     }
 
     pub fn subtract(&mut self, to: u8, from: u8) {
@@ -135,6 +160,12 @@ impl Code {
         self.push(0, 0, 0, 0, 0);
     }
 
+    /// `to` = the address of the value of an array of one entry.
+    pub fn only_value(&mut self, to: u8, map: &Map) {
+        self.push(0x18, to, 2, 0, map.0.as_raw_fd());
+        self.push(0, 0, 0, 0, 0);
+    }
+
     pub fn leave(&mut self) {
         self.set(R0, 0);
         self.push(0x95, 0, 0, 0, 0);
@@ -149,12 +180,21 @@ impl Code {
     }
 }
 
-/// A hash map that programs and this process share.
+/// A table that programs and this process share: a hash map, or an array.
 pub struct Map(OwnedFd);
 
 impl Map {
     pub fn create(key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Map> {
-        let attributes: [u32; 5] = [HASH, key_bytes, value_bytes, entries, 0];
+        Self::of_kind(HASH, key_bytes, value_bytes, entries)
+    }
+
+    /// A map whose keys are the numbers (4 bytes) below `entries`; all values are there, as 0.
+    pub fn array(value_bytes: u32, entries: u32) -> io::Result<Map> {
+        Self::of_kind(ARRAY, 4, value_bytes, entries)
+    }
+
+    fn of_kind(kind: u32, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Map> {
+        let attributes: [u32; 5] = [kind, key_bytes, value_bytes, entries, 0];
         Ok(Map(descriptor(bpf(MAP_CREATE, &attributes)?)))
     }
 
@@ -166,6 +206,11 @@ impl Map {
     /// Reads an entry into `value`; whether there is one.
     pub fn get<K: Copy, V: Copy>(&self, key: &K, value: &mut V) -> bool {
         bpf(MAP_LOOKUP, &self.element(key, (&raw mut *value) as u64)).is_ok()
+    }
+
+    /// Reads an array's entry, which is as long as `values`, into them.
+    pub fn get_all<V: Copy>(&self, index: u32, values: &mut [V]) -> bool {
+        bpf(MAP_LOOKUP, &self.element(&index, values.as_mut_ptr() as u64)).is_ok()
     }
 
     /// Calls `visit` with every key and value. Entries that come or go meanwhile may be left out.
@@ -296,6 +341,16 @@ mod tests {
         map.each(|key: u64, value: u64| seen.push((key, value)));
         seen.sort_unstable();
         assert_eq!(seen, [(1, 10), (2, 20), (3, 30), (4, 40)]);
+    }
+
+    #[test]
+    fn an_array_is_all_zeros_at_first_and_has_no_entry_beyond_its_last() {
+        let Some(map) = or_say(Map::array(24, 2)) else { return };
+        let mut values = [7u64; 3];
+        assert!(map.get_all(1, &mut values) && values == [0; 3]);
+        map.set(&1u32, &[1u64, 2, 3]).unwrap();
+        assert!(map.get_all(1, &mut values) && values == [1, 2, 3]);
+        assert!(!map.get_all(2, &mut values));
     }
 
     #[test]

@@ -11,15 +11,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use crate::bpf::{attach, Attached, Map};
+use crate::bpf::{attach, Attached};
 use crate::clock;
 use crate::meter::{Absent, Meter, Opened, Place, Reach, Samples, SeriesId, Subject, Tree};
-use programs::{ending, entering, leaving, Entered, Key, Maps, Sum, UNCOUNTED};
+use programs::{ending, entering, leaving};
+use programs::{Entered, Maps, Sum, CALLS, PLACES, SUBJECTS_MAX, UNCOUNTED};
 
 const GRANT: &str = "run as root, or: setcap cap_bpf,cap_perfmon=ep target/release/wattwire-agent";
-const THREADS_MAX: u32 = 8192;
-const CALLS_MAX: u32 = 8192;
-const SUBJECTS_MAX: u32 = 512;
 
 struct SystemCalls {
     tree: Tree,
@@ -28,9 +26,16 @@ struct SystemCalls {
     followed: Vec<Followed>,
     sums: Vec<(Key, Sum)>,
     timed: Vec<(Key, Timed)>,
-    /// Calls that were going on at the last reading, by thread, and when that was.
-    pending: Vec<(u32, Entered)>,
+    /// Calls that were going on at the last reading, and when that was.
+    pending: Vec<Entered>,
     pending_ns: u64,
+}
+
+/// Whose calls, and which: a row of the kernel's sums, and a place in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    row: u32,
+    call: usize,
 }
 
 /// Time of calls that have returned, without what of each lay before the reading that precedes
@@ -43,8 +48,8 @@ struct Timed {
 
 struct Followed {
     subject: Arc<Subject>,
-    cgroup: u64,
-    calls: Vec<(u64, [SeriesId; 3])>,
+    row: u32,
+    calls: Vec<(usize, [SeriesId; 3])>,
     uncounted: SeriesId,
     cpu: [SeriesId; 2],
 }
@@ -70,12 +75,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 }
 
 fn attached() -> io::Result<(Maps, [Attached; 3])> {
-    let bytes = |length: usize| length as u32;
-    let maps = Maps {
-        watched: Map::create(8, 8, SUBJECTS_MAX)?,
-        entered: Map::create(4, bytes(size_of::<Entered>()), THREADS_MAX)?,
-        sums: Map::create(bytes(size_of::<Key>()), bytes(size_of::<Sum>()), CALLS_MAX)?,
-    };
+    let maps = Maps::create(PLACES)?;
     let programs = [
         attach(entering(&maps), c"sys_enter")?,
         attach(leaving(&maps), c"sys_exit")?,
@@ -91,14 +91,17 @@ impl SystemCalls {
         let before = std::mem::take(&mut self.pending);
         // First what goes on: what returns meanwhile is then in both, and not left out of both.
         let pending = &mut self.pending;
-        maps.entered.each(|thread: u32, entered: Entered| {
-            if entered.t_ns != 0 {
-                pending.push((thread, entered));
-            }
-        });
+        maps.each_entered(|entered| pending.push(entered));
         let sums = &mut self.sums;
         sums.clear();
-        maps.sums.each(|key: Key, sum: Sum| sums.push((key, sum)));
+        let mut found = vec![Sum::default(); CALLS];
+        for row in self.followed.iter().map(|followed| followed.row) {
+            if maps.sums.get_all(row, &mut found) {
+                let made = |(call, sum): &(usize, &Sum)| *call == UNCOUNTED || sum.calls != 0;
+                let found = found.iter().enumerate().filter(made);
+                sums.extend(found.map(|(call, sum)| (Key { row, call }, *sum)));
+            }
+        }
         for (key, sum) in sums {
             let at = self.timed.iter().position(|(known, _)| known == key);
             let at = at.unwrap_or_else(|| {
@@ -106,13 +109,12 @@ impl SystemCalls {
                 self.timed.len() - 1
             });
             let timed = &mut self.timed[at].1;
-            let returned = before.iter().filter(|(thread, entered)| {
-                let same =
-                    |(other, now): &&(u32, Entered)| other == thread && now.t_ns == entered.t_ns;
-                entered.is_of(key) && !self.pending.iter().any(|one| same(&one))
+            let returned = before.iter().filter(|entered| {
+                let same = |now: &Entered| now.thread == entered.thread && now.t_ns == entered.t_ns;
+                entered.is_of(key) && !self.pending.iter().any(same)
             });
             let early_ns: u64 =
-                returned.map(|(_, entered)| self.pending_ns.saturating_sub(entered.t_ns)).sum();
+                returned.map(|entered| self.pending_ns.saturating_sub(entered.t_ns)).sum();
             timed.ns += (sum.ns - timed.kernel_ns).saturating_sub(early_ns);
             timed.kernel_ns = sum.ns;
             sum.ns = timed.ns;
@@ -123,16 +125,16 @@ impl SystemCalls {
 
 impl Entered {
     fn is_of(&self, key: &Key) -> bool {
-        self.cgroup == key.cgroup && self.call == key.call
+        self.subject == u64::from(key.row) && self.call == key.call as u64
     }
 }
 
 impl Followed {
-    fn put_call(&mut self, call: u64, sum: &Sum, samples: &mut Samples) {
+    fn put_call(&mut self, call: usize, sum: &Sum, samples: &mut Samples) {
         let series = match self.calls.iter().find(|(known, _)| *known == call) {
             Some((_, series)) => *series,
             None => {
-                let subject = format!("{}/{}", self.subject.name, calls::name(call));
+                let subject = format!("{}/{}", self.subject.name, calls::name(call as u64));
                 let quantities = ["syscall_calls", "syscall_time", "syscall_errors"];
                 let series = quantities.map(|name| samples.declare(name, Place::of(&subject)));
                 self.calls.push((call, series));
@@ -169,16 +171,16 @@ impl Meter for SystemCalls {
         let is_v2 = cgroup.usage.ends_with("cpu.stat");
         let number = std::fs::metadata(&cgroup.path).map(|found| found.ino());
         let (Some((maps, _)), true, Ok(number)) = (&self.kernel, is_v2, number) else { return };
-        let key = Key { cgroup: number, call: UNCOUNTED };
-        let room = maps.sums.set(&key, &Sum::default()).and(maps.watched.set(&number, &1u64));
-        if room.is_err() {
+        // Rows are given out in turn and are all 0 at first.
+        let row = self.followed.len() as u32;
+        if row >= SUBJECTS_MAX || maps.watched.set(&number, &u64::from(row)).is_err() {
             return;
         }
         let place = || Place::of(&subject.name);
         let uncounted = samples.declare("syscalls_uncounted", place());
         let cpu = ["cpu_time_kernel", "cpu_time_user"].map(|name| samples.declare(name, place()));
         let subject = subject.clone();
-        self.followed.push(Followed { subject, cgroup: number, calls: Vec::new(), uncounted, cpu });
+        self.followed.push(Followed { subject, row, calls: Vec::new(), uncounted, cpu });
     }
 
     fn read(&mut self, samples: &mut Samples) {
@@ -186,8 +188,8 @@ impl Meter for SystemCalls {
         samples.begin();
         self.gather(now_ns);
         for followed in &mut self.followed {
-            let cgroup = followed.cgroup;
-            for (key, sum) in self.sums.iter().filter(|(key, _)| key.cgroup == cgroup) {
+            let row = followed.row;
+            for (key, sum) in self.sums.iter().filter(|(key, _)| key.row == row) {
                 match key.call {
                     UNCOUNTED => samples.counter(followed.uncounted, sum.calls),
                     call => followed.put_call(call, sum, samples),
