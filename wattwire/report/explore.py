@@ -21,8 +21,11 @@ from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spe
 from wattwire.report.packing import packed_columns, script_json
 from wattwire.report.parts import Fold, Section, Text
 from wattwire.report.responses import Response, measured, offered
+from wattwire.report.thinning import spread
 
 DIGITS = 5
+RUNS_MAX = 20_000
+"""More runs would make the page too large to open; a chart of so many shows no single one."""
 LEVELS, TONE, VALUE, SCALE = ["@levels"], "@tone", "@value", "@scale"
 ACROSS = ("@across", ["@acrosses"])
 PANELS = ["@panels", ""]
@@ -135,6 +138,16 @@ def section(evidence: Evidence) -> Section | None:
         )
     )
     part.parts.append(_explorer(evidence, responses))
+    runs = evidence.usable.height + evidence.set_aside.height
+    if runs > RUNS_MAX:
+        part.parts.append(
+            Text(
+                f"The chart holds about {words.count(RUNS_MAX)} of {words.count(runs)} runs: of "
+                "each treatment its share, evenly spaced in the order of execution. The tables "
+                "hold every run.",
+                "note",
+            )
+        )
     says = {kind.name: kind.says for kind in KINDS}
     printed = overview.drawn(evidence, responses, says)
     if printed:
@@ -214,8 +227,22 @@ def _runs(
         for name, values in found.items():
             columns.setdefault(name, []).extend(values)
     order = np.argsort(columns["order"], kind="stable").tolist()
+    if len(order) > RUNS_MAX:
+        order = _fewer(order, columns["treatment"])
     sorted_columns = {name: [values[at] for at in order] for name, values in columns.items()}
     return packed_columns(sorted_columns, len(order))
+
+
+def _fewer(order: list[int], treatments: list[str]) -> list[int]:
+    """About RUNS_MAX of the rows in `order`, of each treatment its share, evenly spaced."""
+    rows: dict[str, list[int]] = {}
+    for place, at in enumerate(order):
+        rows.setdefault(treatments[at], []).append(place)
+    share = RUNS_MAX / len(order)
+    places = [
+        mine[at] for mine in rows.values() for at in spread(len(mine), round(len(mine) * share))
+    ]
+    return [order[place] for place in sorted(places)]
 
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:

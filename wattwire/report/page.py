@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -41,6 +42,7 @@ from wattwire.report.latex import write_tex
 from wattwire.report.packing import packed_charts, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.report.sentences import headline
+from wattwire.report.thinning import Thinner
 from wattwire.store import open_campaign
 
 
@@ -66,9 +68,10 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         answers = answer_all(evidence)
         series = latency.all_series(evidence)
         found = findings.look(evidence, series)
-        sections = []
-        for section in _sections(evidence, answers, series, found):
-            if section is not None:
+        sections, thinner = [], Thinner()
+        for made in _sections(evidence, answers, series, found):
+            if made is not None:
+                section = bounded(made, thinner)
                 sections.append(section)
                 drawer.begin(figures_of(section.parts))
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
@@ -78,6 +81,11 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page
+
+
+def bounded(section: Section, thinner: Thinner) -> Section:
+    """The section with no more points in a figure than a page can hold."""
+    return replace(section, parts=thinner.parts(section.parts))
 
 
 def _sections(
