@@ -2,6 +2,7 @@
 
     flip      answers each call with its last character changed
     error     answers each call with HTTP 500 and a page
+    gateway   answers each call with HTTP 503 and a page, as a proxy does whose server is away
     nowhere   says that it listens where nobody does
     silence   closes every connection at once
     tls       speaks HTTPS with the certificate and the key of the folder LIE_CERTIFICATE
@@ -25,6 +26,7 @@ from pathlib import Path
 
 LIE = os.environ["LIE"]
 HOST = "127.0.0.1"
+STATUS = {"error": 500, "gateway": 503}
 PROBE = "ff" * 6
 """How the counter of a probe begins a payload of text (C-20)."""
 
@@ -37,8 +39,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         call = json.loads(body) if body.startswith("{") else None
         text = call["params"][0] if call else body
         probe = text.startswith(PROBE)
-        if LIE == "error" and not probe:
-            self.answer(500, "<h1>Oops</h1>")
+        if LIE in STATUS and not probe:
+            self.answer(STATUS[LIE], "<h1>Oops</h1>")
             return
         text = text if probe else text[:-1] + ("A" if text[-1] != "A" else "B")
         if call:

@@ -72,9 +72,9 @@ def study(tmp_path):
 
 @pytest.fixture
 def lies(cli, study, tmp_path):
-    """Runs calls of Python's client to a server that lies; returns what is said and the row."""
+    """Runs calls of a client to a server that lies; returns what is said and the row."""
 
-    def told(middleware, lie, *more, **environment):
+    def told(middleware, lie, *more, client="python", **environment):
         root = tmp_path / "more"
         language = root / "languages" / "liar" / "language.toml"
         language.parent.mkdir(parents=True)
@@ -86,15 +86,15 @@ def lies(cli, study, tmp_path):
         cell = root / "middleware" / middleware / "liar"
         cell.mkdir(parents=True)
         shutil.copy(HERE / "liar.py", cell)
-        honest = Catalog().cell(f"{middleware}/python").document
+        honest = Catalog().cell(f"{middleware}/{client}").document
         (cell / "node.toml").write_text(
             f"patterns = {json.dumps(honest['patterns'])}\n"
             f"capabilities = {json.dumps(honest['capabilities'])}\n"
             + (f'wire = "{honest["wire"]}"\n' if "wire" in honest else "")
         )
         result = cli(
-            "run", study(middleware), "--campaign", tmp_path / "c", "--plain", "--no-report",
-            "--set", "fixed.server_language=liar", *more, WATTWIRE_PATH=str(root),
+            "run", study(middleware, client), "--campaign", tmp_path / "c", "--plain",
+            "--no-report", "--set", "fixed.server_language=liar", *more, WATTWIRE_PATH=str(root),
         )  # fmt: skip
         if result.code == 3:
             pytest.skip(result.err)  # no toolchain, or no package
@@ -134,6 +134,17 @@ def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
     assert (found["verdict"], found["corrupt"], found["sent"]) == ("unknown", CALLS_OF_A_LIAR,
                                                                    CALLS_OF_A_LIAR)  # fmt: skip
     assert f"{CALLS_OF_A_LIAR} message" in result.out and "corrupt" in result.out
+
+
+@pytest.mark.parametrize(
+    "middleware, client",
+    some(("rest", "javascript"), middleware=("rest", "rpc"), ways=("cpp", "javascript")),
+)
+def test_what_a_gateway_hands_to_nobody_was_not_sent(lies, nothing_left, middleware, client):
+    result, found = lies(middleware, "gateway", client=client)
+    assert result.code == 1, result.out + result.err
+    assert "senders say 0 sent" in result.out
+    assert (found["lost"], found["corrupt"]) == (CALLS_OF_A_LIAR, 0)
 
 
 @pytest.mark.parametrize(
