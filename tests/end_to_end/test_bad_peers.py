@@ -136,9 +136,20 @@ def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
     assert f"{CALLS_OF_A_LIAR} message" in result.out and "corrupt" in result.out
 
 
+WEB_CLIENTS = ("cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust")
+SPEAK_OTHERWISE = {("rpc", "go"), ("rpc", "java")}
+"""net/rpc is no HTTP; JAX-WS wants SOAP, which the liar's probes don't speak."""
+
+
 @pytest.mark.parametrize(
     "middleware, client",
-    some(("rest", "javascript"), middleware=("rest", "rpc"), ways=("cpp", "javascript")),
+    [
+        param
+        for param in some(
+            ("rest", "javascript"), ("rpc", "cpp"), middleware=("rest", "rpc"), ways=WEB_CLIENTS
+        )
+        if param.values not in SPEAK_OTHERWISE
+    ],
 )
 def test_what_a_gateway_hands_to_nobody_was_not_sent(lies, nothing_left, middleware, client):
     result, found = lies(middleware, "gateway", client=client)

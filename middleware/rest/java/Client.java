@@ -57,6 +57,7 @@ final class Client {
             HttpResponse<byte[]> response = reply.get(limitNs, TimeUnit.NANOSECONDS);
             if (response.sslSession().isPresent())
                 tls = response.sslSession().get().getProtocol();
+            Cell.checkTaken(response.statusCode());
             return response.statusCode() == 200 ? bodies.decode(response.body()) : Cell.NO_ANSWER;
         } catch (TimeoutException late) {
             reply.cancel(true);

@@ -3,6 +3,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
 import com.eclipsesource.json.JsonValue;
+import com.sun.xml.ws.client.ClientTransportException;
 import com.sun.xml.ws.developer.JAXWSProperties;
 import jakarta.xml.ws.BindingProvider;
 import jakarta.xml.ws.Service;
@@ -61,6 +62,9 @@ final class Client {
         } catch (WebServiceException error) {
             if (error.getCause() instanceof SocketTimeoutException) return null;
             if (error.getCause() instanceof IOException) throw (IOException) error.getCause();
+            if (error instanceof ClientTransportException refused
+                && "http.status.code".equals(refused.getKey()))
+                Cell.checkTaken((Integer) refused.getArguments()[0]);
             return Cell.NO_ANSWER;
         }
     }

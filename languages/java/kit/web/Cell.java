@@ -4,6 +4,7 @@ import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonArray;
 import com.eclipsesource.json.JsonObject;
 import com.eclipsesource.json.JsonValue;
+import java.io.IOException;
 import java.util.Map;
 import java.util.Set;
 import wattwire.Kit;
@@ -40,6 +41,11 @@ public final class Cell {
         if (found.isEmpty())
             Kit.fail(2, "peers.endpoints", "peers.endpoints: found none; allowed: " + allowed);
         return found.get(0).asString();
+    }
+
+    /** Fails where a gateway found no application to take the request: it was not sent. */
+    public static void checkTaken(int status) throws IOException {
+        if (status >= 502 && status <= 504) throw new IOException("HTTP status " + status);
     }
 
     /** Tells where a server can be called. */

@@ -18,6 +18,8 @@ from wattwire_kit import Kit, SendFailed, Slot
 from wattwire_kit.forked import Processes
 
 GUARANTEE = ("reliable", "none", "block")
+NOBODY = (502, 503, 504)
+"""What a gateway says that found no application to take a request."""
 WorkerCounter = Callable[[], int]
 
 
@@ -125,13 +127,16 @@ class Caller:
     def post(self, body: bytes, content_type: str, timeout_s: float) -> requests.Response | None:
         """The response, or None at the timeout. Raises SendFailed where nobody took the call."""
         try:
-            return self._session().post(
+            response = self._session().post(
                 self._url, data=body, headers={"Content-Type": content_type}, timeout=timeout_s
             )
         except requests.Timeout:
             return None
         except requests.RequestException as error:
             raise SendFailed(str(error)) from error
+        if response.status_code in NOBODY:
+            raise SendFailed(f"HTTP status {response.status_code}")
+        return response
 
     def run(self, call: Callable[[Any, float], Any], library: tuple[str, str, str]) -> None:
         """Probes, says READY and makes the calls of the window; `call` may be in any thread."""
