@@ -76,10 +76,10 @@ class Middleware:
         table = self.settings[name]
         wanted = SETTING_TYPES[table["type"]]
         where = f"middleware {self.name}: setting {name}: found {value!r}; allowed: "
-        if not _is_of(value, wanted):
-            raise UsageError(where + f"{table['type']}")
         if "allowed" in table and value not in table["allowed"]:
             raise UsageError(where + ", ".join(map(repr, table["allowed"])))
+        if not _is_of(value, wanted):
+            raise UsageError(where + f"{table['type']}")
         bounds = [f"{name} {table[name]}" for name in ("minimum", "maximum") if name in table]
         if value < table.get("minimum", value) or value > table.get("maximum", value):
             raise UsageError(where + ", ".join(bounds))

@@ -86,7 +86,7 @@ def plan(options: argparse.Namespace) -> int:
         had = {str(treatment[factor]) for treatment in asked}
         _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in had)}")
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():
-        _say(f"skipped, {count} treatments: {reason}")
+        _say(f"skipped, {plural(count, 'treatment')}: {reason}")
     _forecast_lines(study, ahead)
     _meter_lines(study, kept, meters_of(catalog, study), meters_here())
     if options.pilot:
@@ -140,7 +140,8 @@ def _first(study: Study, treatments: int, runs: Sequence[PlannedRun], ahead: For
     beside = f" + {traced} that count system calls" if traced else ""
     controls = f" and {control} control runs" if control else ""
     return textwrap.wrap(
-        f"{study.title}: {treatments} treatments{controls} × {study.plan.blocks} blocks{beside} = "
+        f"{study.title}: {plural(treatments, 'treatment')}{controls} × "
+        f"{plural(study.plan.blocks, 'block')}{beside} = "
         f"{len(runs)} runs, about {duration_words(ahead.seconds)} "
         f"(estimate: {ahead.run_seconds:.1f} s a run).",
         WIDTH,

@@ -10,7 +10,14 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.study import LEVEL_TYPES, Study, apply_preset, merge, parse_study
+from wattwire.model.study import (
+    LEVEL_TYPES,
+    TOP_KEYS,
+    Study,
+    apply_preset,
+    merge,
+    parse_study,
+)
 from wattwire.model.treatment import Treatment
 
 
@@ -77,6 +84,8 @@ def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
     if key in LEVEL_TYPES or key.startswith("settings."):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
+    if not name and table not in TOP_KEYS:
+        raise unknown(f"--set {wanted}", "key", table, [*TOP_KEYS, *LEVEL_TYPES])
     merged = merge(document, {table: {name: value}} if name else {table: value})
     for place in ("factors", "fixed"):
         if not isinstance(merged.get(place, {}), dict):
@@ -97,7 +106,7 @@ def value_of(text: str) -> Any:
 
 def chooser(study: Study, expression: str | None) -> Callable[[Treatment], bool] | None:
     """A predicate from `key=level|level,key=level`; None where all treatments are wanted."""
-    if not expression:
+    if expression is None:
         return None
     wanted: dict[str, set[str]] = {}
     for part in expression.split(","):

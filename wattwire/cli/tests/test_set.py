@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from wattwire.catalog import Catalog
-from wattwire.cli.studies import change, load
+from wattwire.cli.studies import change, chooser, load
 from wattwire.model.errors import UsageError
+from wattwire.model.study import parse_study
 
 GOOD = """
 [factors]
@@ -68,3 +69,17 @@ def test_a_level_is_the_same_with_its_table_and_without() -> None:
 
 def test_a_word_that_is_no_level_is_still_refused(tmp_path: Path) -> None:
     assert "--set payload=64:" in refused(tmp_path, GOOD, "payload=64")
+
+
+def test_a_mistyped_level_is_offered_the_level(tmp_path: Path) -> None:
+    said = refused(tmp_path, GOOD, "payload_byte=3")
+    assert said.startswith('--set payload_byte=3: unknown key "payload_byte"; known: ')
+    assert said.endswith('Did you mean "payload_bytes"?')
+
+
+def test_an_empty_expression_is_no_choice_of_everything() -> None:
+    document = {"factors": {"clients": [1, 2]}, "fixed": {"cell": "udp/cpp", "pattern": "topic"}}
+    study = parse_study("mine", document, "mine.toml")
+    assert chooser(study, None) is None
+    with pytest.raises(UsageError, match="--only : allowed: factor=level"):
+        chooser(study, "")
