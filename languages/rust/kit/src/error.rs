@@ -57,6 +57,28 @@ pub fn failed(reason: impl fmt::Display) -> Error {
     Error::MiddlewareFailed(reason.to_string())
 }
 
+/// An error with what caused it, as far as it does not say that itself.
+pub fn causes(error: &dyn std::error::Error) -> impl fmt::Display + '_ {
+    Causes(error)
+}
+
+struct Causes<'e>(&'e dyn std::error::Error);
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut told = self.0.to_string();
+        let mut next = self.0.source();
+        while let Some(cause) = next {
+            let reason = cause.to_string();
+            if !told.contains(&reason) {
+                told = format!("{told}: {reason}");
+            }
+            next = cause.source();
+        }
+        f.write_str(&told)
+    }
+}
+
 /// The middleware did not take this message; the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendFailed;

@@ -1,5 +1,6 @@
 //! What a cell holds: its specification, its state, and what it says until READY.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard};
@@ -87,6 +88,8 @@ pub struct Kit {
     pub(crate) spin_ns: i64,
     pub(crate) current_seq: AtomicU64,
     state: Mutex<State>,
+    /// Why the last probe was not sent.
+    reason: Mutex<String>,
 }
 
 impl Kit {
@@ -122,6 +125,7 @@ impl Kit {
             spin_ns: spec.integer("spin_ns"),
             current_seq: AtomicU64::new(0),
             state: Mutex::new(state),
+            reason: Mutex::default(),
             spec,
         })
     }
@@ -209,8 +213,11 @@ impl Kit {
             let left_ns = self.ready_deadline_ns() - now_ns();
             if left_ns <= 0 {
                 let limit_ms = self.integer("ready_timeout_ms");
-                let reason = format!("no reply to a probe within ready_timeout_ms = {limit_ms}");
-                return Err(failed(reason));
+                let last = self.reason.lock().expect("a panic ends the process");
+                let why = if last.is_empty() { "" } else { "; the last one: " };
+                return Err(failed(format!(
+                    "no reply to a probe within ready_timeout_ms = {limit_ms}{why}{last}"
+                )));
             }
             self.lock().counts.probes += 1;
             let request = self.form.stamp(&mut buffer, seq, now_ns());
@@ -219,6 +226,14 @@ impl Kit {
                 Ok(_) | Err(SendFailed) => nap(5_000_000), // not there yet
             }
         }
+    }
+
+    /// A message that was not sent, and why: where no reply to a probe comes, this is told.
+    pub fn not_sent(&self, reason: impl Display) -> SendFailed {
+        if self.dialogue.start_ns() == 0 {
+            *self.reason.lock().expect("a panic ends the process") = reason.to_string();
+        }
+        SendFailed
     }
 
     /// Prints READY. Panics where the guarantee is not in the words of C-07.

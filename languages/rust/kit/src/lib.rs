@@ -21,7 +21,7 @@ pub mod spec;
 pub use arriving::{Goal, Request};
 pub use calling::{Futures, Runtime};
 pub use clock::{now_ns, readable, sleep_until_ns};
-pub use error::{failed, Error, SendFailed};
+pub use error::{causes, failed, Error, SendFailed};
 pub use kit::{Guarantee, Kit, Library, Ready};
 pub use message::{Answer, Buffer, Message};
 pub use node::{run, Cell, Role};

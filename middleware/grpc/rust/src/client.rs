@@ -6,8 +6,8 @@ use tonic::codegen::Bytes;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 use wattwire_kit::{
-    locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
-    COMPILER,
+    causes, locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime,
+    SendFailed, COMPILER,
 };
 use wattwire_web::{on_or_off, switch, tls, Tokio};
 
@@ -65,12 +65,15 @@ async fn exchange(
     })
 }
 
-fn outcome(ended: Result<Buffer, Status>) -> Result<Option<Buffer>, SendFailed> {
-    match ended.map_err(|status| status.code()) {
-        Ok(reply) => Ok(Some(reply)),
-        Err(Code::DeadlineExceeded) => Ok(None),
-        Err(Code::Unavailable) => Err(SendFailed),
-        Err(_) => Ok(Some(Buffer::Unreadable)),
+fn outcome(kit: &Kit, ended: Result<Buffer, Status>) -> Result<Option<Buffer>, SendFailed> {
+    let status = match ended {
+        Ok(reply) => return Ok(Some(reply)),
+        Err(status) => status,
+    };
+    match status.code() {
+        Code::DeadlineExceeded => Ok(None),
+        Code::Unavailable => Err(kit.not_sent(causes(&status))),
+        _ => Ok(Some(Buffer::Unreadable)),
     }
 }
 
@@ -105,7 +108,7 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
             let channel = if keeps { kept } else { endpoint.connect_lazy() };
             // The deadline begins with the channel's connection, not before.
             let ended = tokio::time::timeout(timeout, exchange(channel, message, timeout));
-            ended.await.map_or(Ok(None), outcome)
+            ended.await.map_or(Ok(None), |ended| outcome(kit, ended))
         }
     });
     let discovery_ns = kit.probe(&mut calls)?;

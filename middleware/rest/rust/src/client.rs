@@ -7,10 +7,10 @@ use std::time::Duration;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Certificate, Client, StatusCode, Version};
 use wattwire_kit::{
-    locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
-    COMPILER,
+    causes, locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime,
+    SendFailed, COMPILER,
 };
-use wattwire_web::{body_of, buffer_of, on_or_off, switch, tls, Tokio};
+use wattwire_web::{body_of, buffer_of, is_nobody, on_or_off, switch, tls, Tokio};
 
 use crate::{content_type, GUARANTEE, LOCKED};
 
@@ -47,15 +47,17 @@ async fn exchange(
     let received = async {
         let response = request.send().await?;
         by_http2.store(response.version() == Version::HTTP_2, Relaxed);
-        let is_answer = response.status() == StatusCode::OK;
-        let body = response.bytes().await?;
-        let reply = if is_answer { buffer_of(kit, body.into()) } else { Buffer::Unreadable };
-        Ok::<_, reqwest::Error>(reply)
+        let status = response.status();
+        Ok::<_, reqwest::Error>((status, response.bytes().await?))
     };
     match received.await {
-        Ok(reply) => Ok(Some(reply)),
+        Ok((StatusCode::OK, body)) => Ok(Some(buffer_of(kit, body.into()))),
+        Ok((status, _)) if is_nobody(status.as_u16()) => {
+            Err(kit.not_sent(format_args!("HTTP status {status}")))
+        }
+        Ok(_) => Ok(Some(Buffer::Unreadable)),
         Err(error) if error.is_timeout() => Ok(None),
-        Err(_) => Err(SendFailed),
+        Err(error) => Err(kit.not_sent(causes(&error))),
     }
 }
 

@@ -10,12 +10,12 @@ use jsonrpsee::core::params::ArrayParams;
 use jsonrpsee::http_client::HttpClient;
 use jsonrpsee_http_client::transport::Error as TransportError;
 use wattwire_kit::{
-    locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime, SendFailed,
-    COMPILER,
+    causes, locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime,
+    SendFailed, COMPILER,
 };
 use wattwire_web::json::JsonRecord;
 use wattwire_web::tls::ClientConfig;
-use wattwire_web::{on_or_off, switch, tls, Tokio};
+use wattwire_web::{is_nobody, on_or_off, switch, tls, Tokio};
 
 use crate::{BODY_BYTES_MAX, GUARANTEE, LOCKED};
 
@@ -24,14 +24,17 @@ const NODELAY_BY_ITSELF: bool = true;
 
 type Reply = Result<Option<Buffer>, SendFailed>;
 
+/// What the client itself breaks a call off after.
+fn own_timeout(kit: &Kit) -> Duration {
+    Duration::from_nanos(kit.integer("timeout_ns") as u64)
+}
+
 /// A client, with `config` over TLS.
 fn open(kit: &Kit, url: &str, config: Option<ClientConfig>) -> Result<HttpClient, CallError> {
-    // A call's timeout is the kit's; this only must not be shorter.
-    let longest = Duration::from_nanos(kit.integer("timeout_ns") as u64) * 2;
     let mut builder = HttpClient::builder()
         .max_request_size(BODY_BYTES_MAX)
         .max_response_size(BODY_BYTES_MAX)
-        .request_timeout(longest.max(Duration::from_secs(60)))
+        .request_timeout(own_timeout(kit))
         .set_tcp_no_delay(switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF));
     if let Some(config) = config {
         builder = builder.with_custom_cert_store(config);
@@ -41,22 +44,33 @@ fn open(kit: &Kit, url: &str, config: Option<ClientConfig>) -> Result<HttpClient
 
 /// What a call's end is: a reply, a timeout, or not sent.
 async fn within<T>(
-    timeout: Duration,
+    kit: &Kit,
+    limit: Option<Duration>,
     called: impl Future<Output = Result<T, CallError>>,
     buffer: impl FnOnce(T) -> Buffer,
 ) -> Reply {
-    match tokio::time::timeout(timeout, called).await {
-        Ok(Ok(reply)) => Ok(Some(buffer(reply))),
-        Ok(Err(CallError::RequestTimeout)) | Err(_) => Ok(None),
-        Ok(Err(CallError::Transport(error))) => match error.downcast_ref() {
-            Some(TransportError::Rejected { .. }) => Ok(Some(Buffer::Unreadable)),
-            _ => Err(SendFailed),
+    let ended = match limit {
+        None => called.await,
+        Some(limit) => {
+            let ended = tokio::time::timeout(limit, called).await;
+            ended.unwrap_or(Err(CallError::RequestTimeout))
+        }
+    };
+    match ended {
+        Ok(reply) => Ok(Some(buffer(reply))),
+        Err(CallError::RequestTimeout) => Ok(None),
+        Err(CallError::Transport(error)) => match error.downcast_ref() {
+            Some(TransportError::Rejected { status_code }) if !is_nobody(*status_code) => {
+                Ok(Some(Buffer::Unreadable))
+            }
+            _ => Err(kit.not_sent(causes(&*error))),
         },
-        Ok(Err(_)) => Ok(Some(Buffer::Unreadable)), // an error object, or no JSON-RPC
+        Err(_) => Ok(Some(Buffer::Unreadable)), // an error object, or no JSON-RPC
     }
 }
 
 fn exchange(
+    kit: &'static Kit,
     client: Arc<HttpClient>,
     request: Message,
     timeout: Duration,
@@ -67,15 +81,17 @@ fn exchange(
         text => params.insert(String::from_utf8_lossy(text.bytes())),
     };
     inserted.expect("numbers and strings are JSON");
+    // A call of the schedule ends by the client's own timeout, a probe may before.
+    let limit = Some(timeout).filter(|&limit| limit < own_timeout(kit));
     if matches!(request, Message::Record(_)) {
         return Box::pin(async move {
             let called = client.request::<JsonRecord, _>("echo_record", params);
-            within(timeout, called, |reply| Buffer::Record(reply.into())).await
+            within(kit, limit, called, |reply| Buffer::Record(reply.into())).await
         });
     }
     Box::pin(async move {
         let called = client.request::<String, _>("echo", params);
-        within(timeout, called, |reply| Buffer::Bytes(reply.into())).await
+        within(kit, limit, called, |reply| Buffer::Bytes(reply.into())).await
     })
 }
 
@@ -95,11 +111,11 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let kept = Arc::new(open(kit, url, config.clone())?);
     let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
         if keeps {
-            return exchange(kept.clone(), request, timeout);
+            return exchange(kit, kept.clone(), request, timeout);
         }
         // A client of its own connects within the call, and closes after it.
         let lone = open(kit, url, config.clone()).expect("what was built once is built again");
-        exchange(Arc::new(lone), request, timeout)
+        exchange(kit, Arc::new(lone), request, timeout)
     });
     let discovery_ns = kit.probe(&mut calls)?;
     let version = locked_version(LOCKED, "jsonrpsee-http-client");
