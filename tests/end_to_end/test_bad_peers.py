@@ -145,9 +145,7 @@ SPEAK_OTHERWISE = {("rpc", "go"), ("rpc", "java")}
     "middleware, client",
     [
         param
-        for param in some(
-            ("rest", "javascript"), ("rpc", "cpp"), middleware=("rest", "rpc"), ways=WEB_CLIENTS
-        )
+        for param in some(("rest", "javascript"), middleware=("rest", "rpc"), ways=WEB_CLIENTS)
         if param.values not in SPEAK_OTHERWISE
     ],
 )

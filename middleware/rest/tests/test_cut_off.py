@@ -29,8 +29,9 @@ OVER_HTTP = ("rest", "rpc")
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with which a connection that is closed is reset."""
 TYPES = {"bytes": "application/octet-stream", "text": "text/plain", "record": "application/json"}
+CHOSEN = ("rest/python", "rest/javascript")
 CELLS = [
-    pytest.param(name, marks=[pytest.mark.matrix] if "heavy" in cell.document["build"] else [])
+    pytest.param(name, marks=[] if name in CHOSEN else [pytest.mark.matrix])
     for name in Catalog().cells
     for cell in [Catalog().cell(name)]
     if cell.middleware.name in OVER_HTTP and cell.document.get("wire") != "net-rpc"
