@@ -73,7 +73,8 @@ def _compared(
     )
     name = f"{cell.name}, {count:.0f} calls"
     comparison = Comparison(name, "calls/s", *found, PROMISE, at_least=True)
-    print(f"  {name}: {comparison.ratio:.3f} of its bare client", flush=True)
+    limits = f"{comparison.limit(-1):.3f} … {comparison.limit(1):.3f}"
+    print(f"  {name}: {comparison.ratio:.3f} of its bare client ({limits})", flush=True)
     return comparison
 
 
