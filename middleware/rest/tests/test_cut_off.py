@@ -20,9 +20,6 @@ from contract.conformance.cell import CellUnderTest
 from contract.conformance.process import NodeProcess
 from contract.conformance.spec import base_spec
 from wattwire.catalog import Catalog
-from wattwire.cli.conformance import _suite, under_test
-from wattwire.model.errors import MissingError
-from wattwire.rig import AgentClient, Builder
 
 HANG_S = 120.0
 OVER_HTTP = ("rest", "rpc")
@@ -36,18 +33,6 @@ CELLS = [
     for cell in [Catalog().cell(name)]
     if cell.middleware.name in OVER_HTTP and cell.document.get("wire") != "net-rpc"
 ]
-
-
-@pytest.fixture
-def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CellUnderTest]:
-    agent = AgentClient(tmp_path / "agent")
-    try:
-        build = Builder(agent).cell(Catalog().cell(request.param))
-        yield under_test(_suite(), build, agent, tmp_path)
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    finally:
-        agent.close()
 
 
 def cut_off(url: str, content_type: str, sent: bytes, length: int) -> None:

@@ -26,10 +26,6 @@ from contract.conformance.cell import CellUnderTest
 from contract.conformance.group import Group, pair
 from contract.conformance.process import NodeProcess
 from tests.end_to_end.conftest import Cli, marked_processes, tokens_below
-from wattwire.catalog import Catalog
-from wattwire.cli.conformance import _suite, under_test
-from wattwire.model.errors import MissingError
-from wattwire.rig import AgentClient, Builder
 
 HANG_S = 120.0
 CELLS = ("rest/php", "rpc/php")
@@ -70,18 +66,6 @@ steal_max = 1.0
 missed_ticks_max = 1.0
 stall_max_ms = 60000.0
 """
-
-
-@pytest.fixture
-def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CellUnderTest]:
-    agent = AgentClient(tmp_path / "agent")
-    try:
-        build = Builder(agent).cell(Catalog().cell(request.param))
-        yield under_test(_suite(), build, agent, tmp_path)
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    finally:
-        agent.close()
 
 
 def children(pid: int) -> list[int]:
