@@ -1,14 +1,18 @@
 """Clients of cells beside bare clients of the same library, against the cell's own server.
 
 A bare client is a cell called `CELL-bare` in the bench's own root: the library's documented loop,
-without a kit, run as `ARGV… HOST PORT CALLS`. It prints calls per second.
+without a kit, run as `ARGV… HOST PORT CALLS`. It makes a call, prints `begun`, makes CALLS more and
+prints calls per second. The two clients take turns, each with a server of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
@@ -16,9 +20,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.nodes import Bench
-from bench.pairs import Comparison, abba
+from bench.pairs import Comparison
+from bench.turns import Turn, take_turns
 from contract.conformance.cell import Broken, CellUnderTest
 from contract.conformance.group import Group, Member
+from contract.conformance.process import NodeProcess
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE
 
 PAIRS = 10
@@ -64,18 +70,115 @@ def chosen(cells: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def _compared(
     made: Bench, cell: CellUnderTest, bare: CellUnderTest, pairs: int, side_s: float
 ) -> Comparison:
-    trial = _bare_calls_per_s(made, cell, bare, TRIAL_CALLS)
-    count = min(max(round(trial * side_s, -2), CALLS[0]), CALLS[1])
-    found = abba(
-        lambda: _calls_per_s(made, cell, int(count)),
-        lambda: _bare_calls_per_s(made, cell, bare, int(count)),
-        pairs,
-    )
-    name = f"{cell.name}, {count:.0f} calls"
-    comparison = Comparison(name, "calls/s", *found, PROMISE, at_least=True)
+    _, trial = _pair(made, cell, bare, TRIAL_CALLS, 0)
+    count = int(min(max(round(trial * side_s, -2), CALLS[0]), CALLS[1]))
+    found = []
+    for number in range(pairs):
+        found.append(_pair(made, cell, bare, count, number))
+        told = "{:.0f} calls/s, bare {:.0f}".format(*found[-1])
+        print(f"  {cell.name}, pair {number + 1} of {pairs}: {told}", file=sys.stderr, flush=True)
+    name = f"{cell.name}, {count} calls"
+    ours, theirs = zip(*found, strict=True)
+    comparison = Comparison(name, "calls/s", ours, theirs, PROMISE, at_least=True)
     limits = f"{comparison.limit(-1):.3f} … {comparison.limit(1):.3f}"
     print(f"  {name}: {comparison.ratio:.3f} of its bare client ({limits})", flush=True)
     return comparison
+
+
+def _pair(
+    made: Bench, cell: CellUnderTest, bare: CellUnderTest, count: int, number: int
+) -> tuple[float, float]:
+    """Calls per second of the cell's client and of the bare one, which take turns.
+
+    Every second pair, the bare client takes the first turn.
+    """
+    with (
+        _started(made, cell, count, "server") as its_server,
+        _started(made, cell, count, "client", "server") as ours,
+    ):
+        its_server.go()
+        # As the cell's client, it calls a server that records: the window has begun.
+        _sleep_until(its_server.start_ns)
+        with _BareClient(made, bare, its_server.node("server"), count) as its_client:
+            client = ours.node("client")
+            turn = Turn(client.pid, lambda: client.line("SENT") is not None)
+            its_client.wait_begun()
+            its_client.turn.stop()
+            ours.go()
+            _sleep_until(ours.start_ns)
+            its_client.turn.resume()
+            order = (turn, its_client.turn) if number % 2 == 0 else (its_client.turn, turn)
+            take_turns(*order, timeout_s=HANG_S, seed=number)
+            ours.wait_sent()
+            bare_per_s = its_client.calls_per_s()
+        its_server.finish()
+        ours.finish()
+        records = ours.samples(client).records
+    answered = sum(not record.flags for record in records)
+    if answered != count:
+        raise RuntimeError(f"{cell.name}: {answered} of {count} calls were answered")
+    begin_ns = min(record.begin_ns for record in records)
+    end_ns = max(record.end_ns for record in records)
+    took_ns = end_ns - begin_ns - turn.paused_ns(begin_ns, end_ns)
+    return count * 1e9 / took_ns, bare_per_s
+
+
+def _sleep_until(t_ns: int) -> None:
+    time.sleep(max(0, t_ns - time.monotonic_ns()) / 1e9)
+
+
+class _BareClient:
+    """A bare client's process; at the end of the context it is gone."""
+
+    def __init__(self, made: Bench, bare: CellUnderTest, server: NodeProcess, count: int) -> None:
+        # http://127.0.0.1:8080/echo, or without scheme and path
+        endpoint = server.fields("LISTENING")["endpoints"][0]
+        place = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+        env = {name: value for name, value in os.environ.items() if "WATTWIRE" not in name}
+        self._name, self._count = bare.name, count
+        self._process = subprocess.Popen(
+            [*bare.argv, str(place.hostname), str(place.port), str(count)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**env, **bare.env}, cwd=made.folder, start_new_session=True,
+        )  # fmt: skip
+        self.turn = Turn(self._process.pid, lambda: self._process.poll() is not None)
+        self._guard = threading.Timer(HANG_S, self._kill)
+        self._guard.start()
+
+    def __enter__(self) -> _BareClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._guard.cancel()
+        self._kill()
+        with self._process:  # closes its pipes and waits for it
+            pass
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def wait_begun(self) -> None:
+        """Returns as its clock starts: it has made a call, and the others follow."""
+        assert self._process.stdout is not None
+        told = self._process.stdout.readline()
+        if told != "begun\n":
+            self._kill()
+            raise self._broken(*self._process.communicate())
+        self._begun_ns = time.monotonic_ns()
+
+    def calls_per_s(self) -> float:
+        """What it prints, less its pauses; waits for its end."""
+        told, warned = self._process.communicate(timeout=HANG_S)
+        if self._process.returncode != 0:
+            raise self._broken(told, warned)
+        took_ns = round(self._count * 1e9 / float(told))
+        paused_ns = self.turn.paused_ns(self._begun_ns, self._begun_ns + took_ns)
+        return self._count * 1e9 / (took_ns - paused_ns)
+
+    def _broken(self, told: str, warned: str) -> RuntimeError:
+        code = self._process.returncode
+        return RuntimeError(f"{self._name}: exit {code}: {(warned or told)[-600:].strip()}")
 
 
 def _changes(count: int) -> dict[str, Any]:
@@ -90,47 +193,10 @@ def _changes(count: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _started(made: Bench, cell: CellUnderTest, count: int, *roles: str) -> Iterator[Group]:
-    """A fresh server of the cell, and with it the cell's client where `roles` says so.
-
-    The window is open: a server records what comes from then on, on either side.
-    """
+    """A fresh server of the cell, and with it the cell's client where `roles` says so."""
     changes = {"client": _changes(count)}
     changes["server"] = {**changes["client"], "peers.nodes": [SENDER_NODE], "peers.count": 1}
     members = [Member(cell, role, changes[role]) for role in roles]
     with cell.service() as endpoints, Group(made.folder, "service", members, endpoints) as group:
         group.start()
-        group.go()
         yield group
-
-
-def _calls_per_s(made: Bench, cell: CellUnderTest, count: int) -> float:
-    """The cell's own client: its calls, over the time from the first one to the last one's end."""
-    with _started(made, cell, count, "client", "server") as group:
-        group.wait_sent()
-        group.finish()
-        records = group.samples(group.node("client")).records
-    answered = sum(not record.flags for record in records)
-    if answered != count:
-        raise RuntimeError(f"{cell.name}: {answered} of {count} calls were answered")
-    begun_ns = min(record.begin_ns for record in records)
-    return count * 1e9 / (max(record.end_ns for record in records) - begun_ns)
-
-
-def _bare_calls_per_s(made: Bench, cell: CellUnderTest, bare: CellUnderTest, count: int) -> float:
-    """What the bare client prints."""
-    env = {name: value for name, value in os.environ.items() if "WATTWIRE" not in name}
-    with _started(made, cell, count, "server") as group:
-        # As the cell's client, it calls a server that records: the window has begun.
-        time.sleep(max(0, group.start_ns - time.monotonic_ns()) / 1e9)
-        # http://127.0.0.1:8080/echo, or without scheme and path
-        endpoint = group.node("server").fields("LISTENING")["endpoints"][0]
-        place = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
-        argv = [*bare.argv, str(place.hostname), str(place.port), str(count)]
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=False, timeout=HANG_S,
-            env={**env, **bare.env}, cwd=made.folder, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise RuntimeError(f"{bare.name}: exit {done.returncode}: {done.stderr[-600:].strip()}")
-        group.finish()
-    return float(done.stdout)

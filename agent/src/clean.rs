@@ -56,6 +56,8 @@ fn is_becoming_guard(pid: i32) -> bool {
 pub fn kill_after_guard(subject: &Subject, run: &str) {
     let spared = own_line();
     let until = Instant::now() + Duration::from_secs(2);
+    // Its pipe ends before its children change hands: till then they look guarded.
+    gone_within(subject.guard_pid, Duration::from_secs(2));
     let mut killed = BTreeSet::from([subject.pid]);
     loop {
         let in_cgroup = subject.cgroup.iter().flat_map(Cgroup::pids);

@@ -91,7 +91,7 @@ def test_the_wait_of_cpp_httplib_is_found_explained_and_cured_and_no_other_cell_
 
 
 def test_the_wait_of_jax_ws_is_found_and_cured(tmp_path: Path) -> None:
-    reason = why_not(JAVA, tmp_path / "looking")
+    reason = why_not(JAVA, tmp_path / "looking", unbuilt=True)
     if reason:
         pytest.skip(reason)
     report = measured(tmp_path, [JAVA], blocks=3, count=40)

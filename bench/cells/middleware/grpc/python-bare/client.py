@@ -22,6 +22,7 @@ def main(host: str, port: str, calls: int) -> None:
                 sys.exit(f"{host}:{port}: {reply.data!r}, not {TEXT!r}")
 
         call()
+        print("begun", flush=True)
         begun_ns = time.monotonic_ns()
         for _ in range(calls):
             call()

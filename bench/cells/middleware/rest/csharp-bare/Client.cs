@@ -15,6 +15,7 @@ static class Client {
         string address = $"http://{args[0]}:{args[1]}/echo";
         int calls = int.Parse(args[2]);
         Call(http, address);
+        Console.WriteLine("begun");
         var watch = Stopwatch.StartNew();
         for (int i = 0; i < calls; i++)
             Call(http, address);

@@ -39,6 +39,7 @@ func main() {
 		}
 	}
 	call()
+	fmt.Println("begun")
 	began := time.Now()
 	for range calls {
 		call()

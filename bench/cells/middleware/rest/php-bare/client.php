@@ -24,6 +24,7 @@ function call(CurlHandle $handle): void {
 }
 
 call($handle);
+echo "begun\n";
 $begun_ns = hrtime(true);
 for ($number = 0; $number < (int) $calls; $number++) {
     call($handle);

@@ -22,6 +22,7 @@ def main(host: str, port: str, calls: int) -> None:
             sys.exit(f"{url}: {response.status_code} {response.content!r}, not {TEXT!r}")
 
     call()
+    print("begun", flush=True)
     begun_ns = time.monotonic_ns()
     for _ in range(calls):
         call()

@@ -26,6 +26,7 @@ function call(CurlHandle $handle, int $id): void {
 }
 
 call($handle, 0);
+echo "begun\n";
 $begun_ns = hrtime(true);
 for ($id = 1; $id <= (int) $calls; $id++) {
     call($handle, $id);

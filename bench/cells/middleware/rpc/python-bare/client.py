@@ -25,6 +25,7 @@ def main(host: str, port: str, calls: int) -> None:
             sys.exit(f"{url}: {response.status_code} {found}, not {TEXT!r}")
 
     call(0)
+    print("begun", flush=True)
     begun_ns = time.monotonic_ns()
     for number in range(1, calls + 1):
         call(number)

@@ -31,6 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls = calls.parse()?;
     let mut client = CallsClient::connect(format!("http://{host}:{port}")).await?;
     call(&mut client).await?;
+    println!("begun");
     let begun = Instant::now();
     for _ in 0..calls {
         call(&mut client).await?;

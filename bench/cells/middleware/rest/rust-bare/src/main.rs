@@ -29,6 +29,7 @@ async fn main() -> Result<(), Error> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().no_proxy().build()?;
     call(&client, &url).await?;
+    println!("begun");
     let begun = Instant::now();
     for _ in 0..calls {
         call(&client, &url).await?;

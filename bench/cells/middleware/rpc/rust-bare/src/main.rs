@@ -26,6 +26,7 @@ async fn main() -> Result<(), Error> {
     let calls = calls.parse().expect("a number");
     let client = HttpClient::builder().build(format!("http://{host}:{port}/"))?;
     call(&client).await?;
+    println!("begun");
     let begun = Instant::now();
     for _ in 0..calls {
         call(&client).await?;
