@@ -12,7 +12,7 @@ import contextlib
 import functools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from bench import calls, coverage, false_alarms, own_time, page, sampler, sequen
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
+from bench.turns import on_core
 
 BARE = Path(__file__).with_name("bare")
 BYTES, CALLS = 64, 4000
@@ -84,10 +85,11 @@ def libraries(made: Bench, pairs: int) -> None:
     print(table(list(comparisons(made, pairs))), flush=True)
 
 
-def calling(made: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:
+def calling(made: Bench, pairs: int, cells: Sequence[str], side_s: float, together: bool) -> None:
     """Clients of request-reply cells beside bare clients of their libraries."""
-    print("\n## Calls per second beside a bare client of the same library\n")
-    found = list(calls.comparisons(made, pairs, cells, side_s))
+    where = "client and server on one core" if together else "client and server on a core each"
+    print(f"\n## Calls per second beside a bare client of the same library, {where}\n")
+    found = list(calls.comparisons(made, pairs, cells, side_s, together))
     print(f"\n{table(found)}", flush=True)
 
 
@@ -149,19 +151,13 @@ def pages(_: Bench, pairs: int) -> None:
         print(f"| {name} | {largest:.1f} | < {promise:g} | {verdict} |", flush=True)
 
 
-@contextlib.contextmanager
-def one_core() -> Iterator[None]:
+def one_core() -> contextlib.AbstractContextManager[None]:
     """Keeps this thread and the processes it starts on one core.
 
     The scheduler puts two nodes that talk in turns on one core or on two as it likes, and waking
     the other core costs several times what either side does: that is not what is compared.
     """
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(allowed)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
+    return on_core(max(os.sched_getaffinity(0)))
 
 
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
@@ -190,6 +186,10 @@ def main() -> None:
         help="of the parts calls and syscalls: how long a side takes "
         f"(default {calls.SIDE_S:g} and {syscalls.SIDE_S:g})",
     )  # fmt: skip
+    parser.add_argument(
+        "--together", action="store_true",
+        help="of the part calls: client and server on one core, not on a core each",
+    )  # fmt: skip
     parser.add_argument("--trials", type=int, default=TRIALS, help="campaigns of a simulated row")
     options = parser.parse_args()
     if options.pairs is not None and options.pairs < 2:
@@ -201,7 +201,8 @@ def main() -> None:
         with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as made:
             if part == "calls":
                 side_s = options.seconds or calls.SIDE_S
-                calling(made, options.pairs or calls.PAIRS, options.cells, side_s)
+                pairs = options.pairs or calls.PAIRS
+                calling(made, pairs, options.cells, side_s, options.together)
             elif part == "syscalls":
                 side_s = options.seconds or syscalls.SIDE_S
                 counting_calls(made, options.pairs or PAIRS, options.cells, side_s)

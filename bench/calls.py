@@ -15,13 +15,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench.nodes import Bench
 from bench.pairs import Comparison
-from bench.turns import Turn, take_turns
+from bench.turns import Turn, on_core, place, take_turns
 from contract.conformance.cell import Broken, CellUnderTest
 from contract.conformance.group import Group, Member
 from contract.conformance.process import NodeProcess
@@ -34,13 +35,13 @@ TEXT = "Hello World"
 SIDE_S = 1.0
 """How long the calls of one side should take, within what CALLS allows; what compiles as it runs
 needs longer, for its first thousand calls run another program than the rest."""
-CALLS = (300, 10_000)
+CALLS = (500, 10_000)
 TRIAL_CALLS = 300
 HANG_S = 300.0
 
 
 def comparisons(
-    made: Bench, pairs: int, patterns: Sequence[str], side_s: float = SIDE_S
+    made: Bench, pairs: int, patterns: Sequence[str], side_s: float, together: bool
 ) -> Iterator[Comparison]:
     """One for each cell that has a bare client and can be built; says why others are absent."""
     for name in chosen(made.catalog.cells, patterns):
@@ -51,7 +52,7 @@ def comparisons(
         if cell is None or bare is None:
             continue
         try:
-            yield _compared(made, cell, bare, pairs, side_s)
+            yield _compared(Sides(made, cell, bare, *_cores(together)), pairs, side_s)
         except (Broken, RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"  {name}: absent: its runs broke off: {error}", flush=True)
 
@@ -67,17 +68,33 @@ def chosen(cells: Sequence[str], patterns: Sequence[str]) -> list[str]:
     ]
 
 
-def _compared(
-    made: Bench, cell: CellUnderTest, bare: CellUnderTest, pairs: int, side_s: float
-) -> Comparison:
-    _, trial = _pair(made, cell, bare, TRIAL_CALLS, 0)
+def _cores(together: bool) -> tuple[int, int]:
+    """The cores of clients and of servers."""
+    allowed = os.sched_getaffinity(0)
+    return max(allowed), max(allowed) if together else min(allowed)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A cell, its bare client, and the cores that clients and servers are kept on."""
+
+    made: Bench
+    cell: CellUnderTest
+    bare: CellUnderTest
+    client_core: int
+    server_core: int
+
+
+def _compared(sides: Sides, pairs: int, side_s: float) -> Comparison:
+    _, trial = _pair(sides, TRIAL_CALLS, 0)
     count = int(min(max(round(trial * side_s, -2), CALLS[0]), CALLS[1]))
     found = []
     for number in range(pairs):
-        found.append(_pair(made, cell, bare, count, number))
+        found.append(_pair(sides, count, number))
         told = "{:.0f} calls/s, bare {:.0f}".format(*found[-1])
-        print(f"  {cell.name}, pair {number + 1} of {pairs}: {told}", file=sys.stderr, flush=True)
-    name = f"{cell.name}, {count} calls"
+        where = f"{sides.cell.name}, pair {number + 1} of {pairs}"
+        print(f"  {where}: {told}", file=sys.stderr, flush=True)
+    name = f"{sides.cell.name}, {count} calls"
     ours, theirs = zip(*found, strict=True)
     comparison = Comparison(name, "calls/s", ours, theirs, PROMISE, at_least=True)
     limits = f"{comparison.limit(-1):.3f} … {comparison.limit(1):.3f}"
@@ -85,13 +102,12 @@ def _compared(
     return comparison
 
 
-def _pair(
-    made: Bench, cell: CellUnderTest, bare: CellUnderTest, count: int, number: int
-) -> tuple[float, float]:
+def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
     """Calls per second of the cell's client and of the bare one, which take turns.
 
     Every second pair, the bare client takes the first turn.
     """
+    made, cell = sides.made, sides.cell
     with (
         _started(made, cell, count, "server") as its_server,
         _started(made, cell, count, "client", "server") as ours,
@@ -99,16 +115,20 @@ def _pair(
         its_server.go()
         # As the cell's client, it calls a server that records: the window has begun.
         _sleep_until(its_server.start_ns)
-        with _BareClient(made, bare, its_server.node("server"), count) as its_client:
+        with _BareClient(made, sides.bare, its_server.node("server"), count) as its_client:
             client = ours.node("client")
-            turn = Turn(client.pid, lambda: client.line("SENT") is not None)
             its_client.wait_begun()
             its_client.turn.stop()
+            for server in (its_server.node("server"), ours.node("server")):
+                place(server.pid, sides.server_core)
+            for session in (client.pid, its_client.turn.group):
+                place(session, sides.client_core)
             ours.go()
             _sleep_until(ours.start_ns)
-            its_client.turn.resume()
+            turn = Turn(client.pid, lambda: client.line("SENT") is not None)
             order = (turn, its_client.turn) if number % 2 == 0 else (its_client.turn, turn)
-            take_turns(*order, timeout_s=HANG_S, seed=number)
+            with on_core(sides.client_core):
+                take_turns(*order, timeout_s=HANG_S, seed=number)
             ours.wait_sent()
             bare_per_s = its_client.calls_per_s()
         its_server.finish()
@@ -119,8 +139,7 @@ def _pair(
         raise RuntimeError(f"{cell.name}: {answered} of {count} calls were answered")
     begin_ns = min(record.begin_ns for record in records)
     end_ns = max(record.end_ns for record in records)
-    took_ns = end_ns - begin_ns - turn.paused_ns(begin_ns, end_ns)
-    return count * 1e9 / took_ns, bare_per_s
+    return count * 1e9 / turn.active_ns(begin_ns, end_ns), bare_per_s
 
 
 def _sleep_until(t_ns: int) -> None:
@@ -168,13 +187,12 @@ class _BareClient:
         self._begun_ns = time.monotonic_ns()
 
     def calls_per_s(self) -> float:
-        """What it prints, less its pauses; waits for its end."""
+        """What it prints, less the time that it could not run; waits for its end."""
         told, warned = self._process.communicate(timeout=HANG_S)
         if self._process.returncode != 0:
             raise self._broken(told, warned)
         took_ns = round(self._count * 1e9 / float(told))
-        paused_ns = self.turn.paused_ns(self._begun_ns, self._begun_ns + took_ns)
-        return self._count * 1e9 / (took_ns - paused_ns)
+        return self._count * 1e9 / self.turn.active_ns(self._begun_ns, self._begun_ns + took_ns)
 
     def _broken(self, told: str, warned: str) -> RuntimeError:
         code = self._process.returncode

@@ -102,10 +102,10 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let kept = runtime.block_on(async { endpoint.connect_lazy() });
     let mut calls = Futures::new(kit, runtime, move |request: Message, timeout: Duration| {
         let message = Outgoing::new(method, request);
-        let (kept, endpoint) = (kept.clone(), endpoint.clone());
+        let (kept, own) = (kept.clone(), (!keeps).then(|| endpoint.clone()));
         async move {
             // A channel of its own connects within the call, and closes after it.
-            let channel = if keeps { kept } else { endpoint.connect_lazy() };
+            let channel = own.map_or(kept, |endpoint| endpoint.connect_lazy());
             // The deadline begins with the channel's connection, not before.
             let ended = tokio::time::timeout(timeout, exchange(channel, message, timeout));
             ended.await.map_or(Ok(None), |ended| outcome(kit, ended))

@@ -33,9 +33,9 @@ int main(int argc, char** argv) {
   const auto stub =
       wattwire::Calls::NewStub(grpc::CreateChannel(place, grpc::InsecureChannelCredentials()));
   call(stub.get());
+  const auto begun = std::chrono::steady_clock::now();
   std::puts("begun");
   std::fflush(stdout);
-  const auto begun = std::chrono::steady_clock::now();
   for (int made = 0; made < calls; ++made) call(stub.get());
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
   std::printf("%f\n", calls / taken.count());

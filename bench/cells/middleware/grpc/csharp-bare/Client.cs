@@ -16,8 +16,8 @@ static unsafe class Client {
         channel = grpc_channel_create($"{args[0]}:{args[1]}", credentials, null);
         method = grpc_channel_register_call(channel, "/wattwire.Calls/Text", null, null);
         Call();
-        Console.WriteLine("begun");
         var watch = Stopwatch.StartNew();
+        Console.WriteLine("begun");
         for (int i = 0; i < calls; i++)
             Call();
         Console.WriteLine(calls / watch.Elapsed.TotalSeconds);

@@ -42,8 +42,8 @@ func main() {
 		}
 	}
 	call()
-	fmt.Println("begun")
 	began := time.Now()
+	fmt.Println("begun")
 	for range calls {
 		call()
 	}

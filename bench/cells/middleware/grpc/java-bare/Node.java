@@ -16,9 +16,9 @@ public final class Node {
         ManagedChannel channel = NettyChannelBuilder.forTarget(target).usePlaintext().build();
         CallsGrpc.CallsBlockingStub stub = CallsGrpc.newBlockingStub(channel);
         call(stub);
+        long beganNs = System.nanoTime();
         System.out.println("begun");
         System.out.flush();
-        long beganNs = System.nanoTime();
         for (int i = 0; i < calls; i++) call(stub);
         System.out.println(calls * 1e9 / (System.nanoTime() - beganNs));
         channel.shutdownNow();

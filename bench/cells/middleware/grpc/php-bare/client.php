@@ -53,8 +53,8 @@ $c->grpc_init();
 $queue = $c->grpc_completion_queue_create_for_next(null);
 $channel = $c->grpc_channel_create("$host:$port", $c->grpc_insecure_credentials_create(), null);
 call($c, $channel, $queue);
-echo "begun\n";
 $begun_ns = hrtime(true);
+echo "begun\n";
 for ($number = 0; $number < (int) $calls; $number++) {
     call($c, $channel, $queue);
 }

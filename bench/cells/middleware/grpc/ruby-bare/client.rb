@@ -16,7 +16,7 @@ def now_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 host, port, calls = ARGV
 stub = Wattwire::Calls::Stub.new("#{host}:#{port}", :this_channel_is_insecure)
 call(stub)
-$stdout.syswrite("begun\n")
 begun_ns = now_ns
+$stdout.syswrite("begun\n")
 calls.to_i.times { call(stub) }
 puts calls.to_i * 1e9 / (now_ns - begun_ns)

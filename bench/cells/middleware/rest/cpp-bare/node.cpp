@@ -25,9 +25,9 @@ int main(int argc, char** argv) {
   httplib::Client client(argv[1], std::atoi(argv[2]));
   const int calls = std::atoi(argv[3]);
   call(&client);
+  const auto begun = std::chrono::steady_clock::now();
   std::puts("begun");
   std::fflush(stdout);
-  const auto begun = std::chrono::steady_clock::now();
   for (int made = 0; made < calls; ++made) call(&client);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
   std::printf("%f\n", calls / taken.count());

@@ -15,8 +15,8 @@ static class Client {
         string address = $"http://{args[0]}:{args[1]}/echo";
         int calls = int.Parse(args[2]);
         Call(http, address);
-        Console.WriteLine("begun");
         var watch = Stopwatch.StartNew();
+        Console.WriteLine("begun");
         for (int i = 0; i < calls; i++)
             Call(http, address);
         Console.WriteLine(calls / watch.Elapsed.TotalSeconds);

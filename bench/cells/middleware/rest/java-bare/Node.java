@@ -16,9 +16,9 @@ public final class Node {
         // As the cell: Grizzly cannot read a request that offers HTTP/2 (the cell's page).
         HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
         call(client, address);
+        long beganNs = System.nanoTime();
         System.out.println("begun");
         System.out.flush();
-        long beganNs = System.nanoTime();
         for (int i = 0; i < calls; i++) call(client, address);
         System.out.println(calls * 1e9 / (System.nanoTime() - beganNs));
     }

@@ -24,8 +24,8 @@ function call(CurlHandle $handle): void {
 }
 
 call($handle);
-echo "begun\n";
 $begun_ns = hrtime(true);
+echo "begun\n";
 for ($number = 0; $number < (int) $calls; $number++) {
     call($handle);
 }

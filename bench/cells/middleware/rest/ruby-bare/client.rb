@@ -22,8 +22,8 @@ http = Net::HTTP.new(host, port.to_i, nil) # nil: no proxy from the environment,
 http.open_timeout = http.read_timeout = http.write_timeout = 5
 http.start do
   call(http)
-  $stdout.syswrite("begun\n")
   begun_ns = now_ns
+  $stdout.syswrite("begun\n")
   calls.to_i.times { call(http) }
   puts calls.to_i * 1e9 / (now_ns - begun_ns)
 end

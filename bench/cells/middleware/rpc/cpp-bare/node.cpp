@@ -33,9 +33,9 @@ int main(int argc, char** argv) {
   httplib::Client client(argv[1], std::atoi(argv[2]));
   const int calls = std::atoi(argv[3]);
   call(&client, 0);
+  const auto begun = std::chrono::steady_clock::now();
   std::puts("begun");
   std::fflush(stdout);
-  const auto begun = std::chrono::steady_clock::now();
   for (int made = 1; made <= calls; ++made) call(&client, made);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
   std::printf("%f\n", calls / taken.count());

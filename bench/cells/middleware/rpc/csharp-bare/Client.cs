@@ -17,8 +17,8 @@ static class Client {
         var address = new Uri($"http://{args[0]}:{args[1]}/rpc");
         int calls = int.Parse(args[2]);
         Call(address, 0);
-        Console.WriteLine("begun");
         var watch = Stopwatch.StartNew();
+        Console.WriteLine("begun");
         for (int id = 1; id <= calls; id++)
             Call(address, id);
         Console.WriteLine(calls / watch.Elapsed.TotalSeconds);

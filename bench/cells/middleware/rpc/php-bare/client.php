@@ -26,8 +26,8 @@ function call(CurlHandle $handle, int $id): void {
 }
 
 call($handle, 0);
-echo "begun\n";
 $begun_ns = hrtime(true);
+echo "begun\n";
 for ($id = 1; $id <= (int) $calls; $id++) {
     call($handle, $id);
 }

@@ -2,10 +2,10 @@
 
 use std::env;
 use std::process::exit;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tonic::transport::Channel;
-use tonic::Status;
+use tonic::{Request, Status};
 use wire::calls_client::CallsClient;
 use wire::TextPayload;
 
@@ -16,7 +16,9 @@ mod wire {
 const TEXT: &str = "Hello World";
 
 async fn call(client: &mut CallsClient<Channel>) -> Result<(), Status> {
-    let reply = client.text(TextPayload { data: TEXT.into() }).await?.into_inner();
+    let mut request = Request::new(TextPayload { data: TEXT.into() });
+    request.set_timeout(Duration::from_secs(5));
+    let reply = client.text(request).await?.into_inner();
     if reply.data != TEXT {
         eprintln!("the reply is {:?}, not {TEXT:?}", reply.data);
         exit(1);
@@ -31,8 +33,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calls = calls.parse()?;
     let mut client = CallsClient::connect(format!("http://{host}:{port}")).await?;
     call(&mut client).await?;
-    println!("begun");
     let begun = Instant::now();
+    println!("begun");
     for _ in 0..calls {
         call(&mut client).await?;
     }

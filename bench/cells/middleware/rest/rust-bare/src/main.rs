@@ -2,7 +2,7 @@
 
 use std::env;
 use std::process::exit;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Error, StatusCode};
@@ -11,7 +11,7 @@ const TEXT: &str = "Hello World";
 
 async fn call(client: &Client, url: &str) -> Result<(), Error> {
     let post = client.post(url).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(TEXT);
-    let response = post.send().await?;
+    let response = post.timeout(Duration::from_secs(5)).send().await?;
     let (status, body) = (response.status(), response.bytes().await?);
     if status != StatusCode::OK || body != TEXT {
         eprintln!("{url}: {status} {body:?}, not {TEXT:?}");
@@ -29,8 +29,8 @@ async fn main() -> Result<(), Error> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().no_proxy().build()?;
     call(&client, &url).await?;
-    println!("begun");
     let begun = Instant::now();
+    println!("begun");
     for _ in 0..calls {
         call(&client, &url).await?;
     }

@@ -26,8 +26,8 @@ async fn main() -> Result<(), Error> {
     let calls = calls.parse().expect("a number");
     let client = HttpClient::builder().build(format!("http://{host}:{port}/"))?;
     call(&client).await?;
-    println!("begun");
     let begun = Instant::now();
+    println!("begun");
     for _ in 0..calls {
         call(&client).await?;
     }
