@@ -57,9 +57,8 @@ void* grpc_insecure_credentials_create(void);
 void* grpc_insecure_server_credentials_create(void);
 void* grpc_ssl_credentials_create(const char* authorities, grpc_ssl_pem_key_cert_pair* pair,
                                   const void* options, void* reserved);
-void* grpc_ssl_server_credentials_create(const char* authorities,
-                                         grpc_ssl_pem_key_cert_pair* pairs, size_t count,
-                                         int asks_clients, void* reserved);
+void* grpc_ssl_server_credentials_create(const char* authorities, grpc_ssl_pem_key_cert_pair* pairs,
+                                         size_t count, int asks_clients, void* reserved);
 void* grpc_channel_create(const char* target, void* credentials, const void* arguments);
 void grpc_channel_destroy(void* channel);
 void* grpc_channel_create_call(void* channel, void* parent, uint32_t mask, void* queue,
