@@ -11,7 +11,9 @@ import argparse
 import contextlib
 import functools
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -194,6 +196,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
+    # As Ctrl-C: who is killed by default leaves clients behind, one of two stopped for good.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for part in options.parts or PARTS:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
