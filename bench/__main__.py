@@ -24,7 +24,7 @@ from bench import calls, coverage, false_alarms, own_time, page, sampler, sequen
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
-from bench.turns import on_core
+from bench.turns import on_cores
 
 BARE = Path(__file__).with_name("bare")
 BYTES, CALLS = 64, 4000
@@ -159,7 +159,7 @@ def one_core() -> contextlib.AbstractContextManager[None]:
     The scheduler puts two nodes that talk in turns on one core or on two as it likes, and waking
     the other core costs several times what either side does: that is not what is compared.
     """
-    return on_core(max(os.sched_getaffinity(0)))
+    return on_cores(max(os.sched_getaffinity(0)))
 
 
 MEASURED: dict[str, Callable[[Bench, int], None]] = {

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from bench.nodes import Bench
 from bench.pairs import Comparison
-from bench.turns import Turn, on_core, place, take_turns
+from bench.turns import Turn, on_cores, place, take_turns
 from contract.conformance.cell import Broken, CellUnderTest
 from contract.conformance.group import Group, Member
 from contract.conformance.process import NodeProcess
@@ -127,7 +127,7 @@ def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
             _sleep_until(ours.start_ns)
             turn = Turn(client.pid, lambda: client.line("SENT") is not None)
             order = (turn, its_client.turn) if number % 2 == 0 else (its_client.turn, turn)
-            with on_core(sides.client_core):
+            with on_cores(sides.client_core):
                 take_turns(*order, timeout_s=HANG_S, seed=number)
             ours.wait_sent()
             bare_per_s = its_client.calls_per_s()
@@ -152,11 +152,11 @@ class _BareClient:
     def __init__(self, made: Bench, bare: CellUnderTest, server: NodeProcess, count: int) -> None:
         # http://127.0.0.1:8080/echo, or without scheme and path
         endpoint = server.fields("LISTENING")["endpoints"][0]
-        place = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+        address = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
         env = {name: value for name, value in os.environ.items() if "WATTWIRE" not in name}
         self._name, self._count = bare.name, count
         self._process = subprocess.Popen(
-            [*bare.argv, str(place.hostname), str(place.port), str(count)],
+            [*bare.argv, str(address.hostname), str(address.port), str(count)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**env, **bare.env}, cwd=made.folder, start_new_session=True,
         )  # fmt: skip

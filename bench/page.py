@@ -7,12 +7,11 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import package
+from bench.turns import on_cores
 
 STUDY = "ros2-energy"
 CORES = 2
@@ -37,7 +36,10 @@ def measure(repetitions: int) -> Measured:
 
     "Anew" finds no figure of an earlier report; "again" finds figures whose data are the same.
     """
-    with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name, few_cores():
+    with (
+        tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name,
+        on_cores(*sorted(os.sched_getaffinity(0))[:CORES]),
+    ):
         source, campaign = Path(name, "package"), Path(name, "campaign")
         found = Measured(package.write(source))
         for _ in range(repetitions):
@@ -66,14 +68,3 @@ def _run(arguments: list[str]) -> tuple[float, float]:
         code = os.waitstatus_to_exitcode(status)
         raise RuntimeError(f"wattwire {' '.join(arguments)}: exit {code}")
     return time.monotonic() - begun_s, usage.ru_maxrss * 1024 / MEGABYTE
-
-
-@contextmanager
-def few_cores() -> Iterator[None]:
-    """Keeps this process and those it starts on CORES cores."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(sorted(allowed)[:CORES]))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)

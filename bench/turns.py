@@ -11,7 +11,6 @@ import contextlib
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -53,7 +52,7 @@ class Turn:
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             os.killpg(self.group, number)
 
-    def active_ns(self, begin_ns: int, end_ns: int = sys.maxsize) -> int:
+    def active_ns(self, begin_ns: int, end_ns: int) -> int:
         """How much of a time it could run."""
         return sum(max(0, min(to, end_ns) - max(since, begin_ns)) for since, to in self.slices)
 
@@ -69,10 +68,10 @@ def place(session: int, core: int) -> None:
 
 
 @contextlib.contextmanager
-def on_core(core: int) -> Iterator[None]:
-    """Keeps this thread on a core, and what it starts meanwhile."""
+def on_cores(*cores: int) -> Iterator[None]:
+    """Keeps this thread on these cores, and what it starts meanwhile."""
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, cores)
     try:
         yield
     finally:

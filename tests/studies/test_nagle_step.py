@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from wattwire.model.study import Guards
+
 pytestmark = pytest.mark.quiet
 
 HANG_S = 800
 TRIES = 3
-STEAL_MAX = 0.05
+STEAL_MAX = Guards().steal_max
 """The study's own guard: the share of the cores taken above which a run is not believed."""
 FOUND = "Messages wait 40 ms for an acknowledgement"
 
