@@ -14,9 +14,8 @@ module.exports = async function client(kit) {
   let tls = 'none';
   let last = null;
   server.on('http request', (request) => { last = request; });
-  server.on('http response', (response) => {
-    tls = response.socket.getProtocol?.() ?? 'none';
-  });
+  if (isTls(kit.spec))
+    server.on('http response', (response) => { tls = response.socket.getProtocol(); });
 
   /** The reply in what the library hands over; throws where the request was not sent. */
   function replyOf(request, error, response) {

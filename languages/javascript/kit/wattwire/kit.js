@@ -83,8 +83,9 @@ class Kit {
     const { isClosed, messages, open, spec, startNs } = this;
     for (let message = null, counter; (counter = this.next++) < this.scheduled;) {
       const dueNs = isClosed ? startNs : startNs + spec.phase_ns + counter * spec.period_ns;
-      this.queue = this.queue.then(() => this.isDue(dueNs)); // in the order of their slots
-      if (!(await this.queue)) return;
+      if (!isClosed || this.firstNs === undefined) // a closed loop that has begun is always due
+        this.queue = this.queue.then(() => this.isDue(dueNs)); // in the order of their slots
+      if (!(await this.queue) || this.stopNs !== Infinity) return;
       const [seq, beginNs] = [(BigInt(spec.node) << 48n) | BigInt(counter), now()];
       const slot = { seq, intendedNs: isClosed ? beginNs : dueNs, beginNs, bytes: messages.bytes };
       open.add(slot);
@@ -97,7 +98,7 @@ class Kit {
       if (reply instanceof Error) await turn(); // so that a dead connection blocks nothing
     }
   }
-  /** Waits until then; false where nothing is to be sent any more (C-10, C-15). */
+  /** Waits until then, or until STOP; false where it is too late to send (C-10, C-15). */
   async isDue(dueNs) {
     const { duration_ns: durationNs, overrun_ns: overrunNs, spin_ns: spinNs } = this.spec;
     if (!this.isClosed || this.firstNs === undefined) await turn(); // however late we are
@@ -107,7 +108,6 @@ class Kit {
       else Atomics.wait(never, 0, 0, leftMs); // no reply can arrive that would wait
     }
     while (now() < dueNs && this.stopNs === Infinity) await turn();
-    if (this.stopNs !== Infinity) return false;
     return this.isClosed || now() <= this.startNs + durationNs + overrunNs;
   }
   end(slot, reply, message) {

@@ -22,18 +22,39 @@ function requestOptions(spec) {
   return options;
 }
 
+const idle = new Map(); // alarms between two calls, by their ms
+
+/** An alarm that rings for nobody yet. Its timer is wound up again: a new one costs more. */
+function takeAlarm(timeoutMs) {
+  if (!idle.has(timeoutMs)) idle.set(timeoutMs, []);
+  const others = idle.get(timeoutMs);
+  if (others.length > 0) {
+    const alarm = others.pop();
+    alarm.timer.refresh();
+    return alarm;
+  }
+  const alarm = { ring: null, others };
+  alarm.timer = setTimeout(() => alarm.ring?.(), timeoutMs);
+  return alarm;
+}
+
 /** A call: `begin(resolve, reject)` returns what ends it; null where that is due at the timeout. */
 function timed(timeoutMs, begin) {
   return new Promise((resolve, reject) => {
-    const alarm = setTimeout(() => {
-      resolve(null);
+    const alarm = takeAlarm(timeoutMs);
+    const ring = () => {
+      settle(resolve, null);
       end();
-    }, timeoutMs);
-    const before = (settle) => (found) => {
-      clearTimeout(alarm);
-      settle(found);
     };
-    const end = begin(before(resolve), before(reject));
+    const settle = (how, found) => {
+      if (alarm.ring === ring) { // else this call has ended, and the alarm may be another one's
+        alarm.ring = null;
+        alarm.others.push(alarm);
+      }
+      how(found);
+    };
+    alarm.ring = ring;
+    const end = begin((found) => settle(resolve, found), (error) => settle(reject, error));
   });
 }
 
