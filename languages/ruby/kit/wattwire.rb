@@ -96,8 +96,7 @@ module Wattwire
       start = text[/\AGO (\d+)\z/, 1]&.to_i
       known = start ? start > Wattwire.now : text == 'STOP'
       fail(2, 'GO', "found #{text}; allowed: GO <start in the future>, STOP") unless known
-      @stop_ns ||= Wattwire.now unless start
-      @start_ns ||= start
+      start ? (@start_ns ||= start) : (@stop_ns ||= Wattwire.now)
       @lock.synchronize { @changed.broadcast }
     end
 
@@ -172,7 +171,7 @@ module Wattwire
     end
 
     def reply(request)
-      { 'echo' => request, 'ack' => request[0, @word] }.fetch(@reply, @reply_literal)
+      @reply == 'echo' ? request : (@reply == 'ack' ? request[0, @word] : @reply_literal)
     end
   end
 
@@ -248,6 +247,7 @@ module Wattwire
       scheduled = @closed ? spec['count'] : [(left_ns + period_ns - 1) / period_ns, 0].max
       @sent = { begin_ns: nil, end_ns: nil, sent: 0, scheduled: scheduled, skipped: 0 }
       @done = { received: 0, foreign: 0, corrupt: 0, probes: 0 }
+      @timeout_ns, @warmup_ns = spec.values_at('timeout_ns', 'warmup_ns')
     end
 
     def now = Wattwire.now
@@ -344,12 +344,12 @@ module Wattwire
 
     # One worker: whoever is free takes the next message and waits until it is due (C-10, C-33).
     def work(worker, &send)
-      message = @messages[worker]
+      message, node, spin_ns = @messages[worker], *@spec.values_at('node', 'spin_ns')
       last_ns = @closed ? 2**63 : start_ns + @spec['duration_ns'] + @spec['overrun_ns']
       while (index = @lock.synchronize { (@next += 1) - 1 }) < @sent[:scheduled]
         due_ns = start_ns + (@closed ? 0 : @spec['phase_ns'] + index * @spec['period_ns'])
-        break unless @lines.sleep_until(due_ns, @spec['spin_ns']) && (begin_ns = now) <= last_ns
-        @shape.stamp(message, seq = @spec['node'] << 48 | index, begin_ns)
+        break unless @lines.sleep_until(due_ns, spin_ns) && (begin_ns = now) <= last_ns
+        @shape.stamp(message, seq = node << 48 | index, begin_ns)
         end_ns, flags = outcome(message, seq, begin_ns, worker, &send)
         record(seq, @closed ? begin_ns : due_ns, begin_ns, end_ns, message, flags)
         @lock.synchronize do
@@ -364,10 +364,10 @@ module Wattwire
 
     # Sends one message and checks its reply (C-23); returns its end and flags.
     def outcome(message, seq, begin_ns, worker)
-      reply = yield message, @spec['timeout_ns'] / 1e9, worker
+      reply = yield message, @timeout_ns / 1e9, worker
       end_ns = now
       return [end_ns, OK] if @topic
-      return [UNKNOWN_NS, TIMEOUT] if reply.nil? || end_ns - begin_ns > @spec['timeout_ns']
+      return [UNKNOWN_NS, TIMEOUT] if reply.nil? || end_ns - begin_ns > @timeout_ns
       plain = @spec['reply'] == 'echo' && @shape.literal.nil?
       good = plain ? @shape.check(reply)[0, 2] == [OK, seq] : reply == @shape.reply(message)
       [end_ns, good ? OK : CORRUPT]
@@ -392,7 +392,7 @@ module Wattwire
     # Warm-up is told by the intended time, by the end where there is none (C-13).
     def record(seq, intended_ns, begin_ns, end_ns, message, flags)
       told_ns = intended_ns == UNKNOWN_NS ? end_ns : intended_ns
-      flags |= WARM_UP if told_ns < start_ns + @spec['warmup_ns']
+      flags |= WARM_UP if told_ns < start_ns + @warmup_ns
       peer, kind = @messages.empty? ? seq >> 48 : @peer, @topic ? 0 : 1
       add(seq, intended_ns, begin_ns, end_ns, @shape.size(message), peer, kind, flags)
     end
