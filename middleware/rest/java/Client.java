@@ -6,10 +6,8 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.net.http.HttpTimeoutException;
+import java.time.Duration;
 import wattwire.Kit;
 import web.Cell;
 import web.Tls;
@@ -49,20 +47,19 @@ final class Client {
     }
 
     private byte[] call(int worker, byte[] message, long limitNs) throws IOException {
-        HttpRequest request = post.copy()
+        HttpRequest request = post.copy().timeout(Duration.ofNanos(limitNs))
             .POST(HttpRequest.BodyPublishers.ofByteArray(bodies.encode(message))).build();
-        CompletableFuture<HttpResponse<byte[]>> reply =
-            client.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
         try {
-            HttpResponse<byte[]> response = reply.get(limitNs, TimeUnit.NANOSECONDS);
+            // Not sendAsync, which hands every reply to a thread of a pool before it is ours.
+            HttpResponse<byte[]> response =
+                client.send(request, HttpResponse.BodyHandlers.ofByteArray());
             if (response.sslSession().isPresent())
                 tls = response.sslSession().get().getProtocol();
             Cell.checkTaken(response.statusCode());
             return response.statusCode() == 200 ? bodies.decode(response.body()) : Cell.NO_ANSWER;
-        } catch (TimeoutException late) {
-            reply.cancel(true);
+        } catch (HttpTimeoutException late) {
             return null;
-        } catch (InterruptedException | ExecutionException error) {
+        } catch (InterruptedException error) {
             throw new IOException(error);
         }
     }
