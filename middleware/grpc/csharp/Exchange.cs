@@ -4,13 +4,13 @@ using System.Text;
 
 /// One call at a time on a completion queue of its own: the memory that the core writes to while a
 /// batch of operations is under way, made once.
-sealed class Exchange {
+sealed unsafe class Exchange {
     public enum Op {
         SendMetadata, SendMessage, SendClose, SendStatus, ReceiveMetadata, ReceiveMessage,
         ReceiveStatus, ReceiveClose
     }
 
-    const int OpBytes = 80, OpDataAt = 16, OpsMax = 6, ArrayBytes = 24, ScratchBytes = 1024;
+    const int OpBytes = 80, OpsMax = 6, ArrayBytes = 24, ScratchBytes = 1024;
     public readonly IntPtr Queue = Core.grpc_completion_queue_create_for_next(IntPtr.Zero);
     public readonly IntPtr Call, Deadline, Metadata, Trailing, Message, Status;
     readonly IntPtr details, ops;
@@ -29,20 +29,22 @@ sealed class Exchange {
         ops = details + 32;
     }
 
-    public Exchange Add(Op op, params IntPtr[] data) {
-        IntPtr at = ops + OpBytes * count++;
-        Marshal.Copy(new byte[OpBytes], 0, at, OpBytes);
-        Marshal.WriteInt32(at, (int)op);
-        for (int i = 0; i < data.Length; i++)
-            Marshal.WriteIntPtr(at, OpDataAt + 8 * i, data[i]);
+    /// `data` fills the first words of a grpc_op's union; the others stay 0.
+    public Exchange Add(Op op, IntPtr data0 = default(IntPtr), IntPtr data1 = default(IntPtr),
+            IntPtr data2 = default(IntPtr)) {
+        var words = (IntPtr*)(ops + OpBytes * count++);
+        words[0] = (IntPtr)op;
+        words[2] = data0;
+        words[3] = data1;
+        words[4] = data2;
         return this;
     }
 
     public Exchange AddReceivedStatus() =>
-        Add(Op.ReceiveStatus, Trailing, Status, details, IntPtr.Zero);
+        Add(Op.ReceiveStatus, Trailing, Status, details);
 
     public Exchange AddSentStatus(int code) =>
-        Add(Op.SendStatus, IntPtr.Zero, IntPtr.Zero, (IntPtr)code, IntPtr.Zero);
+        Add(Op.SendStatus, IntPtr.Zero, IntPtr.Zero, (IntPtr)code);
 
     /// Carries out what was added, and waits for its end.
     public void Run(IntPtr call) {
@@ -60,12 +62,12 @@ sealed class Exchange {
     public void Clear(IntPtr call) {
         Core.grpc_metadata_array_destroy(Metadata);
         Core.grpc_metadata_array_destroy(Trailing);
-        var slice = Marshal.PtrToStructure<Core.Slice>(details);
-        if (slice.References != IntPtr.Zero)
-            Core.grpc_slice_unref(slice);
+        var slice = (Core.Slice*)details;
+        if (slice->References != IntPtr.Zero)
+            Core.grpc_slice_unref(*slice);
         Core.grpc_call_unref(call);
-        for (int at = 0; at < ops.ToInt64() - Call.ToInt64(); at += 8)
-            Marshal.WriteInt64(Call, at, 0);
+        for (var word = (IntPtr*)Call; word < (IntPtr*)ops; word++)
+            *word = IntPtr.Zero;
     }
 
     /// A buffer of the core with a message.
@@ -76,7 +78,7 @@ sealed class Exchange {
         return buffer;
     }
 
-    public bool HasMessage => Marshal.ReadIntPtr(Message) != IntPtr.Zero;
+    public bool HasMessage => *(IntPtr*)Message != IntPtr.Zero;
 
     /// The message that was received, whose buffer is given back; null where there is none.
     public byte[] TakeMessage() {
@@ -96,18 +98,16 @@ sealed class Exchange {
 
     /// What the library says about a status that was received.
     public string TakeDetails() {
-        string found = Encoding.UTF8.GetString(Bytes(Marshal.PtrToStructure<Core.Slice>(details)));
+        string found = Encoding.UTF8.GetString(Bytes(*(Core.Slice*)details));
         Marshal.WriteIntPtr(details, IntPtr.Zero); // given back
         return found;
     }
 
     static byte[] Bytes(Core.Slice slice) {
-        GCHandle held = GCHandle.Alloc(slice, GCHandleType.Pinned);
-        IntPtr at = held.AddrOfPinnedObject();
         bool inPlace = slice.References == IntPtr.Zero;
-        var data = new byte[inPlace ? Marshal.ReadByte(at, 8) : (int)slice.Word0];
-        Marshal.Copy(inPlace ? at + 9 : slice.Word1, data, 0, data.Length);
-        held.Free();
+        byte* at = (byte*)&slice.Word0;
+        var data = new byte[inPlace ? *at : (int)slice.Word0];
+        Marshal.Copy(inPlace ? (IntPtr)(at + 1) : slice.Word1, data, 0, data.Length);
         Core.grpc_slice_unref(slice);
         return data;
     }
