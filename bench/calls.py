@@ -1,8 +1,9 @@
 """Clients of cells beside bare clients of the same library, against the cell's own server.
 
 A bare client is a cell called `CELL-bare` in the bench's own root: the library's documented loop,
-without a kit, run as `ARGV… HOST PORT CALLS`. It makes a call, prints `begun`, makes CALLS more and
-prints calls per second. The two clients take turns, each with a server of its own.
+without a kit, run as `ARGV… HOST PORT WARM CALLS`. It makes a call, prints `begun`, makes WARM more
+and prints `warm`, makes CALLS more and prints how many of these took a second. The two clients take
+turns, each with a server of its own.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ PROMISE = 0.95
 SUFFIX = "-bare"
 TEXT = "Hello World"
 SIDE_S = 1.0
-"""How long the calls of one side should take, within what CALLS allows; what compiles as it runs
-needs longer, for its first thousand calls run another program than the rest."""
+"""How long the timed calls of one side should take, within what CALLS allows."""
 CALLS = (500, 10_000)
+WARM_CALLS = 100
+COMPILED_LATE = {"csharp": 3000, "java": 3000, "javascript": 3000}
+"""Calls before the timed ones, of languages that compile as they run: the first thousand calls
+run another program than the rest."""
 TRIAL_CALLS = 300
 HANG_S = 300.0
 
@@ -84,6 +88,11 @@ class Sides:
     client_core: int
     server_core: int
 
+    @property
+    def warm(self) -> int:
+        """How many calls go before those that are timed."""
+        return COMPILED_LATE.get(self.cell.name.rpartition("/")[2], WARM_CALLS)
+
 
 def _compared(sides: Sides, pairs: int, side_s: float) -> Comparison:
     _, trial = _pair(sides, TRIAL_CALLS, 0)
@@ -107,20 +116,21 @@ def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
 
     Every second pair, the bare client takes the first turn.
     """
-    made, cell = sides.made, sides.cell
+    made, cell, total = sides.made, sides.cell, sides.warm + count
     with (
-        _started(made, cell, count, "server") as its_server,
-        _started(made, cell, count, "client", "server") as ours,
+        _started(made, cell, total, "server") as its_server,
+        _started(made, cell, total, "client", "server") as ours,
     ):
         its_server.go()
         # As the cell's client, it calls a server that records: the window has begun.
         _sleep_until(its_server.start_ns)
-        with _BareClient(made, sides.bare, its_server.node("server"), count) as its_client:
+        server = its_server.node("server")
+        with _BareClient(made, sides.bare, server, sides.warm, count) as its_client:
             client = ours.node("client")
             its_client.wait_begun()
             its_client.turn.stop()
-            for server in (its_server.node("server"), ours.node("server")):
-                place(server.pid, sides.server_core)
+            for answering in (server, ours.node("server")):
+                place(answering.pid, sides.server_core)
             for session in (client.pid, its_client.turn.group):
                 place(session, sides.client_core)
             ours.go()
@@ -135,11 +145,10 @@ def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
         ours.finish()
         records = ours.samples(client).records
     answered = sum(not record.flags for record in records)
-    if answered != count:
-        raise RuntimeError(f"{cell.name}: {answered} of {count} calls were answered")
-    begin_ns = min(record.begin_ns for record in records)
-    end_ns = max(record.end_ns for record in records)
-    return count * 1e9 / turn.active_ns(begin_ns, end_ns), bare_per_s
+    if answered != total:
+        raise RuntimeError(f"{cell.name}: {answered} of {total} calls were answered")
+    timed = sorted(records, key=lambda record: record.begin_ns)[sides.warm :]
+    return count * 1e9 / turn.active_ns(timed[0].begin_ns, timed[-1].end_ns), bare_per_s
 
 
 def _sleep_until(t_ns: int) -> None:
@@ -149,20 +158,23 @@ def _sleep_until(t_ns: int) -> None:
 class _BareClient:
     """A bare client's process; at the end of the context it is gone."""
 
-    def __init__(self, made: Bench, bare: CellUnderTest, server: NodeProcess, count: int) -> None:
+    def __init__(
+        self, made: Bench, bare: CellUnderTest, server: NodeProcess, warm: int, count: int
+    ) -> None:
         # http://127.0.0.1:8080/echo, or without scheme and path
         endpoint = server.fields("LISTENING")["endpoints"][0]
         address = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
         env = {name: value for name, value in os.environ.items() if "WATTWIRE" not in name}
         self._name, self._count = bare.name, count
         self._process = subprocess.Popen(
-            [*bare.argv, str(address.hostname), str(address.port), str(count)],
+            [*bare.argv, str(address.hostname), str(address.port), str(warm), str(count)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**env, **bare.env}, cwd=made.folder, start_new_session=True,
         )  # fmt: skip
         self.turn = Turn(self._process.pid, lambda: self._process.poll() is not None)
         self._guard = threading.Timer(HANG_S, self._kill)
         self._guard.start()
+        self._reader = threading.Thread(target=self._hear_warm)
 
     def __enter__(self) -> _BareClient:
         return self
@@ -178,21 +190,28 @@ class _BareClient:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def wait_begun(self) -> None:
-        """Returns as its clock starts: it has made a call, and the others follow."""
+        """Returns once it has made a call, and the others follow."""
         assert self._process.stdout is not None
         told = self._process.stdout.readline()
         if told != "begun\n":
             self._kill()
             raise self._broken(*self._process.communicate())
-        self._begun_ns = time.monotonic_ns()
+        self._reader.start()
+
+    def _hear_warm(self) -> None:
+        """Its next line, which it prints as its clock starts."""
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        self._warm_ns = time.monotonic_ns()
 
     def calls_per_s(self) -> float:
         """What it prints, less the time that it could not run; waits for its end."""
+        self._reader.join()  # at the process's end at the latest
         told, warned = self._process.communicate(timeout=HANG_S)
         if self._process.returncode != 0:
             raise self._broken(told, warned)
         took_ns = round(self._count * 1e9 / float(told))
-        return self._count * 1e9 / self.turn.active_ns(self._begun_ns, self._begun_ns + took_ns)
+        return self._count * 1e9 / self.turn.active_ns(self._warm_ns, self._warm_ns + took_ns)
 
     def _broken(self, told: str, warned: str) -> RuntimeError:
         code = self._process.returncode

@@ -1,4 +1,4 @@
-// `node HOST PORT CALLS`: calls per second of a loop on a blocking stub, without a kit.
+// `node HOST PORT WARM CALLS`: calls per second of a loop on a blocking stub, without a kit.
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -27,16 +27,19 @@ void call(wattwire::Calls::Stub* stub) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
   const std::string place = std::string(argv[1]) + ":" + argv[2];
-  const int calls = std::atoi(argv[3]);
+  const int warm = std::atoi(argv[3]), calls = std::atoi(argv[4]);
   const auto stub =
       wattwire::Calls::NewStub(grpc::CreateChannel(place, grpc::InsecureChannelCredentials()));
   call(stub.get());
-  const auto begun = std::chrono::steady_clock::now();
   std::puts("begun");
   std::fflush(stdout);
+  for (int made = 0; made < warm; ++made) call(stub.get());
+  const auto start = std::chrono::steady_clock::now();
+  std::puts("warm");
+  std::fflush(stdout);
   for (int made = 0; made < calls; ++made) call(stub.get());
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   std::printf("%f\n", calls / taken.count());
 }

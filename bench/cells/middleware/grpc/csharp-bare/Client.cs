@@ -2,22 +2,25 @@ using System;
 using System.Diagnostics;
 using static Core;
 
-/// `client.exe HOST PORT CALLS`: calls per second of a loop on gRPC's C core, without a kit. What
-/// is thrown ends the process with 1.
+/// `client.exe HOST PORT WARM CALLS`: calls per second of a loop on gRPC's C core, without a kit.
+/// What is thrown ends the process with 1.
 static unsafe class Client {
     const string Words = "Hello World";
     static void* channel, method, queue;
 
     static void Main(string[] args) {
         grpc_init();
-        int calls = int.Parse(args[2]);
+        int warm = int.Parse(args[2]), calls = int.Parse(args[3]);
         queue = grpc_completion_queue_create_for_next(null);
         void* credentials = grpc_insecure_credentials_create();
         channel = grpc_channel_create($"{args[0]}:{args[1]}", credentials, null);
         method = grpc_channel_register_call(channel, "/wattwire.Calls/Text", null, null);
         Call();
-        var watch = Stopwatch.StartNew();
         Console.WriteLine("begun");
+        for (int i = 0; i < warm; i++)
+            Call();
+        var watch = Stopwatch.StartNew();
+        Console.WriteLine("warm");
         for (int i = 0; i < calls; i++)
             Call();
         Console.WriteLine(calls / watch.Elapsed.TotalSeconds);

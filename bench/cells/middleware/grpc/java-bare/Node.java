@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import wattwire.CallsGrpc;
 import wattwire.Wattwire;
 
-/** `Node HOST PORT CALLS`: calls per second of a loop on a grpc-java stub, without a kit. */
+/** `Node HOST PORT WARM CALLS`: calls per second of a loop on a grpc-java stub, without a kit. */
 public final class Node {
     private static final String TEXT = "Hello World";
 
@@ -12,15 +12,19 @@ public final class Node {
 
     public static void main(String[] arguments) {
         String target = "dns:///" + arguments[0] + ":" + arguments[1];
-        int calls = Integer.parseInt(arguments[2]);
+        int warm = Integer.parseInt(arguments[2]);
+        int calls = Integer.parseInt(arguments[3]);
         ManagedChannel channel = NettyChannelBuilder.forTarget(target).usePlaintext().build();
         CallsGrpc.CallsBlockingStub stub = CallsGrpc.newBlockingStub(channel);
         call(stub);
-        long beganNs = System.nanoTime();
         System.out.println("begun");
         System.out.flush();
+        for (int i = 0; i < warm; i++) call(stub);
+        long startNs = System.nanoTime();
+        System.out.println("warm");
+        System.out.flush();
         for (int i = 0; i < calls; i++) call(stub);
-        System.out.println(calls * 1e9 / (System.nanoTime() - beganNs));
+        System.out.println(calls * 1e9 / (System.nanoTime() - startNs));
         channel.shutdownNow();
     }
 

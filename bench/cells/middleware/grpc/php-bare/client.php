@@ -1,5 +1,7 @@
 <?php
-/** `client.php HOST PORT CALLS`: calls per second of a loop on the gRPC C core, without a kit. */
+/**
+ * `client.php HOST PORT WARM CALLS`: calls per second of a loop on the gRPC C core, without a kit.
+ */
 declare(strict_types=1);
 
 const TEXT = 'Hello World', PATH = '/wattwire.Calls/Text';
@@ -47,15 +49,19 @@ function call(FFI $c, FFI\CData $channel, FFI\CData $queue): void {
     $c->grpc_call_unref($of->call);
 }
 
-[, $host, $port, $calls] = $argv;
+[, $host, $port, $warm, $calls] = $argv;
 $c = FFI::cdef(file_get_contents(__DIR__ . '/core.h'), 'libgrpc.so.29');
 $c->grpc_init();
 $queue = $c->grpc_completion_queue_create_for_next(null);
 $channel = $c->grpc_channel_create("$host:$port", $c->grpc_insecure_credentials_create(), null);
 call($c, $channel, $queue);
-$begun_ns = hrtime(true);
 echo "begun\n";
+for ($number = 0; $number < (int) $warm; $number++) {
+    call($c, $channel, $queue);
+}
+$start_ns = hrtime(true);
+echo "warm\n";
 for ($number = 0; $number < (int) $calls; $number++) {
     call($c, $channel, $queue);
 }
-echo (int) $calls * 1e9 / (hrtime(true) - $begun_ns), "\n";
+echo (int) $calls * 1e9 / (hrtime(true) - $start_ns), "\n";

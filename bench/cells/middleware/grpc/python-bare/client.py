@@ -1,4 +1,4 @@
-"""`client.py HOST PORT CALLS`: calls per second of a loop on a grpcio stub, without a kit."""
+"""`client.py HOST PORT WARM CALLS`: calls per second of a loop on a grpcio stub, without a kit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import wattwire_pb2_grpc as stubs
 TEXT = "Hello World"
 
 
-def main(host: str, port: str, calls: int) -> None:
+def main(host: str, port: str, warm: int, calls: int) -> None:
     with grpc.insecure_channel(f"{host}:{port}") as channel:
         text = stubs.CallsStub(channel).Text
 
@@ -22,11 +22,14 @@ def main(host: str, port: str, calls: int) -> None:
                 sys.exit(f"{host}:{port}: {reply.data!r}, not {TEXT!r}")
 
         call()
-        begun_ns = time.monotonic_ns()
         print("begun", flush=True)
+        for _ in range(warm):
+            call()
+        start_ns = time.monotonic_ns()
+        print("warm", flush=True)
         for _ in range(calls):
             call()
-        print(calls * 1e9 / (time.monotonic_ns() - begun_ns))
+        print(calls * 1e9 / (time.monotonic_ns() - start_ns))
 
 
-main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `client.rb HOST PORT CALLS`: calls per second of a loop on a stub of grpc, without a kit.
+# `client.rb HOST PORT WARM CALLS`: calls per second of a loop on a stub of grpc, without a kit.
 require 'grpc'
 require 'wattwire_services_pb'
 
@@ -13,10 +13,12 @@ end
 
 def now_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-host, port, calls = ARGV
+host, port, warm, calls = ARGV
 stub = Wattwire::Calls::Stub.new("#{host}:#{port}", :this_channel_is_insecure)
 call(stub)
-begun_ns = now_ns
 $stdout.syswrite("begun\n")
+warm.to_i.times { call(stub) }
+start_ns = now_ns
+$stdout.syswrite("warm\n")
 calls.to_i.times { call(stub) }
-puts calls.to_i * 1e9 / (now_ns - begun_ns)
+puts calls.to_i * 1e9 / (now_ns - start_ns)

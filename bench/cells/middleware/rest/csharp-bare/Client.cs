@@ -4,8 +4,8 @@ using System.Net;
 using System.Net.Http;
 using System.Text;
 
-/// `client.exe HOST PORT CALLS`: calls per second of a loop on HttpClient, without a kit. What is
-/// thrown ends the process with 1.
+/// `client.exe HOST PORT WARM CALLS`: calls per second of a loop on HttpClient, without a kit. What
+/// is thrown ends the process with 1.
 static class Client {
     const string Words = "Hello World";
 
@@ -13,10 +13,13 @@ static class Client {
         var handler = new HttpClientHandler { UseProxy = false }; // as the cell
         var http = new HttpClient(handler) { Timeout = TimeSpan.FromSeconds(5) };
         string address = $"http://{args[0]}:{args[1]}/echo";
-        int calls = int.Parse(args[2]);
+        int warm = int.Parse(args[2]), calls = int.Parse(args[3]);
         Call(http, address);
-        var watch = Stopwatch.StartNew();
         Console.WriteLine("begun");
+        for (int i = 0; i < warm; i++)
+            Call(http, address);
+        var watch = Stopwatch.StartNew();
+        Console.WriteLine("warm");
         for (int i = 0; i < calls; i++)
             Call(http, address);
         Console.WriteLine(calls / watch.Elapsed.TotalSeconds);

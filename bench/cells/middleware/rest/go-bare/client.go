@@ -1,4 +1,4 @@
-// Client HOST PORT CALLS prints calls per second of a loop on net/http, without a kit.
+// Client HOST PORT WARM CALLS prints calls per second of a loop on net/http, without a kit.
 package main
 
 import (
@@ -23,7 +23,9 @@ func check(err error) {
 
 func main() {
 	url := "http://" + net.JoinHostPort(os.Args[1], os.Args[2]) + "/echo"
-	calls, err := strconv.Atoi(os.Args[3])
+	warm, err := strconv.Atoi(os.Args[3])
+	check(err)
+	calls, err := strconv.Atoi(os.Args[4])
 	check(err)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // as the cell, which takes no proxy from the environment
@@ -39,10 +41,14 @@ func main() {
 		}
 	}
 	call()
-	began := time.Now()
 	fmt.Println("begun")
+	for range warm {
+		call()
+	}
+	start := time.Now()
+	fmt.Println("warm")
 	for range calls {
 		call()
 	}
-	fmt.Println(float64(calls) / time.Since(began).Seconds())
+	fmt.Println(float64(calls) / time.Since(start).Seconds())
 }

@@ -1,10 +1,10 @@
 'use strict';
-// `client.js HOST PORT CALLS`: calls per second of a loop on node:http, without a kit.
+// `client.js HOST PORT WARM CALLS`: calls per second of a loop on node:http, without a kit.
 
 const http = require('node:http');
 
 const TEXT = 'Hello World';
-const [hostname, port, calls] = process.argv.slice(2);
+const [hostname, port, warm, calls] = process.argv.slice(2);
 const headers = { 'Content-Type': 'text/plain; charset=utf-8' };
 // The global agent keeps connections by itself.
 const options = { hostname, port, path: '/echo', method: 'POST', headers, timeout: 5000 };
@@ -27,8 +27,10 @@ const call = () => new Promise((resolve, reject) => {
 // What is thrown ends the process with 1.
 (async () => {
   await call();
-  const begunNs = process.hrtime.bigint();
   console.log('begun');
+  for (let i = 0; i < Number(warm); i += 1) await call();
+  const startNs = process.hrtime.bigint();
+  console.log('warm');
   for (let i = 0; i < Number(calls); i += 1) await call();
-  console.log((calls * 1e9) / Number(process.hrtime.bigint() - begunNs));
+  console.log((calls * 1e9) / Number(process.hrtime.bigint() - startNs));
 })();

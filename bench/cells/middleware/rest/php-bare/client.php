@@ -1,10 +1,10 @@
 <?php
-/** `client.php HOST PORT CALLS`: calls per second of a loop on curl, without a kit. */
+/** `client.php HOST PORT WARM CALLS`: calls per second of a loop on curl, without a kit. */
 declare(strict_types=1);
 
 const TEXT = 'Hello World';
 
-[, $host, $port, $calls] = $argv;
+[, $host, $port, $warm, $calls] = $argv;
 $handle = curl_init("http://$host:$port/echo");
 curl_setopt_array($handle, [
     CURLOPT_POST => true, CURLOPT_RETURNTRANSFER => true, CURLOPT_TIMEOUT_MS => 5000,
@@ -24,9 +24,13 @@ function call(CurlHandle $handle): void {
 }
 
 call($handle);
-$begun_ns = hrtime(true);
 echo "begun\n";
+for ($number = 0; $number < (int) $warm; $number++) {
+    call($handle);
+}
+$start_ns = hrtime(true);
+echo "warm\n";
 for ($number = 0; $number < (int) $calls; $number++) {
     call($handle);
 }
-echo (int) $calls * 1e9 / (hrtime(true) - $begun_ns), "\n";
+echo (int) $calls * 1e9 / (hrtime(true) - $start_ns), "\n";

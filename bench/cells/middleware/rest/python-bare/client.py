@@ -1,4 +1,4 @@
-"""`client.py HOST PORT CALLS`: calls per second of a loop on requests, without a kit."""
+"""`client.py HOST PORT WARM CALLS`: calls per second of a loop on requests, without a kit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEXT = b"Hello World"
 HEADERS = {"Content-Type": "text/plain; charset=utf-8"}
 
 
-def main(host: str, port: str, calls: int) -> None:
+def main(host: str, port: str, warm: int, calls: int) -> None:
     url = f"http://{host}:{port}/echo"
     session = requests.Session()
     session.trust_env = False  # as the cell, which takes no proxy from the environment
@@ -22,11 +22,14 @@ def main(host: str, port: str, calls: int) -> None:
             sys.exit(f"{url}: {response.status_code} {response.content!r}, not {TEXT!r}")
 
     call()
-    begun_ns = time.monotonic_ns()
     print("begun", flush=True)
+    for _ in range(warm):
+        call()
+    start_ns = time.monotonic_ns()
+    print("warm", flush=True)
     for _ in range(calls):
         call()
-    print(calls * 1e9 / (time.monotonic_ns() - begun_ns))
+    print(calls * 1e9 / (time.monotonic_ns() - start_ns))
 
 
-main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `client.rb HOST PORT CALLS`: calls per second of a loop on Net::HTTP, without a kit.
+# `client.rb HOST PORT WARM CALLS`: calls per second of a loop on Net::HTTP, without a kit.
 require 'net/http'
 
 TEXT = 'Hello World'
@@ -17,13 +17,15 @@ end
 
 def now_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-host, port, calls = ARGV
+host, port, warm, calls = ARGV
 http = Net::HTTP.new(host, port.to_i, nil) # nil: no proxy from the environment, as the cell
 http.open_timeout = http.read_timeout = http.write_timeout = 5
 http.start do
   call(http)
-  begun_ns = now_ns
   $stdout.syswrite("begun\n")
+  warm.to_i.times { call(http) }
+  start_ns = now_ns
+  $stdout.syswrite("warm\n")
   calls.to_i.times { call(http) }
-  puts calls.to_i * 1e9 / (now_ns - begun_ns)
+  puts calls.to_i * 1e9 / (now_ns - start_ns)
 end

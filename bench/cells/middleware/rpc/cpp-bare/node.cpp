@@ -1,4 +1,4 @@
-// `node HOST PORT CALLS`: calls per second of a JSON-RPC loop on cpp-httplib, without a kit.
+// `node HOST PORT WARM CALLS`: calls per second of a JSON-RPC loop on cpp-httplib, without a kit.
 #include <httplib.h>
 
 #include <chrono>
@@ -29,14 +29,17 @@ void call(httplib::Client* client, int id) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
   httplib::Client client(argv[1], std::atoi(argv[2]));
-  const int calls = std::atoi(argv[3]);
+  const int warm = std::atoi(argv[3]), calls = std::atoi(argv[4]);
   call(&client, 0);
-  const auto begun = std::chrono::steady_clock::now();
   std::puts("begun");
   std::fflush(stdout);
+  for (int made = 1; made <= warm; ++made) call(&client, made);
+  const auto start = std::chrono::steady_clock::now();
+  std::puts("warm");
+  std::fflush(stdout);
   for (int made = 1; made <= calls; ++made) call(&client, made);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   std::printf("%f\n", calls / taken.count());
 }

@@ -5,8 +5,8 @@ using System.Text;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
 
-/// `client.exe HOST PORT CALLS`: calls per second of a loop of JSON-RPC 2.0 on HttpClient, without
-/// a kit. What is thrown ends the process with 1.
+/// `client.exe HOST PORT WARM CALLS`: calls per second of a loop of JSON-RPC 2.0 on HttpClient,
+/// without a kit. What is thrown ends the process with 1.
 static class Client {
     static readonly string[] words = { "Hello World" };
     static readonly HttpClient http = // without a proxy, as the cell
@@ -15,10 +15,13 @@ static class Client {
     static void Main(string[] args) {
         http.Timeout = TimeSpan.FromSeconds(5);
         var address = new Uri($"http://{args[0]}:{args[1]}/rpc");
-        int calls = int.Parse(args[2]);
+        int warm = int.Parse(args[2]), calls = int.Parse(args[3]);
         Call(address, 0);
-        var watch = Stopwatch.StartNew();
         Console.WriteLine("begun");
+        for (int id = 1; id <= warm; id++)
+            Call(address, id);
+        var watch = Stopwatch.StartNew();
+        Console.WriteLine("warm");
         for (int id = 1; id <= calls; id++)
             Call(address, id);
         Console.WriteLine(calls / watch.Elapsed.TotalSeconds);

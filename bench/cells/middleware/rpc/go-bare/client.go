@@ -1,4 +1,4 @@
-// Client HOST PORT CALLS prints calls per second of a loop on net/rpc, without a kit.
+// Client HOST PORT WARM CALLS prints calls per second of a loop on net/rpc, without a kit.
 package main
 
 import (
@@ -20,7 +20,9 @@ func check(err error) {
 }
 
 func main() {
-	calls, err := strconv.Atoi(os.Args[3])
+	warm, err := strconv.Atoi(os.Args[3])
+	check(err)
+	calls, err := strconv.Atoi(os.Args[4])
 	check(err)
 	client, err := rpc.Dial("tcp", net.JoinHostPort(os.Args[1], os.Args[2]))
 	check(err)
@@ -32,10 +34,14 @@ func main() {
 		}
 	}
 	call()
-	began := time.Now()
 	fmt.Println("begun")
+	for range warm {
+		call()
+	}
+	start := time.Now()
+	fmt.Println("warm")
 	for range calls {
 		call()
 	}
-	fmt.Println(float64(calls) / time.Since(began).Seconds())
+	fmt.Println(float64(calls) / time.Since(start).Seconds())
 }

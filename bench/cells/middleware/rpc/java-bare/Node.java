@@ -6,7 +6,7 @@ import jakarta.xml.ws.Service;
 import java.net.URI;
 import javax.xml.namespace.QName;
 
-/** `Node HOST PORT CALLS`: calls per second of a loop on a JAX-WS proxy, without a kit. */
+/** `Node HOST PORT WARM CALLS`: calls per second of a loop on a JAX-WS proxy, without a kit. */
 public final class Node {
     private static final String NAMESPACE = "urn:wattwire";
     private static final String TEXT = "Hello World";
@@ -22,16 +22,20 @@ public final class Node {
 
     public static void main(String[] arguments) throws Exception {
         String address = "http://" + arguments[0] + ":" + arguments[1] + "/calls";
-        int calls = Integer.parseInt(arguments[2]);
+        int warm = Integer.parseInt(arguments[2]);
+        int calls = Integer.parseInt(arguments[3]);
         Calls port = Service.create(URI.create(address + "?wsdl").toURL(),
             new QName(NAMESPACE, "CallsService")).getPort(Calls.class);
         ((BindingProvider) port).getRequestContext().put(JAXWSProperties.REQUEST_TIMEOUT, 5000);
         call(port);
-        long beganNs = System.nanoTime();
         System.out.println("begun");
         System.out.flush();
+        for (int i = 0; i < warm; i++) call(port);
+        long startNs = System.nanoTime();
+        System.out.println("warm");
+        System.out.flush();
         for (int i = 0; i < calls; i++) call(port);
-        System.out.println(calls * 1e9 / (System.nanoTime() - beganNs));
+        System.out.println(calls * 1e9 / (System.nanoTime() - startNs));
     }
 
     private static void call(Calls port) {

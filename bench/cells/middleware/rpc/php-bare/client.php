@@ -1,10 +1,12 @@
 <?php
-/** `client.php HOST PORT CALLS`: calls per second of a JSON-RPC loop on curl, without a kit. */
+/**
+ * `client.php HOST PORT WARM CALLS`: calls per second of a JSON-RPC loop on curl, without a kit.
+ */
 declare(strict_types=1);
 
 const TEXT = 'Hello World';
 
-[, $host, $port, $calls] = $argv;
+[, $host, $port, $warm, $calls] = $argv;
 $handle = curl_init("http://$host:$port/rpc");
 curl_setopt_array($handle, [
     CURLOPT_POST => true, CURLOPT_RETURNTRANSFER => true, CURLOPT_TIMEOUT_MS => 5000,
@@ -26,9 +28,13 @@ function call(CurlHandle $handle, int $id): void {
 }
 
 call($handle, 0);
-$begun_ns = hrtime(true);
 echo "begun\n";
+for ($id = 1; $id <= (int) $warm; $id++) {
+    call($handle, $id);
+}
+$start_ns = hrtime(true);
+echo "warm\n";
 for ($id = 1; $id <= (int) $calls; $id++) {
     call($handle, $id);
 }
-echo (int) $calls * 1e9 / (hrtime(true) - $begun_ns), "\n";
+echo (int) $calls * 1e9 / (hrtime(true) - $start_ns), "\n";

@@ -1,4 +1,5 @@
-"""`client.py HOST PORT CALLS`: calls per second of a JSON-RPC loop on requests, without a kit."""
+"""`client.py HOST PORT WARM CALLS`: calls per second of a JSON-RPC loop on requests, without a
+kit."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ TEXT = "Hello World"
 HEADERS = {"Content-Type": "application/json"}
 
 
-def main(host: str, port: str, calls: int) -> None:
+def main(host: str, port: str, warm: int, calls: int) -> None:
     url = f"http://{host}:{port}/api"
     session = requests.Session()
     session.trust_env = False  # as the cell, which takes no proxy from the environment
@@ -25,11 +26,14 @@ def main(host: str, port: str, calls: int) -> None:
             sys.exit(f"{url}: {response.status_code} {found}, not {TEXT!r}")
 
     call(0)
-    begun_ns = time.monotonic_ns()
     print("begun", flush=True)
+    for number in range(1, warm + 1):
+        call(number)
+    start_ns = time.monotonic_ns()
+    print("warm", flush=True)
     for number in range(1, calls + 1):
         call(number)
-    print(calls * 1e9 / (time.monotonic_ns() - begun_ns))
+    print(calls * 1e9 / (time.monotonic_ns() - start_ns))
 
 
-main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -1,4 +1,4 @@
-//! `node HOST PORT CALLS`: calls per second of a loop on a tonic client, without a kit.
+//! `node HOST PORT WARM CALLS`: calls per second of a loop on a tonic client, without a kit.
 
 use std::env;
 use std::process::exit;
@@ -29,15 +29,19 @@ async fn call(client: &mut CallsClient<Channel>) -> Result<(), Status> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = env::args().collect();
-    let [_, host, port, calls] = &words[..] else { panic!("node HOST PORT CALLS") };
-    let calls = calls.parse()?;
+    let [_, host, port, warm, calls] = &words[..] else { panic!("node HOST PORT WARM CALLS") };
+    let (warm, calls) = (warm.parse()?, calls.parse()?);
     let mut client = CallsClient::connect(format!("http://{host}:{port}")).await?;
     call(&mut client).await?;
-    let begun = Instant::now();
     println!("begun");
+    for _ in 0..warm {
+        call(&mut client).await?;
+    }
+    let start = Instant::now();
+    println!("warm");
     for _ in 0..calls {
         call(&mut client).await?;
     }
-    println!("{}", f64::from(calls) / begun.elapsed().as_secs_f64());
+    println!("{}", f64::from(calls) / start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `node HOST PORT CALLS`: calls per second of a loop on reqwest, without a kit.
+//! `node HOST PORT WARM CALLS`: calls per second of a loop on reqwest, without a kit.
 
 use std::env;
 use std::process::exit;
@@ -23,17 +23,23 @@ async fn call(client: &Client, url: &str) -> Result<(), Error> {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let words: Vec<String> = env::args().collect();
-    let [_, host, port, calls] = &words[..] else { panic!("node HOST PORT CALLS") };
-    let (url, calls) = (format!("http://{host}:{port}/echo"), calls.parse().expect("a number"));
+    let [_, host, port, warm, calls] = &words[..] else { panic!("node HOST PORT WARM CALLS") };
+    let url = format!("http://{host}:{port}/echo");
+    let warm = warm.parse().expect("a number");
+    let calls = calls.parse().expect("a number");
     // reqwest asks for a cryptography even where it will not need it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder().no_proxy().build()?;
     call(&client, &url).await?;
-    let begun = Instant::now();
     println!("begun");
+    for _ in 0..warm {
+        call(&client, &url).await?;
+    }
+    let start = Instant::now();
+    println!("warm");
     for _ in 0..calls {
         call(&client, &url).await?;
     }
-    println!("{}", f64::from(calls) / begun.elapsed().as_secs_f64());
+    println!("{}", f64::from(calls) / start.elapsed().as_secs_f64());
     Ok(())
 }

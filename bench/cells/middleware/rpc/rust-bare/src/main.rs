@@ -1,4 +1,4 @@
-//! `node HOST PORT CALLS`: calls per second of a loop on jsonrpsee, without a kit.
+//! `node HOST PORT WARM CALLS`: calls per second of a loop on jsonrpsee, without a kit.
 
 use std::env;
 use std::process::exit;
@@ -22,15 +22,20 @@ async fn call(client: &HttpClient) -> Result<(), Error> {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let words: Vec<String> = env::args().collect();
-    let [_, host, port, calls] = &words[..] else { panic!("node HOST PORT CALLS") };
+    let [_, host, port, warm, calls] = &words[..] else { panic!("node HOST PORT WARM CALLS") };
+    let warm = warm.parse().expect("a number");
     let calls = calls.parse().expect("a number");
     let client = HttpClient::builder().build(format!("http://{host}:{port}/"))?;
     call(&client).await?;
-    let begun = Instant::now();
     println!("begun");
+    for _ in 0..warm {
+        call(&client).await?;
+    }
+    let start = Instant::now();
+    println!("warm");
     for _ in 0..calls {
         call(&client).await?;
     }
-    println!("{}", f64::from(calls) / begun.elapsed().as_secs_f64());
+    println!("{}", f64::from(calls) / start.elapsed().as_secs_f64());
     Ok(())
 }
