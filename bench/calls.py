@@ -40,6 +40,8 @@ WARM_CALLS = 100
 COMPILED_LATE = {"csharp": 3000, "java": 3000, "javascript": 3000}
 """Calls before the timed ones, of languages that compile as they run: the first thousand calls
 run another program than the rest."""
+WARM_S = 10.0
+"""But none goes on for longer: what waits 40 ms in each call is no other program then."""
 TRIAL_CALLS = 300
 HANG_S = 300.0
 
@@ -88,18 +90,15 @@ class Sides:
     client_core: int
     server_core: int
 
-    @property
-    def warm(self) -> int:
-        """How many calls go before those that are timed."""
-        return COMPILED_LATE.get(self.cell.name.rpartition("/")[2], WARM_CALLS)
-
 
 def _compared(sides: Sides, pairs: int, side_s: float) -> Comparison:
-    _, trial = _pair(sides, TRIAL_CALLS, 0)
+    _, trial = _pair(sides, WARM_CALLS, TRIAL_CALLS, 0)
     count = int(min(max(round(trial * side_s, -2), CALLS[0]), CALLS[1]))
+    language = sides.cell.name.rpartition("/")[2]
+    warm = int(min(COMPILED_LATE.get(language, WARM_CALLS), trial * WARM_S))
     found = []
     for number in range(pairs):
-        found.append(_pair(sides, count, number))
+        found.append(_pair(sides, warm, count, number))
         told = "{:.0f} calls/s, bare {:.0f}".format(*found[-1])
         where = f"{sides.cell.name}, pair {number + 1} of {pairs}"
         print(f"  {where}: {told}", file=sys.stderr, flush=True)
@@ -111,12 +110,12 @@ def _compared(sides: Sides, pairs: int, side_s: float) -> Comparison:
     return comparison
 
 
-def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
+def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, float]:
     """Calls per second of the cell's client and of the bare one, which take turns.
 
     Every second pair, the bare client takes the first turn.
     """
-    made, cell, total = sides.made, sides.cell, sides.warm + count
+    made, cell, total = sides.made, sides.cell, warm + count
     with (
         _started(made, cell, total, "server") as its_server,
         _started(made, cell, total, "client", "server") as ours,
@@ -125,7 +124,7 @@ def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
         # As the cell's client, it calls a server that records: the window has begun.
         _sleep_until(its_server.start_ns)
         server = its_server.node("server")
-        with _BareClient(made, sides.bare, server, sides.warm, count) as its_client:
+        with _BareClient(made, sides.bare, server, warm, count) as its_client:
             client = ours.node("client")
             its_client.wait_begun()
             its_client.turn.stop()
@@ -147,7 +146,7 @@ def _pair(sides: Sides, count: int, number: int) -> tuple[float, float]:
     answered = sum(not record.flags for record in records)
     if answered != total:
         raise RuntimeError(f"{cell.name}: {answered} of {total} calls were answered")
-    timed = sorted(records, key=lambda record: record.begin_ns)[sides.warm :]
+    timed = sorted(records, key=lambda record: record.begin_ns)[warm:]
     return count * 1e9 / turn.active_ns(timed[0].begin_ns, timed[-1].end_ns), bare_per_s
 
 
