@@ -41,7 +41,7 @@ COMPILED_LATE = {"csharp": 3000, "java": 3000, "javascript": 3000}
 """Calls before the timed ones, of languages that compile as they run: the first thousand calls
 run another program than the rest."""
 WARM_S = 10.0
-"""But none goes on for longer: what waits 40 ms in each call is no other program then."""
+"""But for no longer than this: thousands of calls that wait 40 ms each would take minutes."""
 TRIAL_CALLS = 300
 HANG_S = 300.0
 

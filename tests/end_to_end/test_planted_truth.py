@@ -9,11 +9,12 @@ added to it, more than makes up. So the delay lies between the planted latency l
 direct, and the planted latency itself: a bound, added linearly. A control is two clean legs: the t
 interval of their three paired differences must hold 0. WATTWIRE_PLANTED_SEEDS=20 is the full count.
 
-The lost sequence numbers and the truth are held to in every seed. How narrow the bound is, and
-whether controls stay quiet, is a promise for a machine that is there: a seed during which it was
-taken away, by evidence that no latency is part of, is set aside for them and the next one taken.
-Where the first SEEDS do not pass, twice as many must, as controls alarm once in twenty by their
-intervals' own word.
+The lost sequence numbers are held to in every seed. The bound, how narrow it is, and whether
+controls stay quiet, are promises for a machine that is there: a host that takes it away for 100 ms
+may do so on the planted way alone, between the proxy and the receiver. So a seed during which it
+was taken away, by evidence that no latency is part of, is set aside for them and the next one
+taken. Where the first SEEDS do not pass, twice as many must, as controls alarm once in twenty by
+their intervals' own word.
 """
 
 from __future__ import annotations
@@ -199,22 +200,21 @@ def test_a_planted_delay_and_loss_come_out_and_controls_stay_quiet(cli, tmp_path
         truth = np.mean(legs["planted"]["log"]["stayed_ns"]) / 1000
         low, high = bounds_us(legs["planted"], [legs["clean a"], legs["direct"]])
         control = interval_us(legs["clean a"], legs["clean b"])
-        held.append(low <= truth <= high)
         if not against:
+            held.append(low <= truth <= high)
             narrow.append(high - low <= WIDTH_MAX_US)
             quiet.append(control[0] <= 0.0 <= control[1])
         told.append(f"seed {seed}: [{low:.1f}, {high:.1f}] µs, truth {truth:.1f}; "
                     f"control [{control[0]:.1f}, {control[1]:.1f}]{against}")  # fmt: skip
-        passing = len(narrow) == SEEDS and all(map(enough, (held, narrow, quiet)))
-        if passing or (seed >= SEEDS and not narrow):
+        passing = len(held) == SEEDS and all(map(enough, (held, narrow, quiet)))
+        if passing or (seed >= SEEDS and not held):
             break
     print("\n".join(told))
-    print(f"holds {sum(held)} of {len(held)}; narrow {sum(narrow)}, quiet {sum(quiet)} of "
-          f"{len(narrow)}")  # fmt: skip
+    print(f"holds {sum(held)}, narrow {sum(narrow)}, quiet {sum(quiet)} of {len(held)}")
     assert enough(held), told
-    if len(narrow) < SEEDS:
+    if len(held) < SEEDS:
         pytest.skip(
-            f"the truth was held in {sum(held)} of {len(held)} seeds; how narrowly was not judged, "
-            f"as this machine was taken away in {len(held) - len(narrow)} of them"
+            f"what was lost came out in every whole seed; the delay was judged in {len(held)} of them, "
+            f"as this machine was taken away in {len(told) - len(held)} of {len(told)}"
         )
     assert enough(narrow) and enough(quiet), told
