@@ -214,7 +214,7 @@ def test_a_planted_delay_and_loss_come_out_and_controls_stay_quiet(cli, tmp_path
     assert enough(held), told
     if len(held) < SEEDS:
         pytest.skip(
-            f"what was lost came out in every whole seed; the delay was judged in {len(held)} of them, "
+            f"what was lost came out in every whole seed; the delay was judged in {len(held)}, "
             f"as this machine was taken away in {len(told) - len(held)} of {len(told)}"
         )
     assert enough(narrow) and enough(quiet), told
