@@ -95,7 +95,8 @@ fn an_attached_process_is_measured_from_its_birth_and_outlives_the_agent() {
     let done = folder.join("done");
     let mut stranger = Stranger::start(&done);
     let attached = agent.ask("attach", json!({"process": "it", "pid": stranger.pid()}));
-    assert_eq!(attached["pids"], json!([stranger.pid()]));
+    // A child of the launcher may be there, too.
+    assert_eq!(attached["pids"][0], json!(stranger.pid()));
     let path = sample(&mut agent);
     let members = agent.ask("members", json!({"process": "it"}));
     assert_eq!(members["members"][0]["subject"], json!(format!("it/{}", stranger.pid())));
