@@ -101,7 +101,7 @@ class Kit {
   /** Waits until then, or until STOP; false where it is too late to send (C-10, C-15). */
   async isDue(dueNs) {
     const { duration_ns: durationNs, overrun_ns: overrunNs, spin_ns: spinNs } = this.spec;
-    if (!this.isClosed || this.firstNs === undefined) await turn(); // however late we are
+    await turn(); // however late we are
     for (let leftMs; (leftMs = (dueNs - spinNs - now()) / 1e6) > 0 && this.stopNs === Infinity;) {
       if (leftMs > 2) await timer(Math.min(leftMs - 1, 100));
       else if (this.open.size > 0) await timer(Math.ceil(leftMs)); // it has whole milliseconds
