@@ -9,12 +9,12 @@ added to it, more than makes up. So the delay lies between the planted latency l
 direct, and the planted latency itself: a bound, added linearly. A control is two clean legs: the t
 interval of their three paired differences must hold 0. WATTWIRE_PLANTED_SEEDS=20 is the full count.
 
-The lost sequence numbers are held to in every seed. The bound, how narrow it is, and whether
-controls stay quiet, are promises for a machine that is there: a host that takes it away for 100 ms
-may do so on the planted way alone, between the proxy and the receiver. So a seed during which it
-was taken away, by evidence that no latency is part of, is set aside for them and the next one
-taken. Where the first SEEDS do not pass, twice as many must, as controls alarm once in twenty by
-their intervals' own word.
+The lost sequence numbers and the upper bound, which holds for each message by itself, are held to
+in every seed. The lower bound, how narrow both are, and whether controls stay quiet, are promises
+for a machine that is there: a host that takes it away for 100 ms may do so on the planted way
+alone, between the proxy and the receiver. So a seed during which it was taken away, by evidence
+that no latency is part of, is set aside for them and the next one taken. Where the first SEEDS do
+not pass, twice as many must, as controls alarm once in twenty by their intervals' own word.
 """
 
 from __future__ import annotations
@@ -200,6 +200,7 @@ def test_a_planted_delay_and_loss_come_out_and_controls_stay_quiet(cli, tmp_path
         truth = np.mean(legs["planted"]["log"]["stayed_ns"]) / 1000
         low, high = bounds_us(legs["planted"], [legs["clean a"], legs["direct"]])
         control = interval_us(legs["clean a"], legs["clean b"])
+        assert truth <= high, f"seed {seed}: at most {high:.1f} µs, truth {truth:.1f}{against}"
         if not against:
             held.append(low <= truth <= high)
             narrow.append(high - low <= WIDTH_MAX_US)
