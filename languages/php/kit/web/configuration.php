@@ -33,6 +33,8 @@ pm.max_spare_servers = 3';
         ; the longest message is 16 MiB, as JSON four times as much; Debian's are 8M and 128M
         php_admin_value[post_max_size] = 80M
         php_admin_value[memory_limit] = -1
+        ; where a long body is kept while it is read, and left by a worker that is killed
+        php_admin_value[sys_temp_dir] = $out
         php_admin_flag[log_errors] = on
         php_admin_value[error_log] = $out/php-fpm.log
         catch_workers_output = yes
