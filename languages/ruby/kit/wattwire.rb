@@ -105,15 +105,15 @@ module Wattwire
 
     # False where STOP came first.
     def sleep_until(due_ns, spin_ns)
-      while @stop_ns.nil? && (left_ns = due_ns - spin_ns - Wattwire.now).positive?
-        @lock.synchronize { @changed.wait(@lock, left_ns / 1e9) unless @stop_ns }
+      while @stop_ns.nil? && (left_ns = due_ns - Wattwire.now).positive?
+        next Thread.pass if left_ns <= spin_ns # others may have a reply to read
+        @lock.synchronize { @changed.wait(@lock, (left_ns - spin_ns) / 1e9) unless @stop_ns }
       end
-      Thread.pass while @stop_ns.nil? && Wattwire.now < due_ns # others may have a reply to read
       @stop_ns.nil?
     end
   end
 
-  UNKNOWN_NS, PROBE = -2**63, 2**48 - 1
+  UNKNOWN_NS, NEVER_NS, PROBE = -2**63, 2**62 - 1, 2**48 - 1
   FOREIGN, OK, WARM_UP, FAILED, TIMEOUT, CORRUPT = -1, 0, 1, 2, 4, 8 # the record's flags
 
   # The first `count` bytes of the fill (C-19): splitmix64, words little-endian.
@@ -250,7 +250,7 @@ module Wattwire
       @timeout_ns, @warmup_ns = spec.values_at('timeout_ns', 'warmup_ns')
     end
 
-    def now = Wattwire.now
+    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     def setting(name) = @spec.fetch("settings.#{name}")
     def listening(*endpoints) = @lines.line('LISTENING', { endpoints: endpoints })
 
@@ -287,8 +287,11 @@ module Wattwire
     def calls(&send)
       @lines.await_go
       others = Array.new(@workers - 1) { |index| Thread.new { work(index + 1, &send) } }
-      work(0, &send)
-      others.each(&:join)
+      found, first_ns, last_ns = [work(0, &send), *others.map(&:value)].transpose
+      found = found.transpose.map(&:sum)
+      @sent.merge!(sent: found.sum - found[FAILED], begin_ns: first_ns.compact.min,
+                   end_ns: last_ns.compact.max)
+      @done[:received], @done[:corrupt] = found[OK] + found[CORRUPT], found[CORRUPT] unless @topic
       @lines.line('SENT', @sent)
       @lines.await_stop
     end
@@ -340,26 +343,23 @@ module Wattwire
     end
 
     private
-    def start_ns = @lines.start_ns || 2**63
+    def start_ns = @lines.start_ns || NEVER_NS
 
     # One worker: whoever is free takes the next message and waits until it is due (C-10, C-33).
     def work(worker, &send)
       message, node, spin_ns = @messages[worker], *@spec.values_at('node', 'spin_ns')
-      last_ns = @closed ? 2**63 : start_ns + @spec['duration_ns'] + @spec['overrun_ns']
+      last_ns = @closed ? NEVER_NS : start_ns + @spec['duration_ns'] + @spec['overrun_ns']
+      found = Array.new(CORRUPT + 1, 0) # messages, by their flags
       while (index = @lock.synchronize { (@next += 1) - 1 }) < @sent[:scheduled]
         due_ns = start_ns + (@closed ? 0 : @spec['phase_ns'] + index * @spec['period_ns'])
         break unless @lines.sleep_until(due_ns, spin_ns) && (begin_ns = now) <= last_ns
         @shape.stamp(message, seq = node << 48 | index, begin_ns)
+        first_ns ||= begin_ns
         end_ns, flags = outcome(message, seq, begin_ns, worker, &send)
         record(seq, @closed ? begin_ns : due_ns, begin_ns, end_ns, message, flags)
-        @lock.synchronize do
-          @sent[:sent] += 1 unless flags == FAILED
-          @sent[:begin_ns] = [@sent[:begin_ns] || begin_ns, begin_ns].min
-          @sent[:end_ns] = end_ns == UNKNOWN_NS ? now : end_ns
-          @done[:received] += 1 unless @topic || end_ns == UNKNOWN_NS
-          @done[:corrupt] += 1 if flags == CORRUPT
-        end
+        found[flags] += 1
       end
+      [found, first_ns, end_ns == UNKNOWN_NS ? now : end_ns]
     end
 
     # Sends one message and checks its reply (C-23); returns its end and flags.
