@@ -51,6 +51,9 @@ def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
     )  # fmt: skip
     assert result.code == 3
     assert "no-such-compiler is not on PATH; install it and try again" in result.err
+    checked = cli("check", "odd/notthere", WATTWIRE_PATH=str(tmp_path / "more"))
+    assert checked.code == 3, "a check that tested nothing is no green one"
+    assert "nothing was checked: odd/notthere cannot be built here" in checked.err
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ BUILD_KEYS: dict[str, Any] = {
     "commands": COMMANDS, "timeout_s": float, "heavy": str, "lists": {"*": WORDS},
 }  # fmt: skip
 RUN_KEYS: dict[str, Any] = {"argv": WORDS, "env": {"*": str}}
-VERSION_KEYS: dict[str, Any] = {"minimum": str, "ask": WORDS}
+VERSION_KEYS: dict[str, Any] = {"minimum": str, "ask": WORDS, "obtain": str}
 CELL_KEYS: dict[str, Any] = {
     "inputs": WORDS, "requires": WORDS, "versions": {"*": VERSION_KEYS},
     "patterns": WORDS, "capabilities": WORDS, "because": str,

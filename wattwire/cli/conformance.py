@@ -14,12 +14,14 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
+from wattwire.cli.doctor import install_command, sources
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_roles import NAGLE_OFF, TLS
 from wattwire.rig import AgentClient, Builder, CellBuild
+from wattwire.rig.artifacts import LackingError
 from wattwire.run.processes import RunProcesses, start_service
 
 SERVICE_TIMEOUT_S = 10.0
@@ -50,7 +52,10 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
                 failed += check.run(cell, Pairing(pairs, among, alone), clauses)
         finally:
             agent.close()
-    print(f"{failed} clauses failed" if failed else "every clause that could be tested holds")
+    if len(check.absent) == len(chosen):
+        raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")
+    told = f"{failed} clauses failed" if failed else "every clause that could be tested holds"
+    print(told + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
     return failed
 
 
@@ -81,12 +86,18 @@ class _Check:
         self._suite = _suite()
         self._builder, self._agent, self._folder = builder, agent, folder
         self._built: dict[str, Any] = {}
+        self.absent: list[str] = []
 
     def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
         """Prints what does not hold for a cell, alone and with partners of its middleware."""
         subject = self._under_test(cell)
         if isinstance(subject, MissingError):
+            self.absent.append(cell.name)
             print(searchable(f"{cell.name}: absent: {subject}", sys.stdout))
+            if isinstance(subject, LackingError):
+                told = sources(cell, subject).removeprefix("; ")
+                for line in filter(None, (told, install_command(subject.programs))):
+                    print(searchable(line, sys.stdout, "  ", " " * 4))
             return 0
         others, why = self._partners(cell, pairing)
         print(f"{cell.name}", flush=True)

@@ -141,7 +141,7 @@ def _cell_item(cell: Cell, agent: AgentClient) -> Item:
             require(service.get("requires", []), f"the {name} of {cell.middleware.name}")
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
-        told = str(error).removeprefix(f"{cell.name}: ")
+        told = str(error).removeprefix(f"{cell.name}: ") + sources(cell, error)
         return Item(cell.name, "missing", told, install_command(error.programs))
     except NotBuiltError as error:
         told = "can be built" + (f" ({error.heavy})" if error.heavy else "")
@@ -155,7 +155,10 @@ def _cell_item(cell: Cell, agent: AgentClient) -> Item:
 
 
 def install_command(programs: list[str]) -> str:
-    """The command that brings programs and files, by the lists of packages that folders keep."""
+    """The command that brings programs and files, by the lists of packages that folders keep.
+
+    What no list names is left out: `sources` may say where that comes from.
+    """
     packages = {}
     for place in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
         for listed in sorted(HERE.glob(f"{place}packages-debian.txt")):
@@ -163,10 +166,21 @@ def install_command(programs: list[str]) -> str:
                 columns = line.split(maxsplit=3)
                 if len(columns) > 1 and not line.startswith("#"):
                     packages[columns[1]] = columns[0]
-    if shutil.which("apt-get") is None or any(name not in packages for name in programs):
+    wanted = dict.fromkeys(packages[name] for name in programs if name in packages)
+    if shutil.which("apt-get") is None or not wanted:
         return ""
     root = "" if os.geteuid() == 0 else "sudo "
-    return f"{root}apt-get install {' '.join(dict.fromkeys(packages[n] for n in programs))}"
+    return f"{root}apt-get install {' '.join(wanted)}"
+
+
+def sources(cell: Cell, error: LackingError) -> str:
+    """Where missing programs come from that a manifest names a source of; else nothing."""
+    found = {name: cell.document["versions"].get(name, {}) for name in error.programs}
+    return "".join(
+        f"; {name} {table['minimum']} or newer: {table['obtain']}"
+        for name, table in found.items()
+        if "obtain" in table
+    )
 
 
 def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Item]:

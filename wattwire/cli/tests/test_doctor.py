@@ -10,6 +10,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli import doctor
 from wattwire.cli.main import main
 from wattwire.model.errors import MissingError
+from wattwire.rig.artifacts import LackingError
 
 
 class FakeAgent:
@@ -179,3 +180,12 @@ def test_the_install_command_names_the_package_of_a_program(monkeypatch):
     assert doctor.install_command(["nobody-packs-this"]) == ""
     monkeypatch.setattr(doctor.shutil, "which", lambda *_, **__: None)
     assert doctor.install_command(["g++"]) == ""
+    monkeypatch.undo()
+    assert "apt-get install g++" in doctor.install_command(["g++", "nobody-packs-this"])
+
+
+def test_a_program_that_no_package_brings_new_enough_has_a_source():
+    cell = Catalog().cell("rest/go")
+    lacking = LackingError(cell.name, ["go", "openssl"])
+    assert doctor.sources(cell, lacking).startswith("; go 1.25 or newer: the archive from ")
+    assert doctor.sources(cell, LackingError(cell.name, ["openssl"])) == ""
