@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import time
@@ -52,6 +53,21 @@ def test_a_study_is_run_counted_and_summarised(cli, mini, tmp_path, nothing_left
     assert (summary["cpu_us_per_message"] > 0).all()
     assert (summary["latency_p50_us"] > 0).all()
     assert not list((tmp_path / "c" / "runs").glob(".*"))
+
+
+def test_a_run_whose_folder_is_gone_is_measured_again(cli, mini, tmp_path):
+    assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
+    gone = sorted((tmp_path / "c" / "runs").iterdir())[0]
+    run = gone.name.rpartition("-")[0]
+    shutil.rmtree(gone)
+    refused = cli("report", tmp_path / "c")
+    assert refused.code == 2 and f"{gone.name}/" in refused.err and "--resume" in refused.err
+    again = cli("run", "--resume", tmp_path / "c", "--plain", "--no-report")
+    assert again.code == 0, again.err
+    assert f"{run} lacks its folder: run again" in again.out + again.err
+    tried, _ = attempts(tmp_path / "c")
+    assert [(a.attempt, a.state) for a in tried if a.run == run] == [(1, "lost"), (2, "done")]
+    assert_all_done_once(tmp_path / "c")
 
 
 def test_dropped_messages_are_the_lost_ones_and_no_others(cli, mini, tmp_path):

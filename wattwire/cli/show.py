@@ -19,7 +19,7 @@ from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 WIDTH = 80
 FIGURES: tuple[tuple[str, str, str], ...] = (
-    ("sent", "messages sent", ""),
+    ("sent", "messages sent, or calls made", ""),
     ("lost", "lost", ""),
     ("late", "late", ""),
     ("duplicates", "duplicates", ""),
@@ -74,8 +74,8 @@ def show(options: argparse.Namespace) -> int:
         folder = _folder(campaign, run)
     finally:
         campaign.close()
-    document = campaign.read_json(f"runs/{folder.name}/run.json")
-    row = campaign.read_json(f"runs/{folder.name}/summary.json")
+    document = campaign.run(folder.name)
+    row = campaign.row(folder.name)
     lines = _commands(folder, document) if options.commands else _story(folder, document, row)
     print("\n".join(lines))
     if not options.commands:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.errors import UsageError
 from wattwire.model.shown import parse_shown
 from wattwire.report import words
 from wattwire.report.costs import band, window_seconds
@@ -72,6 +73,8 @@ def section(evidence: Evidence) -> Section | None:
         return part
     with path.open(newline="", encoding="utf-8") as file:
         published = list(csv.DictReader(file))
+    if not published:
+        raise UsageError(f"{path}: found no rows. Put the file back from the study's folder.")
     laid_out = parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
     published = [row for row in published if row.get("table", "") not in laid_out.published]
     if not published:

@@ -192,6 +192,9 @@ class CampaignRunner:
                 agent.request("clean", run=attempt.token)
                 self.campaign.journal.lose(attempt.run, attempt.attempt, _now())
                 self._progress.event("note", text=f"{attempt.run} was in flight: run again")
+            elif attempt.state == "done" and not self.campaign.holds(attempt):
+                self.campaign.journal.lose(attempt.run, attempt.attempt, _now())
+                self._progress.event("note", text=f"{attempt.run} lacks its folder: run again")
         self.campaign.drop_partials()
 
     def _refuse_changes(self, now: dict[str, Any]) -> None:

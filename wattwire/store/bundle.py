@@ -21,6 +21,7 @@ from wattwire.model.errors import UsageError
 from wattwire.store.execution import DOCUMENT
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
+from wattwire.store.journal import connected_to_read
 from wattwire.store.redact import Redactor
 
 LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
@@ -255,7 +256,7 @@ def _database(path: Path, redactor: Redactor) -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / path.name
         with (
-            contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
+            contextlib.closing(connected_to_read(path)) as source,
             contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as target,
         ):
             source.backup(target)

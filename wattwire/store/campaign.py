@@ -13,10 +13,23 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.store.files import atomic, read_json, sync_file, sync_tree, write_atomically
-from wattwire.store.journal import Journal
+from wattwire.store.files import (
+    RESTORE,
+    atomic,
+    read_json,
+    read_table,
+    sync_file,
+    sync_tree,
+    write_atomically,
+)
+from wattwire.store.journal import Attempt, Journal
 
 FORMAT_VERSION = 1
+# What no reader does without. A campaign of any version of ours has it.
+STUDY_KEYS = ("name",)
+MACHINE_KEYS = ("hosts",)
+RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
+SUMMARY_KEYS = ("attempt", "run", "verdict")
 
 
 class Campaign:
@@ -59,7 +72,13 @@ class Campaign:
     def lock(self) -> None:
         """Take the campaign for this process; a second controller is refused by name."""
         lock_path = self.path / "controller.lock"
-        handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise MissingError(
+                f"{lock_path}: cannot be written ({error.strerror}); a campaign is run, and its "
+                "page written, where its folder may be written: copy it, or change its rights"
+            ) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -111,15 +130,21 @@ class Campaign:
 
     @property
     def study(self) -> dict[str, Any]:
-        return self.read_json("study.json")
+        return read_json(self.path / "study.json", STUDY_KEYS)
 
     @property
     def plan(self) -> list[dict[str, Any]]:
-        return self.read_json("plan.json")
+        path = self.path / "plan.json"
+        rows: list[dict[str, Any]] = read_json(path)
+        planned = {row.get("run") for row in rows if isinstance(row, dict)}
+        lacking = [run for run in self.journal.runs() if run not in planned]
+        if lacking:
+            raise UsageError(f"{path}: damaged, without run {lacking[0]}. {RESTORE}")
+        return rows
 
     @property
     def machine(self) -> dict[str, Any]:
-        return self.read_json("machine.json")
+        return read_json(self.path / "machine.json", MACHINE_KEYS)
 
     @property
     def stopping(self) -> dict[str, Any] | None:
@@ -149,6 +174,10 @@ class Campaign:
         sync_file(final.parent)
         return final.name
 
+    def holds(self, attempt: Attempt) -> bool:
+        """Whether the folder of a finished attempt is there."""
+        return (self.path / "runs" / str(attempt.folder)).is_dir()
+
     def drop_partials(self) -> list[str]:
         """Remove the working folders that a dead controller left; returns their names."""
         leftovers = sorted((self.path / "runs").glob(".*.partial"))
@@ -167,13 +196,17 @@ class Campaign:
         return self.path / "runs" / str(used_attempt([vars(a) for a in done])["folder"])
 
     def run(self, run: str) -> dict[str, Any]:
-        return read_json(self.folder(run) / "run.json")
+        return read_json(self.folder(run) / "run.json", RUN_KEYS)
+
+    def row(self, folder: str) -> dict[str, Any]:
+        """The summary row of the attempt in this folder."""
+        return read_json(self.path / "runs" / folder / "summary.json", SUMMARY_KEYS)
 
     def messages(self, run: str) -> pl.DataFrame:
-        return pl.read_parquet(self.folder(run) / "messages.parquet")
+        return read_table(self.folder(run) / "messages.parquet")
 
     def quantities(self, run: str) -> pl.DataFrame:
-        return pl.read_parquet(self.folder(run) / "quantities.parquet")
+        return read_table(self.folder(run) / "quantities.parquet")
 
     # -- summary -----------------------------------------------------------------------------
 
@@ -186,8 +219,7 @@ class Campaign:
                 continue
             counts = used_attempt(done)["attempt"]
             for attempt in done:
-                path = self.path / "runs" / attempt["folder"] / "summary.json"
-                row = read_json(path)
+                row = self.row(attempt["folder"])
                 usable = row["verdict"] == "ok" and attempt["attempt"] == counts
                 usable = usable and not row.get("control")
                 rows.append({**row, "used": usable})
@@ -205,7 +237,7 @@ class Campaign:
     def summary(self) -> pl.DataFrame:
         """One row per finished attempt, as last written; made anew where none was written."""
         path = self.path / "summary.parquet"
-        return pl.read_parquet(path) if path.exists() else frame_of(self.rows())
+        return read_table(path) if path.exists() else frame_of(self.rows())
 
 
 def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -6,16 +6,18 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from wattwire.model.errors import UsageError
 
 RESTORE = (
     "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "
-    "is whole."
+    "is whole. Without a copy, a run's folder may be deleted: --resume measures that run again."
 )
 
 _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
@@ -62,11 +64,30 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
-def read_json(path: Path) -> Any:
-    """A JSON document of a campaign. Raises UsageError where it is damaged or gone."""
+def read_json(path: Path, keys: Collection[str] = ()) -> Any:
+    """A JSON document of a campaign; with `keys`, an object that has them.
+
+    Raises UsageError where it is damaged or gone.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
     except ValueError as error:
         raise UsageError(f"{path}: damaged, not valid JSON ({error}). {RESTORE}") from error
+    lacking = sorted(set(keys) - set(found if isinstance(found, dict) else ()))
+    if lacking:
+        raise UsageError(
+            f"{path}: damaged, not an object that says {', '.join(lacking)}. {RESTORE}"
+        )
+    return found
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """A Parquet file of a campaign. Raises UsageError where it is damaged or gone."""
+    try:
+        return pl.read_parquet(path)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
+    except pl.exceptions.PolarsError as error:
+        raise UsageError(f"{path}: damaged, no Parquet file ({error}). {RESTORE}") from error

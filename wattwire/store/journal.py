@@ -7,6 +7,7 @@ place, so the journal never promises a file that is not there.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,24 +47,50 @@ class Attempt:
     folder: str | None
 
 
+def _opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=10, isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=FULL")
+    db.executescript(_SCHEMA)
+    return db
+
+
+def connected_to_read(path: Path) -> sqlite3.Connection:
+    """A journal that is only read. In a folder that may not be written SQLite can keep no lock.
+
+    Raises MissingError where what was written last can then not be read.
+    """
+    if os.access(path.parent, os.W_OK):
+        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    ahead = path.with_name(f"{path.name}-wal")
+    if ahead.is_file() and ahead.stat().st_size:
+        raise MissingError(
+            f"{ahead}: what was written last is still here, and this folder may not be written, "
+            "which reading it takes. Copy the campaign to a folder that may."
+        )
+    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, isolation_level=None)
+
+
 class Journal:
     """The campaign's ledger. Every method commits before it returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._db = sqlite3.connect(path, timeout=10, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(_SCHEMA)
+            # A campaign that is archived, or somebody else's, may still be read.
+            writable = os.access(path.parent, os.W_OK) or not path.exists()
+            self._db = _opened(path) if writable else connected_to_read(path)
+            self._check_version()
         except sqlite3.OperationalError as error:
             raise MissingError(
                 f"{path}: the journal cannot be written ({error}). The folder must be writable "
                 "and its disk must have space; nothing was run."
             ) from error
         except sqlite3.DatabaseError as error:
-            raise UsageError(f"{path}: not a journal of ours ({error})") from error
-        self._check_version()
+            raise UsageError(
+                f"{path}: not a journal, or a damaged one ({error}). Put it back from a copy."
+            ) from error
 
     def _check_version(self) -> None:
         found = self.get("schema_version")

@@ -126,7 +126,7 @@ def test_a_directory_without_a_campaign_says_so(tmp_path):
 
 def test_a_file_that_is_no_journal_is_refused(tmp_path):
     (tmp_path / "journal.sqlite").write_text("this is not a database, it is a text file" * 50)
-    with pytest.raises(UsageError, match="not a journal of ours"):
+    with pytest.raises(UsageError, match="not a journal, or a damaged one"):
         Campaign(tmp_path)
 
 
@@ -144,3 +144,35 @@ def test_a_plan_grows_at_its_end_and_what_belongs_to_it_is_kept_with_it(campaign
     with pytest.raises(sqlite3.IntegrityError):
         journal.write_plan([("b03-p001", 3, 1, "t1"), ("b01-p001", 1, 1, "t1")], again=["t2"])
     assert len(journal.runs()) == 3 and journal.get("again") == ["t1"], "all of it or nothing"
+
+
+def test_a_damaged_file_is_named_with_what_it_lacks(campaign):
+    folder = campaign.path / "runs" / finish(campaign, "b01-p001")
+    (folder / "run.json").write_text('{"run": "b01-p001"}')
+    (folder / "messages.parquet").write_bytes(b"PAR1")
+    campaign.write_json("machine.json", [])
+    campaign.write_json("plan.json", [{"run": "b01-p001"}])
+    with pytest.raises(UsageError, match=r"run\.json: damaged, .*without|says attempt, cells"):
+        campaign.run("b01-p001")
+    with pytest.raises(UsageError, match=r"messages\.parquet: damaged, no Parquet file"):
+        campaign.messages("b01-p001")
+    with pytest.raises(UsageError, match=r"machine\.json: damaged, .* says hosts"):
+        _ = campaign.machine
+    with pytest.raises(UsageError, match=r"plan\.json: damaged, without run b01-p002"):
+        _ = campaign.plan
+    (folder / "summary.json").write_text('{"a": 1}')
+    with pytest.raises(UsageError, match=r"summary\.json: damaged, .* attempt, run, verdict"):
+        campaign.rows()
+
+
+def test_a_campaign_that_may_not_be_written_can_be_read(campaign, monkeypatch):
+    finish(campaign, "b01-p001")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write wherever it looks
+    with pytest.raises(MissingError, match="Copy the campaign"):
+        Campaign(campaign.path)  # its last entries are in the journal's log yet
+    campaign.close()
+    archived = Campaign(campaign.path)
+    assert [row["run"] for row in archived.rows()] == ["b01-p001"]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        archived.journal.set("key", 1)
+    archived.close()
