@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.study import (
     LEVEL_TYPES,
     TOP_KEYS,
+    Guards,
+    Plan,
     Study,
     apply_preset,
     merge,
@@ -47,8 +50,12 @@ def load(
     found, path = catalog.study(name)
     document = apply_preset(read_toml(path), preset, str(path))
     stages = [document]
-    for text in changes:
-        stages.append(change(stages[-1], text))
+    settings = {name for one in catalog.middleware.values() for name in one.settings}
+    keys = [text.partition("=")[0] for text in changes]
+    for key, text in zip(keys, changes, strict=True):
+        if keys.count(key) > 1:
+            raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; give it once")
+        stages.append(change(stages[-1], text, settings))
     _blame(found, stages, changes, str(path))
     return found, path, stages[-1]
 
@@ -70,10 +77,11 @@ def _blame(name: str, stages: list[dict[str, Any]], changes: list[str], path: st
         raise UsageError(f"--set {text}: {str(last).removeprefix(f'{path}: ')}") from last
 
 
-def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
+def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:
     """The document with one KEY=VALUE of --set applied. Raises UsageError for other text.
 
     What may be a factor needs no table's name: a list of levels varies it, one level holds it.
+    `settings` are names of which a refusal says how they are written.
     """
     key, equals, text = wanted.partition("=")
     if not equals or not key:
@@ -85,7 +93,11 @@ def change(document: dict[str, Any], wanted: str) -> dict[str, Any]:
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
     if not name and table not in TOP_KEYS:
-        raise unknown(f"--set {wanted}", "key", table, [*TOP_KEYS, *LEVEL_TYPES])
+        meant = {name: f"settings.{name}" for name in settings}
+        meant |= {one.name: f"plan.{one.name}" for one in fields(Plan)}
+        meant |= {one.name: f"guards.{one.name}" for one in fields(Guards)}
+        known = {*TOP_KEYS, *LEVEL_TYPES, "settings.NAME", meant.get(table, "plan.NAME")}
+        raise unknown(f"--set {wanted}", "key", table, known, meant)
     merged = merge(document, {table: {name: value}} if name else {table: value})
     for place in ("factors", "fixed"):
         if not isinstance(merged.get(place, {}), dict):

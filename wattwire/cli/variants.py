@@ -47,8 +47,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     """The study with its variants, and the one question that they ask. Raises UsageError."""
     if not options.variants:
-        if options.confirm:
-            raise UsageError("--confirm measures again what is worse; it belongs to --variant")
+        _refuse_idle(document, options)
         return document
     if FACTOR in document.get("factors", {}):
         raise UsageError("--variant: the study has variants of its own; leave out the option")
@@ -81,6 +80,21 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     changed = merge({**document, "variants": tables}, overlay)
     changed["factors"] = {FACTOR: names, **document.get("factors", {})}
     return changed
+
+
+def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
+    """Refuse what belongs to a comparison or a check of limits where the study has neither."""
+    if document.get("variants"):
+        return
+    given = {"--confirm": options.confirm, "--margin": options.margin is not None}
+    given["--response"] = bool(options.response)
+    belongs = "belongs to a comparison: add --variant NAME=WHAT, twice"
+    if not document.get("limit"):
+        given["--junit"], given["--markdown"] = bool(options.junit), bool(options.markdown)
+    for option, idle in given.items():
+        if idle:
+            limits = ", or [[limit]] to the study" if option in ("--junit", "--markdown") else ""
+            raise UsageError(f"{option} {belongs}{limits}; or leave it out")
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +26,15 @@ class Question:
     beside: tuple[str, ...] = ()
 
 
-def parse_questions(items: Any, factors: Mapping[str, Any], where: str) -> tuple[Question, ...]:
+def parse_questions(
+    items: Any, factors: Mapping[str, Any], may_vary: Callable[[str], bool], where: str
+) -> tuple[Question, ...]:
     """Check every `[[question]]`. Raises UsageError naming place, found and allowed.
 
-    Factors that a preset holds at one level drop out.
+    `may_vary` knows the words for factors; those that a preset holds at one level drop out.
     """
     questions = []
-    for item in items:
+    for number, item in enumerate(items, 1):
         for key in item:
             if key not in QUESTION_KEYS:
                 raise unknown(f"{where}: question", "key", key, QUESTION_KEYS)
@@ -42,6 +44,10 @@ def parse_questions(items: Any, factors: Mapping[str, Any], where: str) -> tuple
                 raise UsageError(
                     f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
                 )
+        for name in item.get("factors", []):
+            if not may_vary(name):
+                place = f"{where}: question {item.get('id') or number}: factors"
+                raise unknown(place, "factor", name, factors)
         asked = [name for name in item.get("factors", []) if name in factors]
         questions.append(
             Question(

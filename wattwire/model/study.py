@@ -25,6 +25,12 @@ LEVEL_TYPES: dict[str, type] = {
 }  # fmt: skip
 """What may be a factor or a fixed level; `settings.NAME` besides, checked by the manifest."""
 
+WORDS: dict[type, str] = {
+    str: "a string", int: "an integer", float: "a finite number", bool: "true or false",
+    tuple: "a list",
+}  # fmt: skip
+"""What a person calls the types that a study's values have."""
+
 ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
     "pattern": tuple(PATTERN_ROLES),
     "payload_encoding": ("bytes", "text", "record"),
@@ -216,7 +222,7 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         plan=plan,
         guards=_table(Guards, document.get("guards", {}), f"{where}: guards"),
         meters=meters,
-        questions=parse_questions(document.get("question", []), factors, where),
+        questions=parse_questions(document.get("question", []), factors, _may_vary, where),
         excludes=excludes,
         includes=includes,
         document=dict(document),
@@ -385,8 +391,7 @@ def check_level(key: str, level: Any, where: str) -> Level:
     if kind is float and numeric and math.isfinite(level):
         level = float(level)
     elif kind is float or not isinstance(level, kind) or isinstance(level, bool):
-        words = {str: "a string", int: "an integer", float: "a number"}[kind]
-        raise UsageError(f"{where}: found {level!r}; allowed: {words}")
+        raise UsageError(f"{where}: found {level!r}; allowed: {WORDS[kind]}")
     if key in ALLOWED_LEVELS and level not in ALLOWED_LEVELS[key]:
         raise unknown(where, "level", str(level), ALLOWED_LEVELS[key])
     if key in MINIMUM_LEVELS and level < MINIMUM_LEVELS[key]:
@@ -408,7 +413,7 @@ def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
         whole = isinstance(value, int) and not isinstance(value, bool)
         checked = float(value) if wanted is float and whole else value
         if not isinstance(checked, wanted) or (wanted is not bool and isinstance(checked, bool)):
-            raise UsageError(f"{where}.{key}: found {value!r}; allowed: {wanted.__name__}")
+            raise UsageError(f"{where}.{key}: found {value!r}; allowed: {WORDS[wanted]}")
         if isinstance(checked, (int, float)) and (checked < 0 or not math.isfinite(checked)):
             raise UsageError(f"{where}.{key}: found {value!r}; allowed: a finite number, 0 or more")
         values[key] = checked

@@ -33,7 +33,7 @@ def test_the_change_that_breaks_a_study_is_named(tmp_path: Path) -> None:
         '--set plan.bocks=2: plan: unknown key "bocks"'
     )
     assert refused(tmp_path, GOOD, "plan.blocks=two") == (
-        "--set plan.blocks=two: plan.blocks: found 'two'; allowed: int"
+        "--set plan.blocks=two: plan.blocks: found 'two'; allowed: an integer"
     )
 
 
@@ -75,6 +75,20 @@ def test_a_mistyped_level_is_offered_the_level(tmp_path: Path) -> None:
     said = refused(tmp_path, GOOD, "payload_byte=3")
     assert said.startswith('--set payload_byte=3: unknown key "payload_byte"; known: ')
     assert said.endswith('Did you mean "payload_bytes"?')
+
+
+def test_a_setting_and_a_key_of_the_plan_are_offered_with_their_table(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    for word, meant in {"tls=true": "settings.tls", "blocks=2": "plan.blocks"}.items():
+        with pytest.raises(UsageError, match=f'Did you mean "{meant}"'):
+            load(Catalog(), str(path), None, [word])
+
+
+def test_a_key_that_is_set_twice_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, GOOD, "plan.blocks=2", "plan.blocks=3") == (
+        "--set plan.blocks=2: plan.blocks is set 2 times; give it once"
+    )
 
 
 def test_an_empty_expression_is_no_choice_of_everything() -> None:

@@ -28,7 +28,9 @@ cell = "loopback/python"
 
 
 def applied(*given: str, **more: Any) -> dict[str, Any]:
-    options = {"confirm": False, "margin": None, "response": [], **more}
+    options = {
+        "confirm": False, "margin": None, "response": [], "junit": None, "markdown": None, **more,
+    }  # fmt: skip
     return variants.applied(DOCUMENT, argparse.Namespace(variants=list(given), **options))
 
 
@@ -68,8 +70,18 @@ def test_variants_stand_next_to_each_other_and_blocks_can_be_added_for_some():
 
 def test_without_variants_a_study_stays_as_it_is():
     assert applied() is DOCUMENT
-    with pytest.raises(UsageError, match="--confirm.*belongs to --variant"):
-        applied(confirm=True)
+    for option, value in {"confirm": True, "margin": "5%", "response": ["lost"]}.items():
+        with pytest.raises(UsageError, match=f"--{option} belongs to a comparison: add --variant"):
+            applied(**{option: value})
+    with pytest.raises(UsageError, match=r"--junit belongs to .*, or \[\[limit\]\] to the study"):
+        applied(junit="out.xml")
+
+
+def test_a_study_with_limits_or_variants_has_a_use_for_the_options(monkeypatch):
+    monkeypatch.setitem(DOCUMENT, "limit", [{"response": "lost", "max": 0}])
+    assert applied(junit="out.xml") is DOCUMENT
+    monkeypatch.setitem(DOCUMENT, "variants", {"base": {}, "head": {}})
+    assert applied(margin="5%", response=["lost"]) is DOCUMENT
 
 
 def test_two_ways_of_looking_are_not_mixed(monkeypatch):

@@ -51,6 +51,14 @@ def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
     assert 'unknown factor "langage"' in refused(factors={"langage": ["cpp"]})
 
 
+def test_a_question_names_factors_and_one_that_is_held_drops_out():
+    asked = {"id": "Q1", "factors": ["language", "clients"], "responses": ["lost"]}
+    assert [q.factors for q in parsed(question=[asked]).questions] == [("language",)]
+    said = refused(question=[asked, {"factors": ["langage"]}])
+    assert said.startswith('study.toml: question 2: factors: unknown factor "langage"')
+    assert said.endswith('Did you mean "language"?')
+
+
 def test_a_level_of_the_wrong_type_says_what_was_found_and_what_is_allowed():
     message = refused(factors={"clients": [1, "two"]})
     assert message == "study.toml: factors.clients: found 'two'; allowed: an integer"
