@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from wattwire.cli.wrap import columns, wrapped
+from wattwire.report.words import plural
 from wattwire.run import Progress
 
 TEXT_WIDTH_MAX = 110
@@ -107,7 +108,8 @@ class PlainProgress:
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
-            skipped = f", {fields['skipped']} treatments skipped" if fields["skipped"] else ""
+            skipped = plural(fields["skipped"], "treatment")
+            skipped = f", {skipped} skipped" if fields["skipped"] else ""
             self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
             if fields.get("left") == 0:
                 self._print("every run is done already; the page is written anew", "  ")

@@ -22,7 +22,7 @@ from wattwire.cli.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
-from wattwire.model.treatment import PATTERN_ROLES
+from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.report.words import listed, plural
 from wattwire.run import prepare
 from wattwire.run.forecast import forecast
@@ -83,18 +83,22 @@ def try_cells(options: argparse.Namespace) -> int:
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{NAME}-{stamp}")
     if not options.json:
-        _announce(study, runs)
+        _announce(study, runs, prepared.skipped)
     _measure(options, catalog, document, directory)
     return _close(options, directory)
 
 
-def _announce(study: Study, runs: Sequence[PlannedRun]) -> None:
+def _announce(
+    study: Study, runs: Sequence[PlannedRun], skipped: Sequence[tuple[Treatment, str]]
+) -> None:
     told = (
         f"{study.title}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, about "
         f"{duration_words(forecast(study, runs).seconds)}, and once the time to build what is "
         "not built yet."
     )
-    print("\n".join(textwrap.wrap(told, WIDTH, break_on_hyphens=False)), flush=True)
+    reasons = (f"Left out: {reason}." for reason in dict.fromkeys(why for _, why in skipped))
+    for text in (told, *reasons):
+        print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
 
 
 def _measure(

@@ -39,7 +39,9 @@ class TooFew:
     what: str
 
     def __str__(self) -> str:
-        return f"too few: {self.found:,.0f} {self.what}, at least {self.needed:,.0f} needed"
+        things, space, rest = self.what.partition(" ")
+        what = (things.removesuffix("s") if self.found == 1 else things) + space + rest
+        return f"too few: {self.found:,.0f} {what}, at least {self.needed:,.0f} needed"
 
     @property
     def brief(self) -> str:

@@ -26,7 +26,8 @@ def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> No
             if channel in encoding and isinstance(unit.get(side), (int, float)):
                 _wrap(encoding[channel], unit[side])
                 if points:
-                    _ticks(encoding[channel], unit[side] / LABEL_PX[channel], points)
+                    room = unit[side] / LABEL_PX[channel]
+                    _ticks(encoding[channel], room, _along(unit, channel, points))
     if points and len(points) > CROWD:
         for layer in [unit, *unit.get("layer", [])]:
             mark = layer.get("mark", {})
@@ -66,10 +67,20 @@ def wrapped(title: str, room_px: float) -> list[str]:
     return lines
 
 
-def _ticks(channel: dict[str, Any], room: float, points: Sequence[Mapping[str, Any]]) -> None:
+def _along(
+    unit: Mapping[str, Any], channel: str, points: Sequence[Mapping[str, Any]]
+) -> list[float]:
+    """What all layers show along an axis: places, and the ends of bars."""
+    ends = (channel, f"{channel}2")
+    shown = [encoding.get(name, {}) for encoding in encodings(unit) for name in ends]
+    fields = {one["field"] for one in shown if "field" in one}
+    found = (point.get(field) for point in points for field in fields)
+    return [value for value in found if value and isinstance(value, (int, float))]
+
+
+def _ticks(channel: dict[str, Any], room: float, values: Sequence[float]) -> None:
     if channel.get("scale", {}).get("type") != "log" or "axis" not in channel:
         return
-    values = [point[channel["field"]] for point in points if point.get(channel["field"])]
     ticks = log_ticks(min(values), max(values), room) if values else []
     if ticks:
         channel["axis"] = {**channel["axis"], "values": ticks}

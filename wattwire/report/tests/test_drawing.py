@@ -292,3 +292,13 @@ def test_who_draws_ends_with_who_asks_however_that_ends() -> None:
     while Path(f"/proc/{done.stdout.strip()}").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_ticks_reach_as_far_as_the_bars_do() -> None:
+    ends = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
+    places = {"x": {"field": "ratio", "scale": {"type": "log"}, "axis": {}}}
+    chart = {"width": 500, "layer": [{"encoding": ends}, {"encoding": places}]}
+    chart["encoding"] = places
+    fitting.fit(chart, [{"ratio": 1.0, "low": 0.1, "high": 100.0}, {"ratio": 3.0}])
+    values = places["x"]["axis"]["values"]
+    assert min(values) == 0.1 and max(values) == 100.0

@@ -48,7 +48,7 @@ def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None
     first, *_ = told(tmp_path, blocks=1)
     assert first.startswith("The lowest CPU time per message seen is that of Swift 1 client (10")
     assert "the highest that of Python 1 client (40" in first
-    assert "Which of the 4 are really apart cannot be told yet: too few: 1 blocks" in first
+    assert "Which of the 4 are really apart cannot be told yet: too few: 1 block" in first
 
 
 @pytest.mark.parametrize(
