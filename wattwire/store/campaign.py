@@ -137,7 +137,9 @@ class Campaign:
         path = self.path / "plan.json"
         rows: list[dict[str, Any]] = read_json(path)
         planned = {row.get("run") for row in rows if isinstance(row, dict)}
-        lacking = [run for run in self.journal.runs() if run not in planned]
+        # The journal may be ahead by runs that are planned and not begun.
+        done = (a.run for a in self.journal.attempts() if a.state == "done")
+        lacking = [run for run in done if run not in planned]
         if lacking:
             raise UsageError(f"{path}: damaged, without run {lacking[0]}. {RESTORE}")
         return rows
