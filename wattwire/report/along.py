@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import words
+from wattwire.report import syscalls, words
 from wattwire.report.evidence import Evidence, by_treatment
 from wattwire.report.parts import Text
 from wattwire.report.proportion import reading
@@ -26,6 +26,7 @@ from wattwire.stats import association
 
 Medians = dict[tuple[str, ...], float]
 TREATMENTS_MIN = 4
+COUNTED = ("syscalls_per_message", *syscalls.FIGURES)
 
 
 def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
@@ -36,6 +37,7 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
     beside = [response_of(evidence, name) for name in question.get("beside", [])]
     if not beside or evidence.usable.height == 0:
         return []
+    absent = [one for one in beside if not _medians(evidence, one)]
     told, measured_any = [], False
     for name in dict.fromkeys(question.get("responses", [])):
         response = response_of(evidence, name)
@@ -45,8 +47,11 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
             told.append(f"{capital(response.title)}: {what}.")
             continue
         measured_any = True
-        told += [_sentence(evidence, response, other) for other in beside if other != response]
-    if measured_any:
+        others = [one for one in beside if one != response and one not in absent]
+        told += [_sentence(evidence, response, other) for other in others]
+    if measured_any and absent:
+        told.append(_unmeasured(absent))
+    if measured_any and len(absent) < len(beside):
         told.append(
             "Points are medians of treatments; intervals are 95 %, each alone; exploratory. To go "
             "along is not to be in proportion, and neither says what causes what."
@@ -54,10 +59,15 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
     return [Text(one, "item") for one in told]
 
 
+def _unmeasured(absent: Sequence[Response]) -> str:
+    titles = words.listed([one.title for one in absent])
+    counted = any(one.column in COUNTED for one in absent)
+    how = "; plan.syscall_runs = 1 counts system calls, in runs of their own" if counted else ""
+    return f"{capital(titles)}: not measured{how}."
+
+
 def _sentence(evidence: Evidence, response: Response, other: Response) -> str:
     ours, theirs = _medians(evidence, response), _medians(evidence, other)
-    if not theirs:
-        return f"{capital(response.title)} beside {other.title}: the latter was not measured."
     both = [key for key in ours if key in theirs and ours[key] > 0 and theirs[key] > 0]
     if len(both) < TREATMENTS_MIN:
         return (
