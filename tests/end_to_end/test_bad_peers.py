@@ -30,6 +30,8 @@ CALLS = ("grpc", "rest", "rpc")
 CALLS_OF_A_LIAR = 20
 SOON = ("--set", "plan.ready_timeout_s=3")
 """For clients that wait in vain."""
+PATIENT = ("--set", "timeout_ms=5000")
+"""For calls that are answered: this host may be away for longer than the study's timeout."""
 STUDY = """
 title = "Calls"
 [factors]
@@ -94,7 +96,8 @@ def lies(cli, study, tmp_path):
         )
         result = cli(
             "run", study(middleware, client), "--campaign", tmp_path / "c", "--plain",
-            "--no-report", "--set", "fixed.server_language=liar", *more, WATTWIRE_PATH=str(root),
+            "--no-report", "--set", "fixed.server_language=liar", *PATIENT, *more,
+            WATTWIRE_PATH=str(root),
         )  # fmt: skip
         if result.code == 3:
             pytest.skip(result.err)  # no toolchain, or no package

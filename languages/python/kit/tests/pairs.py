@@ -146,7 +146,7 @@ def run_pair(
     listening, sending = LISTENERS[pattern]
     nodes: list[Node] = []
     try:
-        values = spec(pattern, listening, 1, [2], **given) | settings(middleware)
+        values = settings(middleware) | spec(pattern, listening, 1, [2], **given)
         nodes.append(Node(f"{middleware}/{languages[0]}", values, folder / "listener"))
         endpoints = nodes[0].expect("LISTENING")["endpoints"]
         result.ready.append(nodes[0].expect("READY"))
