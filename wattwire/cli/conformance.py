@@ -95,8 +95,8 @@ class _Check:
             self.absent.append(cell.name)
             print(searchable(f"{cell.name}: absent: {subject}", sys.stdout))
             if isinstance(subject, LackingError):
-                told = sources(cell, subject).removeprefix("; ")
-                for line in filter(None, (told, install_command(subject.programs))):
+                told = [*sources(cell, subject), install_command(subject.programs)]
+                for line in filter(None, told):
                     print(searchable(line, sys.stdout, "  ", " " * 4))
             return 0
         others, why = self._partners(cell, pairing)

@@ -141,7 +141,8 @@ def _cell_item(cell: Cell, agent: AgentClient) -> Item:
             require(service.get("requires", []), f"the {name} of {cell.middleware.name}")
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
-        told = str(error).removeprefix(f"{cell.name}: ") + sources(cell, error)
+        told = str(error).removeprefix(f"{cell.name}: ")
+        told = "; ".join([told, *sources(cell, error)])
         return Item(cell.name, "missing", told, install_command(error.programs))
     except NotBuiltError as error:
         told = "can be built" + (f" ({error.heavy})" if error.heavy else "")
@@ -173,14 +174,14 @@ def install_command(programs: list[str]) -> str:
     return f"{root}apt-get install {' '.join(wanted)}"
 
 
-def sources(cell: Cell, error: LackingError) -> str:
-    """Where missing programs come from that a manifest names a source of; else nothing."""
+def sources(cell: Cell, error: LackingError) -> list[str]:
+    """Where missing programs come from, of those that a manifest names a source of."""
     found = {name: cell.document["versions"].get(name, {}) for name in error.programs}
-    return "".join(
-        f"; {name} {table['minimum']} or newer: {table['obtain']}"
+    return [
+        f"{name} {table['minimum']} or newer: {table['obtain']}"
         for name, table in found.items()
         if "obtain" in table
-    )
+    ]
 
 
 def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Item]:

@@ -37,7 +37,8 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
     beside = [response_of(evidence, name) for name in question.get("beside", [])]
     if not beside or evidence.usable.height == 0:
         return []
-    absent = [one for one in beside if not _medians(evidence, one)]
+    medians = {one: _medians(evidence, one) for one in beside}
+    absent = [one for one, found in medians.items() if not found]
     told, measured_any = [], False
     for name in dict.fromkeys(question.get("responses", [])):
         response = response_of(evidence, name)
@@ -48,7 +49,8 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
             continue
         measured_any = True
         others = [one for one in beside if one != response and one not in absent]
-        told += [_sentence(evidence, response, other) for other in others]
+        ours = _medians(evidence, response)
+        told += [_sentence(response, ours, other, medians[other]) for other in others]
     if measured_any and absent:
         told.append(_unmeasured(absent))
     if measured_any and len(absent) < len(beside):
@@ -66,8 +68,7 @@ def _unmeasured(absent: Sequence[Response]) -> str:
     return f"{capital(titles)}: not measured{how}."
 
 
-def _sentence(evidence: Evidence, response: Response, other: Response) -> str:
-    ours, theirs = _medians(evidence, response), _medians(evidence, other)
+def _sentence(response: Response, ours: Medians, other: Response, theirs: Medians) -> str:
     both = [key for key in ours if key in theirs and ours[key] > 0 and theirs[key] > 0]
     if len(both) < TREATMENTS_MIN:
         return (
