@@ -28,8 +28,8 @@ baseline_s = 0.02
 linger_ms = 50
 quiet_ms = 20
 retries = 0
-guard_wait_s = 0.0
-[guards]
+quiet_wait_s = 0.0
+[validity]
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0

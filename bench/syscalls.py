@@ -20,8 +20,9 @@ from bench.nodes import Bench
 from bench.pairs import Comparison
 from wattwire.design import PlannedRun
 from wattwire.model.errors import WattwireError
-from wattwire.model.study import TRACED, Guards, parse_study
+from wattwire.model.study import TRACED, parse_study
 from wattwire.model.treatment import Treatment
+from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import syscalls
@@ -36,7 +37,7 @@ SIDE_S = 0.3
 """How long the uncounted calls of a round should take, within what CALLS allows."""
 CALLS = (200, 20_000)
 TRIAL_CALLS = 300
-STEAL_MAX = Guards().steal_max
+STEAL_MAX = ValidityLimits().steal_max
 CALLS_IN_ALL = 10_000
 PROMISE, AGREEMENT = 1.2, 0.02
 UNTRACED = syscalls.Way("")

@@ -51,8 +51,8 @@ baseline_s = 0.05
 linger_ms = 100
 quiet_ms = 30
 retries = 2
-guard_wait_s = 0.0
-[guards]
+quiet_wait_s = 0.0
+[validity]
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0

@@ -200,9 +200,9 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
     try:
         before = run(cli, mini, folder / "c")
         assert before.code == 3
-        assert "guards.free_disk_bytes_min asks for" in before.err
+        assert "validity.free_disk_bytes_min asks for" in before.err
         assert f"--resume {folder / 'c'}" in before.err
-        limits = ("--set", "guards.free_disk_bytes_min=0", "--set", "plan.duration_s=1.0")
+        limits = ("--set", "validity.free_disk_bytes_min=0", "--set", "plan.duration_s=1.0")
         # Fill the disk so that the files of the first run no longer fit.
         (folder / "ballast").write_bytes(bytes(shutil.disk_usage(folder).free - 120_000))
         during = run(cli, mini, folder / "d", *limits)

@@ -32,8 +32,8 @@ baseline_s = 0.05
 linger_ms = 100
 quiet_ms = 20
 retries = 0
-guard_wait_s = 0.0
-[guards]
+quiet_wait_s = 0.0
+[validity]
 other_load_max = 1.1
 steal_max = 1.1
 missed_ticks_max = 1.0

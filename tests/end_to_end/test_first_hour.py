@@ -16,9 +16,9 @@ from wattwire.cli.main import main
 from wattwire.rig import cache
 from wattwire.store import Campaign
 
-BUSY = ("--set", "guards.other_load_max=1.1", "--set", "guards.steal_max=1.1",
-        "--set", "guards.missed_ticks_max=1.1", "--set", "guards.stall_max_ms=60000",
-        "--set", "plan.guard_wait_s=0")  # fmt: skip
+BUSY = ("--set", "validity.other_load_max=1.1", "--set", "validity.steal_max=1.1",
+        "--set", "validity.missed_ticks_max=1.1", "--set", "validity.stall_max_ms=60000",
+        "--set", "plan.quiet_wait_s=0")  # fmt: skip
 HANG_S = 120
 
 

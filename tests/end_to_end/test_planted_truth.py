@@ -62,9 +62,9 @@ duration_s = 0.5
 baseline_s = 0.05
 quiet_ms = 80
 linger_ms = 600
-guard_wait_s = 0.0
+quiet_wait_s = 0.0
 retries = 0
-[guards]
+[validity]
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from wattwire.model.study import Guards
+from wattwire.model.validity import ValidityLimits
 
 pytestmark = pytest.mark.quiet
 
 HANG_S = 800
 TRIES = 3
-STEAL_MAX = Guards().steal_max
-"""The study's own guard: the share of the cores taken above which a run is not believed."""
+STEAL_MAX = ValidityLimits().steal_max
+"""The study's own limit: the share of the cores taken above which a run is not believed."""
 FOUND = "Messages wait 40 ms for an acknowledgement"
 
 
@@ -25,8 +25,8 @@ def report_of(folder: Path, only: str, *more: str) -> Path:
     """Runs some treatments of the smoke preset, whatever else the machine does."""
     command = [
         *(sys.executable, "-m", "wattwire", "run", "nagle-step", "--preset", "smoke"),
-        *("--set", "guards.other_load_max=1000", "--set", "guards.steal_max=1"),
-        *("--set", "guards.stall_max_ms=60000"),
+        *("--set", "validity.other_load_max=1000", "--set", "validity.steal_max=1"),
+        *("--set", "validity.stall_max_ms=60000"),
         *("--set", "plan.retries=2", "--only", only, *more, "--campaign", str(folder)),
     ]
     done = subprocess.run(

@@ -45,8 +45,8 @@ def measured(folder: Path, cells: list[str], blocks: int, count: int = 15) -> Pa
     """The report of the study's smoke preset over these cells, whatever else the machine does."""
     command = [
         *(sys.executable, "-m", "wattwire", "run", "rpc-nagle", "--preset", "smoke"),
-        *("--set", "guards.other_load_max=1000", "--set", "guards.steal_max=1"),
-        *("--set", "guards.stall_max_ms=60000", "--set", f"plan.blocks={blocks}"),
+        *("--set", "validity.other_load_max=1000", "--set", "validity.steal_max=1"),
+        *("--set", "validity.stall_max_ms=60000", "--set", f"plan.blocks={blocks}"),
         *("--set", f"count={count}"),
         *("--set", "cell=[" + ", ".join(f'"{name}"' for name in cells) + "]"),
         *("--set", "plan.ready_timeout_s=60", "--set", "plan.retries=2"),

@@ -35,8 +35,8 @@ duration_s = 0.3
 baseline_s = 0.05
 quiet_ms = 20
 linger_ms = 200
-guard_wait_s = 0
-[guards]
+quiet_wait_s = 0
+[validity]
 other_load_max = 1.1
 steal_max = 1.1
 missed_ticks_max = 1.1

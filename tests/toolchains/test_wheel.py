@@ -29,8 +29,8 @@ rate_hz = 50
 blocks = 1
 duration_s = 0.3
 baseline_s = 0.1
-guard_wait_s = 0.0
-[guards]
+quiet_wait_s = 0.0
+[validity]
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0

@@ -159,8 +159,8 @@ def _say(text: str) -> None:
 def _forecast_lines(study: Study, ahead: Forecast) -> None:
     free = host.free_disk_bytes(Path.cwd())
     _say(f"time: a run is {ahead.basis}; a machine that is never quiet adds up to "
-         f"{study.plan.guard_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
-    tight = ahead.disk_bytes + study.guards.free_disk_bytes_min > free
+         f"{study.plan.quiet_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
+    tight = ahead.disk_bytes + study.validity.free_disk_bytes_min > free
     little = "; that is too little: choose another place with --campaign DIR" if tight else ""
     _say(f"disk: about {size_words(ahead.disk_bytes)} (estimate); {size_words(free)} are free here"
          + little)  # fmt: skip

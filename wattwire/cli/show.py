@@ -14,6 +14,7 @@ from typing import Any
 from wattwire.cli import imported
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_OK, UsageError, nearest
+from wattwire.model.validity import conditions_before
 from wattwire.report.words import count, listed, number, percent
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
@@ -165,12 +166,12 @@ def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    guards = document["guards"]
+    before = conditions_before(document)
     yield (
         "before it began",
-        f"other load {percent(guards['other_load_share'])}, stolen "
-        f"{percent(guards['steal_share'])}, waited {guards['waited_s']:g} s"
-        + ("" if guards["quiet"] else "; it never became quiet"),
+        f"other load {percent(before['other_load_share'])}, stolen "
+        f"{percent(before['steal_share'])}, waited {before['waited_s']:g} s"
+        + ("" if before["quiet"] else "; it never became quiet"),
     )
     for key, title in EVIDENCE:
         if row.get(key) is not None:

@@ -14,7 +14,6 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.study import (
     LEVEL_TYPES,
     TOP_KEYS,
-    Guards,
     Plan,
     Study,
     apply_preset,
@@ -22,6 +21,7 @@ from wattwire.model.study import (
     parse_study,
 )
 from wattwire.model.treatment import Treatment
+from wattwire.model.validity import VALIDITY, ValidityLimits, current_key
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -89,13 +89,14 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
             f"--set {wanted}: allowed: KEY=VALUE, e.g. payload_bytes=1024 or plan.blocks=2"
         )
     value = value_of(text)
+    key = current_key(key)
     if key in LEVEL_TYPES or key.startswith("settings."):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
     if not name and table not in TOP_KEYS:
         meant = {name: f"settings.{name}" for name in settings}
         meant |= {one.name: f"plan.{one.name}" for one in fields(Plan)}
-        meant |= {one.name: f"guards.{one.name}" for one in fields(Guards)}
+        meant |= {one.name: f"{VALIDITY}.{one.name}" for one in fields(ValidityLimits)}
         known = {*TOP_KEYS, *LEVEL_TYPES, "settings.NAME", meant.get(table, "plan.NAME")}
         raise unknown(f"--set {wanted}", "key", table, known, meant)
     merged = merge(document, {table: {name: value}} if name else {table: value})

@@ -178,11 +178,11 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
             "baseline_s": 0.2,
             "quiet_ms": 50,
             "linger_ms": 500,
-            "guard_wait_s": 2.0,
+            "quiet_wait_s": 2.0,
             "retries": 0,
             "controls": False,
         },
-        "guards": {"other_load_max": 0.5},
+        "validity": {"other_load_max": 0.5},
         "answers": {"baseline": {"cell": names[0]}},
     }
     for text in options.changes:

@@ -14,6 +14,7 @@ from wattwire.model.paper_path import Walk, parse_walks
 from wattwire.model.questions import Question, parse_questions
 from wattwire.model.shown import Shown, parse_shown
 from wattwire.model.treatment import PATTERN_ROLES, Level
+from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import Variant, parse_variants
 
 LEVEL_TYPES: dict[str, type] = {
@@ -66,12 +67,12 @@ DEFAULT_LEVELS: dict[str, Level] = {
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
-     "guards", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
+     "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
      "awaits", "table", "figure", "ranking"}
 )  # fmt: skip
 
 SUBTABLES = (
-    "factors", "fixed", "plan", "meters", "guards", "answers", "exclude", "include", "goal",
+    "factors", "fixed", "plan", "meters", "validity", "answers", "exclude", "include", "goal",
 )  # fmt: skip
 
 CALLED = {
@@ -96,7 +97,8 @@ class Plan:
     cooldown_s: float = 0.0
     retries: int = 1
     ready_timeout_s: float = 20.0
-    guard_wait_s: float = 10.0
+    quiet_wait_s: float = 10.0
+    """How long a run waits at most for other load and steal to fall below their limits."""
     controls: bool = True
     """Whether every block holds its control runs: the first treatment as A, as A again, and
     with the sampler silent in the window."""
@@ -108,21 +110,6 @@ class Plan:
     further the campaign stops. 0: all `blocks` are run."""
     blocks_min: int = STOP_BLOCKS_MIN
     """Fewest blocks before the campaign may stop by width; `blocks` is the most."""
-
-
-@dataclass(frozen=True)
-class Guards:
-    """Limits on evidence that is independent of the response. Shares are of all cores."""
-
-    other_load_max: float = 0.25
-    steal_max: float = 0.05
-    temperature_max_celsius: float = 95.0
-    free_disk_bytes_min: int = 200_000_000
-    missed_ticks_max: float = 0.10
-    stall_max_ms: float = 10.0
-    """Longest time in the window for which the machine may stand still."""
-    clock_step_max_ms: float = 10.0
-    """By how much the wall clock may be set while a run goes on."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +129,7 @@ class Study:
     factors: dict[str, tuple[Level, ...]]
     fixed: dict[str, Level]
     plan: Plan
-    guards: Guards
+    validity: ValidityLimits
     meters: MeterUse
     questions: tuple[Question, ...]
     excludes: tuple[dict[str, Any], ...]
@@ -171,6 +158,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) -> dict[str, Any]:
     """Return the study with one preset merged over it; `presets` itself is dropped."""
+    document = with_current_names(document, where)
     presets = document.get("presets", {})
     base = {k: v for k, v in document.items() if k != "presets"}
     if preset is None:
@@ -202,6 +190,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
 
 def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
     """Check a merged study document. Raises UsageError naming place, found and allowed."""
+    document = with_current_names(document, where)
     for key in document:
         if key not in TOP_KEYS:
             raise unknown(where, "key", key, TOP_KEYS)
@@ -220,7 +209,7 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
         factors=factors,
         fixed=fixed,
         plan=plan,
-        guards=_table(Guards, document.get("guards", {}), f"{where}: guards"),
+        validity=_table(ValidityLimits, document.get(VALIDITY, {}), f"{where}: {VALIDITY}"),
         meters=meters,
         questions=parse_questions(document.get("question", []), factors, _may_vary, where),
         excludes=excludes,

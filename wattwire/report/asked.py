@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.validity import conditions_before
 from wattwire.report import costs, words
 from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
@@ -165,7 +166,7 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
         document = evidence.document(at["run"], at["attempt"])
         phases = (document.get("seconds") or {}).values()
         measured_s += sum(float(s) for s in phases if isinstance(s, (int, float)))
-        waited = float((document.get("guards") or {}).get("waited_s") or 0.0)
+        waited = float(conditions_before(document).get("waited_s") or 0.0)
         waited_s += waited
         clocks = document.get("clocks") or {}
         if clocks.get("begin") and clocks.get("end"):

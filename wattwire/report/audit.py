@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.validity import VALIDITY
 from wattwire.report import figures, words
 from wattwire.report.answers import fit_of
 from wattwire.report.conditions import pairs
@@ -285,8 +286,8 @@ def _meters(evidence: Evidence) -> Table:
 def _conduct(evidence: Evidence) -> Table:
     plan = evidence.study.get("plan", {})
     rows = [{"key": f"plan.{k}", "value": words.plain(v)} for k, v in sorted(plan.items())]
-    guards = evidence.study.get("guards", {})
-    rows += [{"key": f"guards.{k}", "value": words.plain(v)} for k, v in sorted(guards.items())]
+    limits = evidence.study.get(VALIDITY, {})
+    rows += [{"key": f"{VALIDITY}.{k}", "value": words.plain(v)} for k, v in sorted(limits.items())]
     rows += [
         {"key": f"fixed.{k}", "value": words.plain(v)}
         for k, v in sorted(evidence.study.get("fixed", {}).items())
@@ -302,7 +303,7 @@ def _conduct(evidence: Evidence) -> Table:
     rows.append({"key": "attempts beyond the first", "value": words.count(retried)})
     return Table(
         "conduct",
-        "Plan, guards and fixed settings",
+        "Plan, validity limits and fixed settings",
         [Column("key", "key"), Column("value", "value")],
         rows,
     )

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire.model.study import ONLY, TRACED
+from wattwire.model.validity import with_current_names
 from wattwire.report import words
 from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign
@@ -153,7 +154,7 @@ class Evidence:
 
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
-    study, plan = reader.study, list(reader.plan)
+    study, plan = with_current_names(reader.study, str(reader.path)), list(reader.plan)
     everything = with_derived(_with_levels(reader.summary(), plan))
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED

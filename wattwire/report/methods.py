@@ -9,6 +9,7 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.model.errors import UsageError
+from wattwire.model.validity import VALIDITY
 from wattwire.report import lowest, stopping, words
 from wattwire.report.answers import CONFIDENCE, Answers
 from wattwire.report.comparing.inside import compare_inside
@@ -201,8 +202,8 @@ def _libraries(evidence: Evidence) -> Iterator[str]:
 
 
 def _verdicts(evidence: Evidence) -> Iterator[str]:
-    guards = evidence.study.get("guards", {})
-    limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(guards.items()))
+    table = evidence.study.get(VALIDITY, {})
+    limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(table.items()))
     yield (
         "A run was set aside only on evidence independent of its response (load of other programs, "
         "time taken by the hypervisor, stalls of the machine, counters that failed)"

@@ -1,4 +1,4 @@
-"""Threats to validity, from what really happened: machine, occasion, meters, guards, verdicts."""
+"""Threats to validity, from what really happened: machine, occasion, meters, limits, verdicts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.validity import VALIDITY
 from wattwire.report import audit, words
 from wattwire.report.answered import gaps
 from wattwire.report.answers import Answers
@@ -136,7 +137,7 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     if evidence.imported:
         yield (
             "Their order of runs, their machine's other load and their exclusions were theirs to "
-            "choose; no guard of ours was there."
+            "choose; no validity limit was checked."
         )
         return
     if is_virtual(facts_of(evidence)):
@@ -148,7 +149,7 @@ def _internal(evidence: Evidence) -> Iterator[str]:
             "host; time that the hypervisor took was watched"
             + (f" (at most {most} in a used run)." if most else ".")
         )
-    yield from _open_guards(evidence)
+    yield from _open_limits(evidence)
     if not evidence.controls_planned:
         yield (
             "No two identical labels were measured, so what chance and drift alone make of a "
@@ -170,18 +171,18 @@ def _internal(evidence: Evidence) -> Iterator[str]:
         yield f"{words.plural(untried, 'planned run')} of the design {are} not made yet."
 
 
-def _open_guards(evidence: Evidence) -> Iterator[str]:
-    guards = evidence.study.get("guards", {})
+def _open_limits(evidence: Evidence) -> Iterator[str]:
+    limits = evidence.study.get(VALIDITY, {})
     watched = (
         ("other_load_max", "other_load_share", "load of other programs"),
         ("steal_max", "steal_share", "time taken by the hypervisor"),
     )
     for key, name, title in watched:
-        if float(guards.get(key, 0.0)) < OPEN_SHARE:
+        if float(limits.get(key, 0.0)) < OPEN_SHARE:
             continue
         seen = column(evidence.usable, name)
         seen = seen[np.isfinite(seen)]
-        told = f"The guard on {title} was open ({key} = {guards[key]:g})"
+        told = f"The limit on {title} was open ({key} = {limits[key]:g})"
         if seen.size:
             told += f"; the most in a used run was {words.percent(float(seen.max()))} of all cores"
         yield told + "."

@@ -16,6 +16,7 @@ from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
 from wattwire.model.study import ONLY, Study, parse_study
 from wattwire.model.treatment import Treatment
+from wattwire.model.validity import with_current_names
 from wattwire.model.verdict import Verdict
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
@@ -23,7 +24,7 @@ from wattwire.rig.artifacts import digest_of
 from wattwire.run import syscalls
 from wattwire.run.columns import describe, pool_baselines
 from wattwire.run.crash import crash_point
-from wattwire.run.evidence import guard_before
+from wattwire.run.evidence import wait_until_quiet
 from wattwire.run.one_run import OneRun, RunRecord
 from wattwire.run.prepare import Prepared, prepare
 from wattwire.run.processes import GuardLostError
@@ -100,8 +101,9 @@ class CampaignRunner:
             )
         frozen = {k: v for k, v in campaign.study.items() if k not in ("name", ONLY)}
         name = campaign.study["name"]
-        if document is not None and document != frozen:
-            changed = sorted(k for k in {*document, *frozen} if document.get(k) != frozen.get(k))
+        current = with_current_names(frozen, str(campaign.path))
+        if document is not None and document != current:
+            changed = sorted(k for k in {*document, *current} if document.get(k) != current.get(k))
             raise UsageError(
                 f"{campaign.path}: the study changed since this campaign began "
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
@@ -282,7 +284,7 @@ class CampaignRunner:
             block=planned.block,
             position=planned.position,
         )
-        guard = guard_before(agent, study.guards, study.plan.guard_wait_s)
+        before = wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
         try:
@@ -290,7 +292,7 @@ class CampaignRunner:
             agent_pid = {"agent": agent.pid}
             crash_point("convert", agent_pid)
             model = _energy_model(agent)
-            collected = Collected(planned, number, record, study, folder, guard, model)
+            collected = Collected(planned, number, record, study, folder, before, model)
             collected.write()
             crash_point("commit", agent_pid)
             name = campaign.commit(planned.run, number, folder)
@@ -338,7 +340,7 @@ class CampaignRunner:
                 "note",
                 text="this machine is busy: such runs are kept, but nothing is answered with "
                 "them. End the other work, or accept it for a look, not for a comparison: "
-                "--set guards.other_load_max=1.0",
+                "--set validity.other_load_max=1.0",
             )
         shown = ("sent", "lost", "latency_p50_us", "cpu_us_per_message")
         self._progress.event(
@@ -354,11 +356,11 @@ class CampaignRunner:
 
     def _require_disk(self) -> None:
         free = host.free_disk_bytes(self.campaign.path)
-        wanted = self._study.guards.free_disk_bytes_min
+        wanted = self._study.validity.free_disk_bytes_min
         if free < wanted:
             raise MissingError(
-                f"{self.campaign.path}: {free:,} bytes are free; guards.free_disk_bytes_min asks "
-                f"for {wanted:,}. Make room and go on with --resume {self.campaign.path}: "
+                f"{self.campaign.path}: {free:,} bytes are free; validity.free_disk_bytes_min "
+                f"asks for {wanted:,}. Make room and go on with --resume {self.campaign.path}: "
                 "nothing is lost."
             )
 

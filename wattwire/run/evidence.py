@@ -5,24 +5,24 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from wattwire.model.study import Guards
+from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
 from wattwire.run.costs import CPU_TIME, Readings
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS
 
-GUARD_LOOK_S = 0.1
+LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000
 
 
-def guard_before(agent: AgentClient, guards: Guards, wait_s: float) -> dict[str, Any]:
+def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) -> dict[str, Any]:
     """Wait, bounded, until the machine is quiet; returns what was seen. A breach is not fatal."""
     began = time.monotonic()
     while True:
-        busy, steal = _load_over(agent, GUARD_LOOK_S)
+        busy, steal = _load_over(agent, LOAD_SPAN_S)
         waited_s = time.monotonic() - began
-        quiet = busy <= guards.other_load_max and steal <= guards.steal_max
+        quiet = busy <= limits.other_load_max and steal <= limits.steal_max
         if quiet or waited_s >= wait_s:
             return {
                 "other_load_share": round(busy, 4),
@@ -45,7 +45,7 @@ def _load_over(agent: AgentClient, seconds: float) -> tuple[float, float]:
 
 
 def judge(
-    record: RunRecord, readings: Readings | None, guards: Guards, done: list[dict[str, Any]]
+    record: RunRecord, readings: Readings | None, limits: ValidityLimits, done: list[dict[str, Any]]
 ) -> tuple[list[Reason], dict[str, float | None]]:
     """All reasons against a run and the figures they rest on, as responses of the summary."""
     reasons = list(record.reasons)
@@ -54,9 +54,9 @@ def judge(
     figures: dict[str, float | None] = {}
     if readings is not None and record.window.get("end_ns"):
         figures = machine_figures(readings, record)
-        reasons += _judge_machine(figures, guards)
+        reasons += _judge_machine(figures, limits)
     ticks = record.sampling.get("missed", 0) / max(1, record.sampling.get("ticks", 0) or 1)
-    if record.sampling.get("ticks") and ticks > guards.missed_ticks_max:
+    if record.sampling.get("ticks") and ticks > limits.missed_ticks_max:
         reasons.append(
             Reason(
                 Verdict.UNKNOWN,
@@ -128,27 +128,27 @@ def _clock_step_ms(record: RunRecord) -> float | None:
     return host.clock_step_ns(begin, end) / 1e6 if begin and end else None
 
 
-def _judge_machine(figures: dict[str, float | None], guards: Guards) -> list[Reason]:
+def _judge_machine(figures: dict[str, float | None], limits: ValidityLimits) -> list[Reason]:
     reasons = []
     for name, limit, words in (
-        ("steal_share", guards.steal_max, "the host took {:.1f} % of the cores (steal)"),
-        ("other_load_share", guards.other_load_max, "other load used {:.1f} % of the cores"),
+        ("steal_share", limits.steal_max, "the host took {:.1f} % of the cores (steal)"),
+        ("other_load_share", limits.other_load_max, "other load used {:.1f} % of the cores"),
     ):
         value = figures.get(name)
         if value is not None and value > limit:
             text = f"{words.format(100 * value)}; allowed: {100 * limit:.1f} %"
             reasons.append(Reason(Verdict.UNKNOWN, name.removesuffix("_share"), text))
     celsius = figures.get("temperature_celsius")
-    if celsius is not None and celsius > guards.temperature_max_celsius:
-        text = f"{celsius:.0f} °C; allowed: {guards.temperature_max_celsius:.0f} °C"
+    if celsius is not None and celsius > limits.temperature_max_celsius:
+        text = f"{celsius:.0f} °C; allowed: {limits.temperature_max_celsius:.0f} °C"
         reasons.append(Reason(Verdict.UNKNOWN, "temperature", text))
     stall_ms = figures.get("stall_ms_max")
-    if stall_ms is not None and stall_ms > guards.stall_max_ms:
-        text = f"the machine stood still for {stall_ms:.0f} ms; allowed: {guards.stall_max_ms:g} ms"
+    if stall_ms is not None and stall_ms > limits.stall_max_ms:
+        text = f"the machine stood still for {stall_ms:.0f} ms; allowed: {limits.stall_max_ms:g} ms"
         reasons.append(Reason(Verdict.UNKNOWN, "stall", text))
     step_ms = figures.get("clock_step_ms")
-    if step_ms is not None and abs(step_ms) > guards.clock_step_max_ms:
-        text = f"the clock was set by {step_ms:.0f} ms; allowed: {guards.clock_step_max_ms:g} ms"
+    if step_ms is not None and abs(step_ms) > limits.clock_step_max_ms:
+        text = f"the clock was set by {step_ms:.0f} ms; allowed: {limits.clock_step_max_ms:g} ms"
         reasons.append(Reason(Verdict.UNKNOWN, "clock_step", text))
     return reasons
 

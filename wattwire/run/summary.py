@@ -30,17 +30,17 @@ class Collected:
         record: RunRecord,
         study: Study,
         folder: Path,
-        guard: dict[str, Any],
+        before: dict[str, Any],
         model: dict[str, float] | None,
     ) -> None:
         self.planned, self.attempt, self.record, self.study = planned, attempt, record, study
-        self.folder, self.guard = folder, guard
+        self.folder, self.before = folder, before
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = costs.Readings(self.quantities)
         states = record.processes.states
         done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
-        reasons, figures = evidence.judge(record, self.readings, study.guards, done)
+        reasons, figures = evidence.judge(record, self.readings, study.validity, done)
         self.reasons: list[Reason] = [*file_reasons, *reasons]
         self.calls = self._system_calls()
         self.row = {**self._responses(model), **figures}
@@ -269,7 +269,7 @@ class Collected:
             "outcome_detail": record.outcome_detail,
             "verdict": self.verdict.value,
             "reasons": [r.to_json() for r in self.reasons],
-            "guards": self.guard,
+            "conditions_before": self.before,
             "seconds": record.seconds,
             "clocks": record.clocks,
             "syscalls": self.calls or None,

@@ -58,9 +58,9 @@ baseline_s = 0.1
 linger_ms = 500
 quiet_ms = 50
 retries = 0
-guard_wait_s = 0.0
+quiet_wait_s = 0.0
 ready_timeout_s = 120
-[guards]
+[validity]
 other_load_max = 1.0
 steal_max = 1.0
 missed_ticks_max = 1.0

@@ -37,7 +37,7 @@ def test_an_imported_campaign_is_bundled_with_its_provenance(tmp_path, monkeypat
     assert b"`provenance.parquet`" in texts["README.md"]
     assert b"imported from files that others recorded" in texts["methods.tex"]
     assert b"date-released" not in texts["CITATION.cff"], "nobody knows when it was measured"
-    assert b"no guard of ours was there" in texts["threats.md"]
+    assert b"no validity limit was checked" in texts["threats.md"]
     assert "files in" in capsys.readouterr().out
 
 

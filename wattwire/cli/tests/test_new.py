@@ -28,7 +28,7 @@ def test_every_key_of_the_template_has_a_comment_near_it(tmp_path):
     main(["new", str(tmp_path / "mine.toml")])
     text = (tmp_path / "mine.toml").read_text()
     assert text.count("#") > 30
-    for table in ("[factors]", "[fixed]", "[plan]", "[guards]", "[answers]", "[[question]]"):
+    for table in ("[factors]", "[fixed]", "[plan]", "[validity]", "[answers]", "[[question]]"):
         assert table in text
 
 

@@ -37,8 +37,8 @@ def test_a_study_is_parsed_with_its_defaults():
 def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
     assert refused(plam={}) == (
         'study.toml: unknown key "plam"; known: answers, awaits, exclude, factors, figure, fixed, '
-        "goal, guards, include, limit, meters, paper_path, plan, presets, published, question, "
-        'ranking, source, table, title, variants. Did you mean "plan"?'
+        "goal, include, limit, meters, paper_path, plan, presets, published, question, "
+        'ranking, source, table, title, validity, variants. Did you mean "plan"?'
     )
     assert 'plan: unknown key "bocks"' in refused(plan={"bocks": 3})
     for word, meant in (
@@ -124,7 +124,7 @@ def test_a_study_must_say_which_cells_it_means():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"factors": 3}, {"fixed": 3}, {"plan": 3}, {"meters": 3}, {"guards": 3}, {"answers": 3},
+        {"factors": 3}, {"fixed": 3}, {"plan": 3}, {"meters": 3}, {"validity": 3}, {"answers": 3},
         {"exclude": 3}, {"exclude": {"treatments": 3}}, {"exclude": {"treatments": [3]}},
         {"question": 3}, {"question": [3]}, {"title": 3}, {"meters": {"use": 3}},
         {"meters": {"tick_hz": 0}}, {"meters": {"tick_hz": 100_000}},
@@ -167,3 +167,13 @@ def test_an_unknown_scale_of_interactions_is_refused() -> None:
     }
     with pytest.raises(UsageError, match="log, plain"):
         parse_study("t", document, "test")
+
+
+def test_validity_limits_are_read_under_their_former_name_too():
+    old = {"guards": {"steal_max": 0.2}, "plan": {"guard_wait_s": 3.0}}
+    old["presets"] = {"quick": {"guards": {"stall_max_ms": 50}}}
+    study = parsed(**apply_preset({**STUDY, **old}, "quick", "study.toml"))
+    assert (study.validity.steal_max, study.validity.stall_max_ms) == (0.2, 50.0)
+    assert study.plan.quiet_wait_s == 3.0
+    assert parsed(guards={"steal_max": 0.3}).validity.steal_max == 0.3, "a frozen campaign"
+    assert "both guards and validity are given" in refused(guards={}, validity={})

@@ -92,7 +92,7 @@ def study_document(shape: Shape) -> dict[str, Any]:
             "retries": 1,
             "linger_ms": 1000,
         },
-        "guards": {"other_load_max": 0.25, "steal_max": 0.05},
+        "validity": {"other_load_max": 0.25, "steal_max": 0.05},
         "answers": {
             "baseline": {"language": SLOW, "interval_s": 0.05, "clients": 1},
             "family": "all answers of Q1 and Q2",
@@ -244,7 +244,7 @@ def _write_run(
         ]
         if unknown
         else [],
-        "guards": {"other_load_share": 0.41 if unknown else 0.01, "waited_s": WAITED_S},
+        "conditions_before": {"other_load_share": 0.41 if unknown else 0.01, "waited_s": WAITED_S},
         "clocks": {
             "begin": [{"realtime_ns": began}],
             "end": [{"realtime_ns": began + int(RUN_S * SECOND)}],

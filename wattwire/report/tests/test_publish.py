@@ -82,9 +82,9 @@ def test_threats_follow_what_happened(tmp_path):
     assert "Two identical labels differed by up to" in other
     one = sentences("one", blocks=1)
     assert "One block: no interval per treatment" in one
-    opened = sentences("open", study={"guards": {"other_load_max": 1.1}})
+    opened = sentences("open", study={"validity": {"other_load_max": 1.1}})
     assert (
-        "The guard on load of other programs was open" in opened and "1.0 % of all cores" in opened
+        "The limit on load of other programs was open" in opened and "1.0 % of all cores" in opened
     )
 
 

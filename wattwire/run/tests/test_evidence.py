@@ -1,14 +1,14 @@
-"""Every limit of [guards] sets a run aside when it is passed, and only then."""
+"""Every limit of [validity] sets a run aside when it is passed, and only then."""
 
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
-from wattwire.model.study import Guards
+from wattwire.model.validity import ValidityLimits
 from wattwire.rig import host
 from wattwire.run.costs import Readings
-from wattwire.run.evidence import _judge_machine, guard_before, machine_figures
+from wattwire.run.evidence import _judge_machine, machine_figures, wait_until_quiet
 
 WITHIN = {
     "steal_share": 0.01,
@@ -20,11 +20,11 @@ WITHIN = {
 
 
 def test_a_quiet_machine_gives_no_reason():
-    assert _judge_machine(WITHIN, Guards()) == []
+    assert _judge_machine(WITHIN, ValidityLimits()) == []
 
 
 def test_what_the_machine_does_not_show_gives_no_reason():
-    assert _judge_machine(dict.fromkeys(WITHIN), Guards()) == []
+    assert _judge_machine(dict.fromkeys(WITHIN), ValidityLimits()) == []
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_the_machine_does_not_show_gives_no_reason():
     ],
 )
 def test_each_breach_is_named_with_its_limit(figure, value, code, words):
-    (reason,) = _judge_machine({**WITHIN, figure: value}, Guards())
+    (reason,) = _judge_machine({**WITHIN, figure: value}, ValidityLimits())
     assert (reason.code, reason.verdict.value) == (code, "unknown")
     assert words in reason.detail
 
@@ -81,10 +81,10 @@ class Host:
 
 
 def test_a_run_waits_for_a_quiet_host_and_goes_on_when_time_is_up(monkeypatch):
-    monkeypatch.setattr("wattwire.run.evidence.GUARD_LOOK_S", 0.0)
-    seen = guard_before(Host(0.9, 0.6, 0.1), Guards(), 60.0)
+    monkeypatch.setattr("wattwire.run.evidence.LOAD_SPAN_S", 0.0)
+    seen = wait_until_quiet(Host(0.9, 0.6, 0.1), ValidityLimits(), 60.0)
     assert seen["quiet"] and seen["other_load_share"] == pytest.approx(0.1)
-    seen = guard_before(Host(0.9), Guards(), 0.0)
+    seen = wait_until_quiet(Host(0.9), ValidityLimits(), 0.0)
     assert not seen["quiet"] and seen["other_load_share"] == pytest.approx(0.9)
 
 
