@@ -8,7 +8,7 @@ import datetime
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from wattwire.report.words import plural
 from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import forecast
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
+from wattwire.store.campaign import used_attempt
 
 
 def add_to(verbs: Any) -> None:
@@ -99,7 +100,7 @@ def _look(campaign: Campaign) -> dict[str, Any] | None:
 
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
     study = _loaded(options, catalog, options.preset)
-    choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only)
+    choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only, catalog)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
     part = Options(choose=choose, only=options.only or "")
@@ -140,7 +141,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
     def planned(preset: str | None) -> tuple[Study, list[PlannedRun]]:
         name, path, document = _loaded(options, catalog, preset)
         study = parse_study(name, document, str(path))
-        choose = studies.chooser(study, options.only)
+        choose = studies.chooser(study, options.only, catalog)
         return study, make_plan(prepare(study, catalog, None, choose).treatments, study.plan)
 
     study, runs = planned(options.preset)
@@ -201,6 +202,27 @@ def _answer(page: Path | None) -> dict[str, str]:
     return {"answer": (page.parent / "answer.txt").read_text("utf-8").strip()}
 
 
+def _invalid_lines(campaign: Campaign) -> Iterator[str]:
+    """Name each run without a valid attempt, once, with the verdict that counts and its reasons.
+
+    An attempt that a later one replaced is only counted.
+    """
+    for run in campaign.journal.runs():
+        attempts = [vars(a) for a in campaign.journal.attempts(run) if a.state == "done"]
+        if not attempts or (counts := used_attempt(attempts))["verdict"] == "ok":
+            continue
+        document = campaign.run(counts["folder"])
+        reasons = [reason["detail"] for reason in document.get("reasons", [])]
+        if document["outcome"] != "completed":
+            ended = document["outcome"].replace("_", " ")
+            detail = document.get("outcome_detail")
+            reasons.insert(0, f"{ended}: {detail}" if detail else ended)
+        told = "; ".join(dict.fromkeys(reasons)) or "no reason is stored"
+        again = f" (the last of {len(attempts)} attempts)" if len(attempts) > 1 else ""
+        cells = " and ".join(dict.fromkeys(document["cells"].values()))
+        yield f"{run}, {cells}: {counts['verdict']}, {told}{again}"
+
+
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many runs of the design can be used, and how many of those that are no part of it:
     control runs, and runs that count system calls."""
@@ -236,9 +258,8 @@ def status(options: argparse.Namespace) -> int:
     if flying:
         told = f"In flight (or cut off): {', '.join(flying)}"
         print(wrapped(told, columns(sys.stdout)))
-    for row in campaign.rows():
-        if row["verdict"] != "ok":
-            print(f"  {row['run']}-{row['attempt']}: {row['verdict']}, {row['outcome']}")
+    for line in _invalid_lines(campaign):
+        print(wrapped(line, columns(sys.stdout), "  "))
     holder, directory = campaign.holder(), shlex.quote(options.campaign)
     if holder is not None:
         print(f"It is running now (process {holder}).")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from wattwire import __version__
 from wattwire.cli.wrap import searchable
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError, nearest
 
 DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
@@ -23,6 +23,7 @@ DISK_ERRORS = {
 }
 MODULES = {
     "list": "things",
+    "ls": "things",
     "build": "things",
     "check": "things",
     "run": "campaigns",
@@ -43,6 +44,8 @@ MODULES = {
 """The module that knows each verb, in the order of the help."""
 COLLECTED_AFTER = (50_000, 20, 50)
 """New objects until a look at them, and how many looks until one at older objects."""
+COMMAND = "command_name"
+"""Where the parsed options hold the name of the command."""
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -87,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
     try:
         with ended_by_sigterm(), seldom_collected():
-            options = parser(*typed[:1]).parse_args(typed)
+            options = parsed(typed)
             options.typed = typed
             return int(options.call(options))
     except WattwireError as error:
@@ -118,6 +121,32 @@ def _complain(text: str) -> None:
     print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
+def parsed(typed: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; exits with 2 and the usage of the command that was typed.
+
+    argparse by itself shows the top-level usage for an option that a command does not know.
+    """
+    grammar = parser(*typed[:1])
+    if typed and not typed[0].startswith("-") and typed[0] not in MODULES:
+        known = ", ".join(MODULES)
+        grammar.error(f'unknown command "{typed[0]}"; known: {known}.{nearest(typed[0], MODULES)}')
+    options, strange = grammar.parse_known_args(typed)
+    if strange:
+        _refuse(grammar, options, strange)
+    return options
+
+
+def _refuse(
+    grammar: argparse.ArgumentParser, options: argparse.Namespace, strange: Sequence[str]
+) -> None:
+    """Exit with the usage of the command that was typed, and the option that may be meant."""
+    (commands,) = (a for a in grammar._actions if isinstance(a, argparse._SubParsersAction))
+    command = commands.choices[getattr(options, COMMAND)]
+    spelt = [name for name in command._option_string_actions if name.startswith("--")]
+    meant = (nearest(word.partition("=")[0], spelt) for word in strange if word.startswith("--"))
+    command.error(f"unrecognized arguments: {' '.join(strange)}.{next(filter(None, meant), '')}")
+
+
 def parser(verb: str = "") -> argparse.ArgumentParser:
     """The grammar of `verb`; of all verbs, where it is none of them.
 
@@ -128,7 +157,7 @@ def parser(verb: str = "") -> argparse.ArgumentParser:
         description="Measure what a message costs: latency, loss, CPU, memory, energy.",
     )
     top.add_argument("--version", action="version", version=f"wattwire {__version__}")
-    verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND", dest=COMMAND)
     wanted = [MODULES[verb]] if verb in MODULES else dict.fromkeys(MODULES.values())
     for name in wanted:
         importlib.import_module(f"wattwire.cli.{name}").add_to(verbs)

@@ -66,7 +66,7 @@ def plan(options: argparse.Namespace) -> int:
     name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
     study = parse_study(name, document, str(path))
     try:
-        prepared = prepare(study, catalog, None, studies.chooser(study, options.only))
+        prepared = prepare(study, catalog, None, studies.chooser(study, options.only, catalog))
     except MissingError as error:
         raise MissingError(f"{error}{_importable(name, path)}") from error
     kept = prepared.treatments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
+from wattwire.cli.amounts import size_bytes
+from wattwire.design import expand
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.study import (
     LEVEL_TYPES,
@@ -22,6 +25,14 @@ from wattwire.model.study import (
 )
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import VALIDITY, ValidityLimits, current_key
+
+MEANT = {
+    "concurrency": "clients", "connections": "clients", "workers": "clients", "users": "clients",
+    "size": "payload_bytes", "payload": "payload_bytes", "rate": "rate_hz", "qps": "rate_hz",
+    "requests": "count", "calls": "count", "duration": "plan.duration_s",
+    "repetitions": "plan.blocks", "repeats": "plan.blocks", "warmup": "plan.warmup_s",
+}  # fmt: skip
+"""Words that users of load generators bring along, and the keys for them."""
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
@@ -37,8 +48,10 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         help="change the study, e.g. payload_bytes=1024, clients=[1,4] or plan.blocks=2",
     )
     verb.add_argument(
-        "--only", metavar="EXPR", help="only some treatments, e.g. language=python,clients=1|2"
-    )
+        "--only", metavar="EXPR",
+        help="only some treatments, e.g. language=python,clients=1|2 or cell=*/go; a study of "
+        "cells knows their language and middleware",
+    )  # fmt: skip
 
 
 def load(
@@ -90,6 +103,8 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         )
     value = value_of(text)
     key = current_key(key)
+    if key.rpartition(".")[2] == "payload_bytes":
+        value = _sizes(value, text, f"--set {key}")
     if key in LEVEL_TYPES or key.startswith("settings."):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
@@ -97,6 +112,7 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         meant = {name: f"settings.{name}" for name in settings}
         meant |= {one.name: f"plan.{one.name}" for one in fields(Plan)}
         meant |= {one.name: f"{VALIDITY}.{one.name}" for one in fields(ValidityLimits)}
+        meant |= MEANT
         known = {*TOP_KEYS, *LEVEL_TYPES, "settings.NAME", meant.get(table, "plan.NAME")}
         raise unknown(f"--set {wanted}", "key", table, known, meant)
     merged = merge(document, {table: {name: value}} if name else {table: value})
@@ -109,6 +125,15 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
     return merged
 
 
+def _sizes(value: Any, text: str, option: str) -> Any:
+    """Bytes of a size or a list of sizes with suffixes; what has none stays as it is."""
+    if isinstance(value, str) and text.startswith("[") and text.endswith("]"):
+        value = [value_of(word.strip()) for word in text[1:-1].split(",")]
+    if isinstance(value, list):
+        return [size_bytes(v, option) if isinstance(v, str) else v for v in value]
+    return size_bytes(value, option) if isinstance(value, str) else value
+
+
 def value_of(text: str) -> Any:
     """A TOML value; a bare word is a string."""
     try:
@@ -117,20 +142,57 @@ def value_of(text: str) -> Any:
         return text
 
 
-def chooser(study: Study, expression: str | None) -> Callable[[Treatment], bool] | None:
-    """A predicate from `key=level|level,key=level`; None where all treatments are wanted."""
+def chooser(
+    study: Study, expression: str | None, catalog: Catalog
+) -> Callable[[Treatment], bool] | None:
+    """A predicate from `key=level|level,key=level`; None where all treatments are wanted.
+
+    A key is a factor, or what the study's cells have of it: a study that names cells is asked by
+    language and middleware too, and the other way round. A level may be a pattern, as `*/go`.
+    """
     if expression is None:
         return None
+    attributes = _attributes(study, catalog)
     wanted: dict[str, set[str]] = {}
     for part in expression.split(","):
         key, equals, levels = part.partition("=")
         key = key.strip()
         if not equals:
             raise UsageError(f"--only {expression}: allowed: factor=level|level,factor=level")
-        if key not in study.factors:
-            raise unknown("--only", "factor", key, study.factors)
-        known = {str(level) for level in study.factors[key]}
-        wanted[key] = {level.strip() for level in levels.split("|")}
-        for level in wanted[key] - known:
-            raise unknown(f"--only {key}", "level", level, known)
-    return lambda t: all(str(t[key]) in levels for key, levels in wanted.items())
+        if key not in attributes:
+            raise unknown("--only", "factor", key, attributes)
+        known = attributes[key]
+        wanted[key] = set()
+        for level in (level.strip() for level in levels.split("|")):
+            matches = {level} & known or set(fnmatch.filter(known, level))
+            if not matches:
+                raise unknown(f"--only {key}", "level", level, known)
+            wanted[key] |= matches
+    return lambda t: all(_attribute(t, key, catalog) in levels for key, levels in wanted.items())
+
+
+def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
+    """What --only may ask for, each with its levels: factors, and what cells have besides."""
+    found = {factor: {str(level) for level in levels} for factor, levels in study.factors.items()}
+    derived: tuple[str, ...] = ()
+    if "cell" in study.factors:
+        derived = ("language", "middleware")
+    elif {"language", "middleware"} & set(study.factors):
+        derived = ("cell",)
+    treatments = [treatment for treatment, _ in expand(study)] if derived else []
+    for key in derived:
+        found.setdefault(key, {_attribute(treatment, key, catalog) for treatment in treatments})
+    return found
+
+
+def _attribute(treatment: Treatment, key: str, catalog: Catalog) -> str:
+    """A level of a treatment, or what its cell has: language, middleware, name."""
+    if key in dict(treatment.levels) or key not in ("cell", "language", "middleware"):
+        return str(treatment.get(key))
+    if key == "cell":
+        return f"{treatment.get('middleware')}/{treatment.get('language')}"
+    middleware, _, folder = str(treatment.get("cell")).partition("/")
+    if key == "middleware":
+        return middleware
+    name = f"{middleware}/{folder}"
+    return catalog.cell(name).language if name in catalog.cells else folder

@@ -19,7 +19,7 @@ from wattwire.rig import AgentClient, Builder
 
 def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
-    verb = verbs.add_parser("list", help="what there is: studies, cells, meters")
+    verb = verbs.add_parser("list", aliases=["ls"], help="what there is: studies, cells, meters")
     verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
     verb.set_defaults(call=list_things)
 

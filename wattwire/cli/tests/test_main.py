@@ -35,3 +35,34 @@ def test_how_often_cycles_are_looked_for_is_as_before_after_a_verb(capsys):
     before = gc.get_threshold()
     assert main(["list", "meters"]) == 0
     assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "usage", "meant"),
+    [
+        (["try", "udp/cpp", "--patern", "topic"], "usage: wattwire try", "--pattern"),
+        (["plan", "first-look", "--onyl=a=b"], "usage: wattwire plan", "--only"),
+        (["status", "c", "d"], "usage: wattwire status", ""),
+    ],
+)
+def test_what_a_command_does_not_know_is_told_with_its_own_usage(typed, usage, meant, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(typed)
+    told = capsys.readouterr().err
+    assert left.value.code == 2
+    assert told.startswith(usage)
+    assert "unrecognized arguments: " in told
+    assert (f'Did you mean "{meant}"?' in told) == bool(meant)
+
+
+def test_a_misspelt_command_is_offered_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        main(["reprot", "c"])
+    assert 'Did you mean "report"?' in capsys.readouterr().err
+
+
+def test_ls_lists_what_list_lists(capsys):
+    assert main(["ls", "meters"]) == 0
+    listed = capsys.readouterr().out
+    assert main(["list", "meters"]) == 0
+    assert capsys.readouterr().out == listed

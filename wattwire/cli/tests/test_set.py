@@ -6,6 +6,7 @@ import pytest
 
 from wattwire.catalog import Catalog
 from wattwire.cli.studies import change, chooser, load
+from wattwire.design import expand
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 
@@ -94,9 +95,9 @@ def test_a_key_that_is_set_twice_is_refused(tmp_path: Path) -> None:
 def test_an_empty_expression_is_no_choice_of_everything() -> None:
     document = {"factors": {"clients": [1, 2]}, "fixed": {"cell": "udp/cpp", "pattern": "topic"}}
     study = parse_study("mine", document, "mine.toml")
-    assert chooser(study, None) is None
+    assert chooser(study, None, Catalog([])) is None
     with pytest.raises(UsageError, match="--only : allowed: factor=level"):
-        chooser(study, "")
+        chooser(study, "", Catalog([]))
 
 
 def test_a_validity_limit_is_set_by_its_present_and_by_its_former_name(tmp_path: Path) -> None:
@@ -106,3 +107,73 @@ def test_a_validity_limit_is_set_by_its_present_and_by_its_former_name(tmp_path:
     assert document["validity"] == {"stall_max_ms": 50, "steal_max": 0.2}
     with pytest.raises(UsageError, match='Did you mean "validity.steal_max"'):
         load(Catalog([]), str(path), None, ["steal_max=0.2"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "levels"),
+    [("1k", 1000), ("1Ki", 1024), ("64", 64), ("[64,1k]", [64, 1000]), ('["1k", "2Mi"]', None)],
+)
+def test_a_payload_takes_the_suffixes_that_try_takes(typed: str, levels: object) -> None:
+    changed = change({}, f"payload_bytes={typed}")
+    levels = [1000, 2 * 1024**2] if levels is None else levels
+    table = "factors" if isinstance(levels, list) else "fixed"
+    assert changed[table] == {"payload_bytes": levels}
+    assert change({}, f"{table}.payload_bytes={typed}")[table] == {"payload_bytes": levels}
+
+
+def test_a_payload_that_is_no_size_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
+    said = refused(tmp_path, GOOD, "payload_bytes=1q")
+    assert said.startswith("--set payload_bytes: found '1q'; allowed: bytes, as 64, 64k")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("concurrency=8", "clients"), ("connections=8", "clients"), ("payload=64", "payload_bytes"),
+     ("rate=100", "rate_hz"), ("duration=3", "plan.duration_s")],
+)  # fmt: skip
+def test_the_field_s_own_words_are_offered_the_key_for_them(
+    tmp_path: Path, typed: str, meant: str
+) -> None:
+    assert refused(tmp_path, GOOD, typed).endswith(f'Did you mean "{meant}"?')
+
+
+CELLS = {"cell": ["rest/go", "grpc/go", "rest/python", "loopback/python"]}
+
+
+def kept(expression: str, factors: dict, fixed: dict) -> list[str]:
+    """Labels of the treatments that --only leaves."""
+    document = {"factors": factors, "fixed": {"pattern": "service", **fixed}}
+    study = parse_study("mine", document, "mine.toml")
+    wanted = chooser(study, expression, Catalog())
+    return [t.label().removeprefix("cell=") for t, _ in expand(study) if wanted and wanted(t)]
+
+
+def test_only_knows_language_and_middleware_of_the_cells_that_a_study_names() -> None:
+    assert kept("language=go", CELLS, {}) == ["rest/go", "grpc/go"]
+    assert kept("language=python,middleware=rest", CELLS, {}) == ["rest/python"]
+    assert kept("middleware=grpc|loopback", CELLS, {}) == ["grpc/go", "loopback/python"]
+
+
+def test_only_takes_patterns() -> None:
+    assert kept("cell=*/go", CELLS, {}) == ["rest/go", "grpc/go"]
+    assert kept("cell=rest/*|loopback/*", CELLS, {}) == [
+        "rest/go",
+        "rest/python",
+        "loopback/python",
+    ]
+    assert kept("middleware=r*", CELLS, {}) == ["rest/go", "rest/python"]
+
+
+def test_only_takes_a_cell_where_a_study_names_middleware_and_language() -> None:
+    factors = {"middleware": ["rest", "grpc"], "language": ["go", "java"]}
+    assert kept("cell=*/go", factors, {}) == ["middleware=rest language=go",
+                                              "middleware=grpc language=go"]  # fmt: skip
+
+
+def test_only_refuses_what_no_cell_of_the_study_has() -> None:
+    with pytest.raises(UsageError, match=r'unknown level "rust"; known: go, python'):
+        kept("language=rust", CELLS, {})
+    with pytest.raises(UsageError, match=r'unknown level "\*/rust"; known: grpc/go'):
+        kept("cell=*/rust", CELLS, {})
+    with pytest.raises(UsageError, match=r'unknown factor "clients"; known: cell, language, midd'):
+        kept("clients=1", CELLS, {})

@@ -1,0 +1,51 @@
+"""status names each run that is not valid once, with its reasons."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from wattwire.cli.main import main
+from wattwire.store import Campaign
+
+STALL = {"code": "stall", "detail": "the machine stood still for 13 ms; allowed: 10 ms"}
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    made = Campaign.create(tmp_path / "c")
+    made.journal.write_plan((f"b01-p00{at}", 1, at, f"t{at}") for at in (1, 2, 3, 4))
+    yield made
+    made.close()
+
+
+def finish(campaign, run, verdict, outcome="completed", detail="", reasons=()):
+    number = campaign.journal.begin(run, "token", "now")
+    partial = campaign.open_attempt(run, number)
+    document = {
+        "run": run, "attempt": number, "cells": {"pong": "udp/cpp", "ping": "udp/cpp"},
+        "levels": {}, "nodes": [], "outcome": outcome, "outcome_detail": detail,
+        "reasons": list(reasons),
+    }  # fmt: skip
+    (partial / "run.json").write_text(json.dumps(document))
+    summary = {"run": run, "attempt": number, "verdict": verdict, "outcome": outcome}
+    (partial / "summary.json").write_text(json.dumps(summary))
+    name = campaign.commit(run, number, partial)
+    campaign.journal.finish(run, number, verdict, outcome, name, "later")
+
+
+def test_each_run_that_is_not_valid_stands_once_with_its_reasons(campaign, capsys):
+    finish(campaign, "b01-p001", "unknown", reasons=[STALL])
+    finish(campaign, "b01-p001", "ok")
+    finish(campaign, "b01-p002", "unknown", reasons=[STALL])
+    finish(campaign, "b01-p002", "unknown", reasons=[{"code": "steal", "detail": "steal 9 %"}])
+    finish(campaign, "b01-p003", "failed", "node_died", "pong.0 was killed by signal 9")
+    assert main(["status", str(campaign.path)]) == 0
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "3 of 4 runs are done, 1 of them usable." in told
+    named = [line for line in told if line.startswith("b01-p")]
+    assert named == [
+        "b01-p002, udp/cpp: unknown, steal 9 % (the last of 2 attempts)",
+        "b01-p003, udp/cpp: failed, node died: pong.0 was killed by signal 9",
+    ]
