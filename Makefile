@@ -16,6 +16,9 @@ PINS := requirements.txt requirements-dev.txt pyproject.toml
 HASH := $(shell cat $(PINS) | sha256sum | cut -c1-16)
 STAMP := $(VENV)/installed-$(HASH)
 CARGO := cargo
+# A sourced ROS has pytest plugins on PYTHONPATH that this pytest cannot load: name ours instead.
+PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist.plugin -p pytest_timeout \
+    -p _hypothesis_pytestplugin
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
 .PHONY: help setup agent check test test-all lint demo clean requirements packages-%
@@ -34,15 +37,25 @@ packages-%:
 	@$(PYTHON) tools/packages.py $*
 
 $(STAMP): $(PINS)
-	@if [ ! -x $(BIN)/python ]; then $(PYTHON) -m venv $(VENV); fi
-	@rm -f $(VENV)/installed-*
-	@echo "installing pinned packages into $(VENV)"
-	@$(BIN)/python -m pip install -q --require-hashes -r requirements.txt -r requirements-dev.txt
+	@python=$(BIN)/python; if [ ! -x $$python ]; then python=$(PYTHON); fi; \
+	versions=$$($$python tools/requirements.py python); \
+	if [ ! -x $(BIN)/python ]; then $(PYTHON) -m venv $(VENV); fi; \
+	rm -f $(VENV)/installed-*; \
+	if [ "$$versions" = unpinned ]; then \
+	    echo "installing packages into $(VENV); pip chooses their versions, because the pinned" \
+	        "ones need a newer Python"; \
+	    $(BIN)/python -m pip install -q -r requirements.in $$(grep -v '^[-#]' requirements-dev.in); \
+	else \
+	    echo "installing pinned packages into $(VENV)"; \
+	    $(BIN)/python -m pip install -q --require-hashes -r requirements.txt \
+	        -r requirements-dev.txt; \
+	fi
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
 agent:
 	@if command -v $(CARGO) >/dev/null; then \
+	    $(PYTHON) tools/requirements.py cargo; \
 	    $(CARGO) build --quiet --release --locked --manifest-path agent/Cargo.toml; \
 	else \
 	    echo "agent: not built: cargo is not installed; runs need it (see README.md)" >&2; \
@@ -59,10 +72,10 @@ demo: setup
 
 test: packages-test setup
 	@# Two at a time and no more: checks of a node's pace would find a crowd instead.
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: packages-test setup
-	@WATTWIRE_HEAVY=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
+	@WATTWIRE_HEAVY=1 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)
@@ -85,7 +98,7 @@ lint: packages-lint
 	fi
 
 check: lint
-	@$(BIN)/python -m pytest -q tests/tidy
+	@$(PYTEST) -q tests/tidy
 
 # Needs pip-tools on PATH. Run it with the Python whose pins the files shall hold.
 requirements:

@@ -117,6 +117,7 @@ class Builder:
             files,
             commands,
             inherited,
+            host_digests(table.get("host_files", []), os.environ),
             platform.python_version(),
             platform.machine(),
         )
@@ -235,6 +236,22 @@ def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path,
                 if path.is_file() and path not in seen and not skipped:
                     seen.add(path)
                     yield str(relative), path, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def host_digests(patterns: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the sha256 of every file of this host that `patterns` name, by its path.
+
+    A pattern is `NAME/GLOB`: the glob is searched below each folder of the search path that the
+    environment variable NAME holds. An upgrade changes these files while no variable changes.
+    """
+    digests: dict[str, str] = {}
+    for pattern in patterns:
+        variable, _, below = pattern.partition("/")
+        for folder in filter(None, environ.get(variable, "").split(":")):
+            for path in sorted(Path(folder).glob(below)):
+                if path.is_file():
+                    digests[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return digests
 
 
 def substitute(

@@ -43,6 +43,8 @@ class Session {
         "wattwire_" + kit.string("role") + "_" + std::to_string(kit.integer("node"));
     const rcl_node_options_t node_options = rcl_node_get_default_options();
     check(rcl_node_init(&node_, name.c_str(), "", &context_, &node_options), "rcl_node_init");
+    transports_ =
+        transports_in_use(kit.string("settings.transports"), rmw_get_implementation_identifier());
     check(rcl_clock_init(RCL_ROS_TIME, &clock_, &allocator_), "rcl_clock_init");
     check(rcl_guard_condition_init(&waker_, &context_, rcl_guard_condition_get_default_options()),
           "rcl_guard_condition_init");
@@ -143,10 +145,10 @@ class Session {
     ready.discovery_ns = discovery_ns;
     ready.library = {"rcl", package_version("rcl"), rmw_get_implementation_identifier()};
     auto& effective = ready.effective;
-    effective["distribution"] = variable("ROS_DISTRO");
+    effective["distribution"] = variable("WATTWIRE_ROS2_DISTRIBUTION");
     effective["rmw"] = rmw_get_implementation_identifier();
     effective["libraries"] = loaded_libraries();
-    effective["transports"] = kit_.string("settings.transports");
+    effective["transports"] = transports_;
     effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
@@ -172,15 +174,11 @@ class Session {
       throw wattwire::MiddlewareFailed("settings.rmw: wanted " + wanted + ", loaded " + loaded +
                                        "; this ROS has no loader for another RMW in C++");
     }
-    if (kit_.string("settings.transports") == "udp" &&
-        loaded.find("fastrtps") == std::string::npos) {
-      throw wattwire::MiddlewareFailed("settings.transports = udp is known for Fast DDS only and " +
-                                       loaded + " is loaded; use settings.rmw_profile");
-    }
   }
 
   wattwire::Kit& kit_;
   const std::string profile_sha256_;
+  std::string transports_;
   rcl_allocator_t allocator_ = rcl_get_default_allocator();
   rcl_context_t context_ = rcl_get_zero_initialized_context();
   rcl_node_t node_ = rcl_get_zero_initialized_node();

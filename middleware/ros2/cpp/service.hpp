@@ -8,6 +8,16 @@
 #include "interfaces.hpp"
 #include "session.hpp"
 
+// Returns what `send` returns; an error of rcl there is a message that was not sent.
+template <typename Send>
+auto or_send_failed(Send send) {
+  try {
+    return send();
+  } catch (const rclcpp::exceptions::RCLError& error) {
+    throw wattwire::SendFailed(error.what());
+  }
+}
+
 template <typename Types>
 void serve_as(wattwire::Kit& kit) {
   using Service = typename Types::Service;
@@ -49,7 +59,7 @@ class Client {
   // As the tutorial does it; the reply stays until the next call.
   std::optional<wattwire::Bytes> call(wattwire::Bytes buffer, int64_t timeout_ns) {
     assign(request_->request, buffer);
-    auto pending = endpoint_->async_send_request(request_);
+    auto pending = or_send_failed([&] { return endpoint_->async_send_request(request_); });
     const auto end = session_.executor().spin_until_future_complete(
         pending, std::chrono::nanoseconds(timeout_ns));
     if (end != rclcpp::FutureReturnCode::SUCCESS) {
@@ -62,14 +72,12 @@ class Client {
 
   void begin(wattwire::Slot* slot, wattwire::Bytes buffer) {
     assign(request_->request, buffer);
-    try {
+    or_send_failed([&] {
       endpoint_->async_send_request(request_, [this, slot](typename Endpoint::SharedFuture done) {
         session_.kit().complete(slot, view(done.get()->reply));
         session_.settle();
       });
-    } catch (const rclcpp::exceptions::RCLError& error) {
-      throw wattwire::SendFailed(error.what());
-    }
+    });
   }
 
  private:

@@ -15,28 +15,11 @@
 #include <string>
 #include <thread>
 
+#include "spin_end.hpp"
 #include "wattwire/kit.hpp"
 #include "wattwire_ros2/leaving.hpp"
 #include "wattwire_ros2/process.hpp"
 #include "wattwire_ros2/shared_memory.hpp"
-
-// Ends a spin from any thread, once: rclcpp looks at the future after each callback.
-class End {
- public:
-  explicit End(rclcpp::Executor& executor) : executor_(executor) {}
-  void reach() {
-    if (reached_.exchange(true)) return;
-    promise_.set_value();
-    executor_.cancel();
-  }
-  void spin_until() { executor_.spin_until_future_complete(future_); }
-
- private:
-  rclcpp::Executor& executor_;
-  std::promise<void> promise_;
-  std::shared_future<void> future_ = promise_.get_future().share();
-  std::atomic<bool> reached_{false};
-};
 
 class Session {
  public:
@@ -48,6 +31,8 @@ class Session {
     check_rmw();
     node_ = std::make_shared<rclcpp::Node>("wattwire_" + kit.string("role") + "_" +
                                            std::to_string(kit.integer("node")));
+    transports_ =
+        transports_in_use(kit.string("settings.transports"), rmw_get_implementation_identifier());
     executor_ = std::make_unique<rclcpp::executors::SingleThreadedExecutor>();
     executor_->add_node(node_);
     created_ns_ = wattwire::now_ns();
@@ -90,7 +75,7 @@ class Session {
   // Spins until the kit says that the window is over.
   void spin_until_end() {
     // Never destroyed: the kit's thread may still be in it when this node closes.
-    auto* end = new End(*executor_);
+    auto* end = new SpinEnd<rclcpp::Executor>(*executor_);
     kit_.on_end([end] { end->reach(); });
     end->spin_until();
   }
@@ -135,10 +120,10 @@ class Session {
     ready.discovery_ns = matched < 0 ? -1 : wattwire::now_ns() - created_ns_;
     ready.library = {"rclcpp", package_version("rclcpp"), "rcl " + package_version("rcl")};
     auto& effective = ready.effective;
-    effective["distribution"] = variable("ROS_DISTRO");
+    effective["distribution"] = variable("WATTWIRE_ROS2_DISTRIBUTION");
     effective["rmw"] = rmw_get_implementation_identifier();
     effective["libraries"] = loaded_libraries();
-    effective["transports"] = kit_.string("settings.transports");
+    effective["transports"] = transports_;
     effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
@@ -170,17 +155,13 @@ class Session {
     if (!wanted.empty() && loaded != wanted) {
       throw wattwire::MiddlewareFailed("settings.rmw: wanted " + wanted + ", loaded " + loaded);
     }
-    if (kit_.string("settings.transports") == "udp" &&
-        loaded.find("fastrtps") == std::string::npos) {
-      throw wattwire::MiddlewareFailed("settings.transports = udp is known for Fast DDS only and " +
-                                       loaded + " is loaded; use settings.rmw_profile");
-    }
   }
 
   // A wall timer gives the ticks and nothing else wakes the executor: no timeouts of ours.
   template <typename Act>
   void spin_native(Act act) {
-    auto* over = over_ = new End(*executor_);  // never destroyed, as in spin_until_end
+    auto* over = over_ =
+        new SpinEnd<rclcpp::Executor>(*executor_);  // never destroyed, as in spin_until_end
     std::thread([this, over] {
       kit_.wait_stop();
       over->reach();
@@ -205,8 +186,9 @@ class Session {
 
   wattwire::Kit& kit_;
   const std::string profile_sha256_;
+  std::string transports_;
   rclcpp::Node::SharedPtr node_;
   std::unique_ptr<rclcpp::executors::SingleThreadedExecutor> executor_;
-  End* over_ = nullptr;
+  SpinEnd<rclcpp::Executor>* over_ = nullptr;
   int64_t created_ns_ = 0;
 };

@@ -18,10 +18,20 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 IDL = HERE.parent / "idl"
+PROFILES = HERE / "profiles"
+PROFILES_VARIABLE = "WATTWIRE_ROS2_PROFILES"
+DISTRIBUTION_VARIABLE = "WATTWIRE_ROS2_DISTRIBUTION"
+"""What nodes report as their release."""
 REQUIREMENTS = HERE / "requirements.txt"
 WHEELS_PYTHON = (3, 11)
 WHEELS_DISTRIBUTION = "kilted"
-DISTRIBUTIONS = ("humble", "jazzy", "kilted")
+DISTRIBUTIONS = ("humble", "jazzy", "kilted", "lyrical", "rolling")
+"""The releases whose interfaces the cells are written for; newer ones are accepted with a note."""
+TOO_OLD = (
+    "ardent", "bouncy", "crystal", "dashing", "eloquent", "foxy", "galactic", "iron",
+    "kinetic", "melodic", "noetic",
+)  # fmt: skip
+"""Releases without a support that are known to differ; the last three are ROS 1."""
 NAMED_PACKAGES = ("rcl", "rclcpp", "rclpy", "rmw_fastrtps_cpp")
 PROBE = (
     "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
@@ -85,10 +95,10 @@ def installation_sourced() -> bool:
 
 def use_installation(build: Path) -> dict:
     distribution = os.environ["ROS_DISTRO"]
-    if distribution not in DISTRIBUTIONS:
+    if distribution in TOO_OLD or not re.fullmatch(r"[a-z][a-z0-9_]*", distribution):
         raise Absent(
-            f"the sourced ROS distribution is {distribution!r}; known: {', '.join(DISTRIBUTIONS)}. "
-            "Source one of those, or none to use the wheels"
+            f"the sourced ROS distribution is {distribution!r}; known: {', '.join(DISTRIBUTIONS)} "
+            "and newer. Source one of those, or none to use the wheels"
         )
     python = installation_python()
     prefixes = os.environ["AMENT_PREFIX_PATH"].split(":")
@@ -98,7 +108,14 @@ def use_installation(build: Path) -> dict:
         name: joined([*added, *os.environ.get(name, "").split(":")])
         for name, added in interface_paths(install, probe(python)).items()
     }
-    env = {"ROS_DISTRO": distribution, "ROS_VERSION": "2", "ROS_PYTHON_VERSION": "3", **paths}
+    env = {
+        "ROS_DISTRO": distribution,
+        "ROS_VERSION": "2",
+        "ROS_PYTHON_VERSION": "3",
+        PROFILES_VARIABLE: str(PROFILES),
+        DISTRIBUTION_VARIABLE: described(distribution),
+        **paths,
+    }
     if os.environ.get("RMW_IMPLEMENTATION"):
         env["RMW_IMPLEMENTATION"] = os.environ["RMW_IMPLEMENTATION"]
     return {
@@ -108,12 +125,19 @@ def use_installation(build: Path) -> dict:
         | {"cmake": cmake_options([str(install), *prefixes], python)},
         "cells": missing_packages(prefixes, {"cpp": ["rclcpp", "rclcpp_action"]}),
         "facts": {
-            "distribution": distribution,
+            "distribution": described(distribution),
             "how": "installation",
             "prefixes": ":".join(prefixes),
             **versions(prefixes),
         },
     }
+
+
+def described(distribution: str) -> str:
+    """Return the release's name, with a note where the cells are written for others."""
+    if distribution in DISTRIBUTIONS:
+        return distribution
+    return f"{distribution} (the cells are written for {', '.join(DISTRIBUTIONS)})"
 
 
 def installation_python() -> str:
@@ -224,6 +248,8 @@ def wheels_env(venv: Path, site: Path, facts: dict) -> dict[str, str]:
         "ROS_DISTRO": WHEELS_DISTRIBUTION,
         "ROS_VERSION": "2",
         "ROS_PYTHON_VERSION": "3",
+        PROFILES_VARIABLE: str(PROFILES),
+        DISTRIBUTION_VARIABLE: WHEELS_DISTRIBUTION,
     }
 
 

@@ -34,6 +34,7 @@ SHARED_MEMORY = Path("/dev/shm")
 DEAD_AGE_MIN_S = 60
 FAST_DDS_FILE = re.compile(r"(?:sem\.)?(fastdds_(?:port\d+|[0-9a-f]+))(?:_el|_sl|_mutex)?")
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+SHARED_MEMORY_MAPPING = re.compile(r"/dev/shm/fastdds_", re.MULTILINE)
 
 
 def domain_of(kit: Kit) -> int:
@@ -53,13 +54,10 @@ def configure_process(kit: Kit) -> str:
     os.environ["ROS_DOMAIN_ID"] = str(domain_of(kit))
     # rclpy opens a log file for each process; it belongs to the run, not into the user's home.
     os.environ["ROS_LOG_DIR"] = os.path.abspath(sys.argv[sys.argv.index("--out") + 1])
-    localhost = kit.setting("discovery") == "localhost"
-    if os.environ.get("ROS_DISTRO") == "humble":
-        os.environ["ROS_LOCALHOST_ONLY"] = str(int(localhost))
-    else:
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST" if localhost else "SUBNET"
     if kit.setting("transports") == "udp":
-        os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
+        use_udp_alone(kit)
+    else:
+        limit_discovery(kit.setting("discovery") == "localhost")
     if kit.setting("rmw"):
         select_rmw(kit.setting("rmw"))
     if not kit.setting("rmw_profile"):
@@ -72,6 +70,59 @@ def configure_process(kit: Kit) -> str:
     os.environ["CYCLONEDDS_URI"] = f"file://{profile}"
     os.environ["ZENOH_SESSION_CONFIG_URI"] = str(profile)
     return hashlib.sha256(profile.read_bytes()).hexdigest()
+
+
+def limit_discovery(localhost: bool) -> None:
+    """Sets the variable that limits discovery to this host; its name depends on the release."""
+    if os.environ.get("ROS_DISTRO") == "humble":
+        os.environ["ROS_LOCALHOST_ONLY"] = str(int(localhost))
+    else:
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST" if localhost else "SUBNET"
+
+
+def use_udp_alone(kit: Kit) -> None:
+    """Points Fast DDS at our profile without shared memory.
+
+    rmw_fastrtps builds the transports by itself, shared memory among them, where ROS's own
+    variables limit discovery to the host: no profile is asked then. So the range stays at
+    SYSTEM_DEFAULT, and the profile names the interface.
+    """
+    if kit.setting("rmw_profile"):
+        raise BadSpec(
+            "settings.rmw_profile",
+            kit.setting("rmw_profile"),
+            "empty where settings.transports is udp: a profile states its transports itself",
+        )
+    if os.environ.get("ROS_DISTRO") == "humble":
+        os.environ["ROS_LOCALHOST_ONLY"] = "0"
+    else:
+        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+    profile = Path(os.environ["WATTWIRE_ROS2_PROFILES"]) / f"udp_{kit.setting('discovery')}.xml"
+    for name in PROFILE_VARIABLES:
+        os.environ[name] = str(profile)
+
+
+def transports_in_use(requested: str, rmw: str) -> str:
+    """The transports that the process's memory map shows, as a level of settings.transports.
+
+    Raises MiddlewareFailed where UDP alone was requested and something else is in use. Only
+    Fast DDS can be observed so: with another RMW the requested level is returned.
+    """
+    if "fastrtps" not in rmw:
+        if requested == "udp":
+            raise MiddlewareFailed(
+                f"settings.transports = udp is known for Fast DDS only and {rmw} is loaded; "
+                "use settings.rmw_profile"
+            )
+        return requested
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    shared_memory = SHARED_MEMORY_MAPPING.search(maps) is not None
+    if requested == "udp" and shared_memory:
+        raise MiddlewareFailed(
+            "settings.transports = udp, but Fast DDS has mapped shared memory (/dev/shm/fastdds_* "
+            "in /proc/self/maps); this release ignores the profile"
+        )
+    return "default" if shared_memory else "udp"
 
 
 def select_rmw(name: str) -> None:

@@ -14,6 +14,7 @@ from process import (
     loaded_libraries,
     package_version,
     remove_dead_memory,
+    transports_in_use,
 )
 from wattwire_kit import Kit, MiddlewareFailed
 
@@ -39,11 +40,7 @@ class Session:
         self.rmw = rclpy.get_rmw_implementation_identifier()
         if kit.setting("rmw") and self.rmw != kit.setting("rmw"):
             raise MiddlewareFailed(f"settings.rmw: wanted {kit.setting('rmw')}, loaded {self.rmw}")
-        if kit.setting("transports") == "udp" and "fastrtps" not in self.rmw:
-            raise MiddlewareFailed(
-                f"settings.transports = udp is known for Fast DDS only and {self.rmw} is loaded; "
-                "use settings.rmw_profile"
-            )
+        self.transports = transports_in_use(kit.setting("transports"), self.rmw)
 
     def qos(self, durability: str = "volatile") -> Any:
         """The settings as a profile. Services and actions stay volatile, as ROS demands of them."""
@@ -126,10 +123,10 @@ class Session:
         discovery_ns = None if matched is None else kit.now() - self.created_ns
         reliable = granted["reliability"] == "reliable"
         effective = {
-            "distribution": os.environ.get("ROS_DISTRO", "unknown"),
+            "distribution": os.environ["WATTWIRE_ROS2_DISTRIBUTION"],
             "rmw": self.rmw,
             "libraries": loaded_libraries(),
-            "transports": kit.setting("transports"),
+            "transports": self.transports,
             "rmw_profile": kit.setting("rmw_profile"),
             "rmw_profile_sha256": self.profile_sha256,
             "domain": domain_of(kit),

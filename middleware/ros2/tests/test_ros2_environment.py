@@ -5,10 +5,15 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+
+from wattwire.catalog import Catalog
+from wattwire.rig.artifacts import host_digests
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,7 +43,58 @@ def test_an_unknown_distribution_is_absence_with_what_to_do(
     exports = json.loads((tmp_path / "exports.json").read_text())
     assert set(exports) == {"absent"}
     assert "foxy" in exports["absent"]
-    assert "humble, jazzy, kilted" in exports["absent"]
+    assert "humble, jazzy, kilted, lyrical" in exports["absent"]
+
+
+@pytest.fixture
+def sourced(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], dict[str, Any]]:
+    """Exports of the environment with an installation of the given release sourced."""
+
+    def exports(distribution: str) -> dict[str, Any]:
+        monkeypatch.setenv("ROS_DISTRO", distribution)
+        monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+        monkeypatch.setattr(build, "installation_python", lambda: sys.executable)
+        monkeypatch.setattr(build, "build_interfaces", lambda *_: None)
+        monkeypatch.setattr(sys, "argv", ["build.py", str(tmp_path)])
+        assert build.main() == 0
+        return json.loads((tmp_path / "exports.json").read_text())
+
+    return exports
+
+
+@pytest.mark.parametrize("distribution", ["humble", "jazzy", "kilted", "lyrical", "rolling"])
+def test_supported_releases_are_used_without_a_note(
+    sourced: Callable[[str], dict[str, Any]], distribution: str
+) -> None:
+    exports = sourced(distribution)
+    assert exports["facts"]["distribution"] == distribution
+    assert exports["env"]["WATTWIRE_ROS2_DISTRIBUTION"] == distribution
+
+
+def test_a_release_that_is_newer_than_the_cells_is_used_with_a_note(
+    sourced: Callable[[str], dict[str, Any]],
+) -> None:
+    exports = sourced("makoa")
+    assert exports["env"]["ROS_DISTRO"] == "makoa"
+    reported = exports["env"]["WATTWIRE_ROS2_DISTRIBUTION"]
+    assert reported == exports["facts"]["distribution"]
+    assert reported.startswith("makoa (the cells are written for humble, jazzy")
+
+
+def test_an_upgraded_installation_is_a_new_environment(tmp_path: Path) -> None:
+    (table,) = [Catalog([ROOT.parents[1]]).middleware["ros2"].environment]
+    assert table is not None
+    package(tmp_path, "rclcpp", "29.3.0")
+    patterns = table["host_files"]
+    before = host_digests(patterns, {"AMENT_PREFIX_PATH": f"{tmp_path}:/nowhere"})
+    assert len(before) == 1
+    (tmp_path / "share" / "rclcpp" / "package.xml").write_text("<version>29.3.1</version>")
+    after = host_digests(patterns, {"AMENT_PREFIX_PATH": f"{tmp_path}:/nowhere"})
+    assert before.keys() == after.keys()
+    assert before != after
+    assert host_digests(patterns, {}) == {}
 
 
 def test_a_python_without_wheels_is_absence_that_names_the_python_to_install(

@@ -1,4 +1,4 @@
-"""A ROS node that is killed leaves nothing in shared memory once the agent has cleaned its run."""
+"""What ROS nodes do with shared memory: they leave none behind, and use none over UDP alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HANG_S = 120.0
 FIRST_PORT_OF_A_DOMAIN = 7400
 
 
-def spec(role: str, run: str, domain: int) -> dict[str, Any]:
+def spec(role: str, run: str, domain: int, **changed: Any) -> dict[str, Any]:
     catalog = Catalog([ROOT])
     declared = catalog.middleware["ros2"].document["settings"]
     vectors = json.loads((ROOT / "contract" / "vectors" / "spec.json").read_text())["valid"]
@@ -35,7 +35,7 @@ def spec(role: str, run: str, domain: int) -> dict[str, Any]:
     return {
         **{key: value for key, value in shape.items() if not key.startswith("settings.")},
         **settings, "settings.domain": domain, "run": run, "cell": "ros2/cpp-rcl",
-        "node": ends[0], "peers.nodes": [ends[1]], "ready_timeout_ms": 60_000,
+        "node": ends[0], "peers.nodes": [ends[1]], "ready_timeout_ms": 60_000, **changed,
     }  # fmt: skip
 
 
@@ -78,13 +78,19 @@ def agent(tmp_path: Path) -> Any:
 
 
 def started(
-    agent: AgentClient, build: CellBuild, role: str, run: str, folder: Path, domain: int
+    agent: AgentClient,
+    build: CellBuild,
+    role: str,
+    run: str,
+    folder: Path,
+    domain: int,
+    **changed: Any,
 ) -> int:
     """The pid of a node that has been spawned and is not matched yet."""
     out = folder / role
     out.mkdir()
     path = out / "spec.json"
-    path.write_text(json.dumps(spec(role, run, domain)))
+    path.write_text(json.dumps(spec(role, run, domain, **changed)))
     reply = agent.request(
         "spawn", process=role, run=run, env=build.env, cwd=str(out), stdout="lines-on-3",
         argv=[*build.argv, "--spec", str(path), "--out", str(out)], stderr=str(out / "err"),
@@ -92,35 +98,70 @@ def started(
     return int(reply["pid"])
 
 
-def test_a_killed_node_leaves_nothing(agent: AgentClient, tmp_path: Path) -> None:
+def built(agent: AgentClient, cell: str) -> CellBuild:
     try:
-        build = Builder(agent).cell(Catalog([ROOT]).cell("ros2/cpp-rcl"))
+        return Builder(agent).cell(Catalog([ROOT]).cell(cell))
     except MissingError as reason:
         pytest.skip(str(reason))
-    run = "ww" + secrets.token_hex(5)
+
+
+def start_pair(
+    agent: AgentClient, build: CellBuild, run: str, folder: Path, **changed: Any
+) -> tuple[dict[str, int], dict[str, dict[str, Any]], queue.Queue[dict[str, Any]]]:
+    """Start a matched subscriber and publisher; return pids and READY of each, and the events."""
     events: queue.Queue[dict[str, Any]] = queue.Queue()
     domain = free_domain()
     pids = {}
     for role in ("subscriber", "publisher"):
         agent.subscribe(role, events)
-        pids[role] = started(agent, build, role, run, tmp_path, domain)
-    ready: set[str] = set()
+        pids[role] = started(agent, build, role, run, folder, domain, **changed)
+    ready: dict[str, dict[str, Any]] = {}
     while len(ready) < len(pids):
         event = wait_event(events, time.monotonic() + HANG_S)
         assert event is not None, "the nodes did not get ready"
         assert event["event"] == "line", event
         assert event["text"].startswith("READY "), event
-        ready.add(event["process"])
+        ready[event["process"]] = json.loads(event["text"].removeprefix("READY "))
+    return pids, ready, events
+
+
+def kill_all(pids: dict[str, int], events: queue.Queue[dict[str, Any]]) -> None:
+    for pid in pids.values():
+        os.kill(pid, signal.SIGKILL)
+    left = set(pids)
+    while left:
+        event = wait_event(events, time.monotonic() + HANG_S)
+        assert event is not None, "the nodes did not end"
+        if event["event"] == "exit":
+            left.discard(event["process"])
+
+
+@pytest.mark.parametrize("cell", ["ros2/cpp-rcl", "ros2/python"])
+@pytest.mark.parametrize("transports", ["udp", "default"])
+def test_transports_are_what_the_memory_map_shows(
+    agent: AgentClient, tmp_path: Path, cell: str, transports: str
+) -> None:
+    build = built(agent, cell)
+    run = "ww" + secrets.token_hex(5)
+    changed = {"settings.transports": transports, "cell": cell}
+    pids, ready, events = start_pair(agent, build, run, tmp_path, **changed)
+    try:
+        mapped = {role: any(map(own, used_by(pid))) for role, pid in pids.items()}
+    finally:
+        kill_all(pids, events)
+        agent.request("clean", run=run)
+    assert mapped == dict.fromkeys(pids, transports == "default")
+    assert {r["effective"]["transports"] for r in ready.values()} == {transports}
+
+
+def test_a_killed_node_leaves_nothing(agent: AgentClient, tmp_path: Path) -> None:
+    build = built(agent, "ros2/cpp-rcl")
+    run = "ww" + secrets.token_hex(5)
+    pids, _, events = start_pair(agent, build, run, tmp_path)
     names = set().union(*(used_by(pid) for pid in pids.values()))
     left = {name for name in names if (SHARED_MEMORY / name).exists()}
     assert any("_port" in name for name in left)
     assert any(name.startswith("sem.") for name in left)
-    for pid in pids.values():
-        os.kill(pid, signal.SIGKILL)
-    while ready:
-        event = wait_event(events, time.monotonic() + HANG_S)
-        assert event is not None, "the nodes did not end"
-        if event["event"] == "exit":
-            ready.discard(event["process"])
+    kill_all(pids, events)
     agent.request("clean", run=run)
     assert {name for name in left if (SHARED_MEMORY / name).exists()} == set()

@@ -137,11 +137,11 @@ def test_another_rmw_that_is_not_there_is_named_with_what_is(
         process.select_rmw("rmw_other")
 
 
-def compiled(program: str, folder: Path) -> Path:
+def compiled(program: str, folder: Path, include: Path = ROOT / "environment" / "include") -> Path:
     source, binary = folder / "program.cpp", folder / "program"
     source.write_text(program)
-    include = ROOT / "environment" / "include"
-    command = ["g++", "-std=c++17", "-O1", f"-I{include}", str(source), "-o", str(binary)]
+    command = ["g++", "-std=c++17", "-O1", "-pthread", f"-I{include}", str(source), "-o"]
+    command.append(str(binary))
     subprocess.run(command, check=True)
     return binary
 
@@ -152,3 +152,37 @@ def test_the_hash_of_the_cpp_cells_is_sha256(tmp_path: Path) -> None:
         data = bytes(n * 7 % 256 for n in range(size))
         found = subprocess.run([program], input=data, capture_output=True, check=True).stdout
         assert found.decode() == hashlib.sha256(data).hexdigest()
+
+
+SPIN_END_PROGRAM = """
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "spin_end.hpp"
+
+// Leaves the spin as soon as the future is set, and takes its time to be cancelled.
+struct Executor {
+  void spin_until_future_complete(std::shared_future<void> future) { future.wait(); }
+  void cancel() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    cancelled = true;
+  }
+  std::atomic<bool> cancelled{false};
+};
+
+int main() {
+  Executor executor;
+  SpinEnd<Executor> end(executor);
+  std::thread other([&] { end.reach(); });
+  end.spin_until();
+  std::puts(executor.cancelled ? "the executor is free" : "the executor is still in use");
+  other.join();
+}
+"""
+
+
+def test_a_cpp_node_leaves_its_executor_only_when_no_thread_is_in_it(tmp_path: Path) -> None:
+    program = compiled(SPIN_END_PROGRAM, tmp_path, ROOT / "cpp")
+    done = subprocess.run([program], capture_output=True, check=True, text=True)
+    assert done.stdout == "the executor is free\n"

@@ -64,18 +64,66 @@ inline std::string use_profile(wattwire::Kit& kit) {
   return sha256_hex(content);
 }
 
-// Sets ROS's environment variables from the spec; returns the sha256 of the RMW's profile or "".
-inline std::string configure_process(wattwire::Kit& kit) {
-  for (const char* name : kForeignVariables) unsetenv(name);
-  set_variable("ROS_DOMAIN_ID", std::to_string(domain_of(kit)));
-  const bool localhost = kit.string("settings.discovery") == "localhost";
+// Sets the variable that limits discovery to this host; its name depends on the release.
+inline void limit_discovery(bool localhost) {
   if (variable("ROS_DISTRO") == "humble") {
     set_variable("ROS_LOCALHOST_ONLY", localhost ? "1" : "0");
   } else {
     set_variable("ROS_AUTOMATIC_DISCOVERY_RANGE", localhost ? "LOCALHOST" : "SUBNET");
   }
+}
+
+// Points Fast DDS at our profile without shared memory. rmw_fastrtps builds the transports by
+// itself, shared memory among them, where ROS's own variables limit discovery to the host: no
+// profile is asked then. So the range stays at SYSTEM_DEFAULT, and the profile names the interface.
+inline void use_udp_alone(wattwire::Kit& kit) {
+  if (!kit.string("settings.rmw_profile").empty()) {
+    throw wattwire::BadSpec("settings.rmw_profile", kit.string("settings.rmw_profile"),
+                            "empty where settings.transports is udp: a profile states its "
+                            "transports itself");
+  }
+  if (variable("ROS_DISTRO") == "humble") {
+    set_variable("ROS_LOCALHOST_ONLY", "0");
+  } else {
+    set_variable("ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT");
+  }
+  const std::string profile =
+      variable("WATTWIRE_ROS2_PROFILES") + "/udp_" + kit.string("settings.discovery") + ".xml";
+  set_variable("FASTDDS_DEFAULT_PROFILES_FILE", profile);
+  set_variable("FASTRTPS_DEFAULT_PROFILES_FILE", profile);
+}
+
+// The transports that the process's memory map shows, as a level of settings.transports. Only Fast
+// DDS can be observed so: with another RMW the requested level is returned.
+inline std::string transports_in_use(const std::string& requested, const std::string& rmw) {
+  if (rmw.find("fastrtps") == std::string::npos) {
+    if (requested == "udp") {
+      throw wattwire::MiddlewareFailed("settings.transports = udp is known for Fast DDS only and " +
+                                       rmw + " is loaded; use settings.rmw_profile");
+    }
+    return requested;
+  }
+  bool shared_memory = false;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    shared_memory = shared_memory || line.find("/dev/shm/fastdds_") != std::string::npos;
+  }
+  if (requested == "udp" && shared_memory) {
+    throw wattwire::MiddlewareFailed(
+        "settings.transports = udp, but Fast DDS has mapped shared memory (/dev/shm/fastdds_* in "
+        "/proc/self/maps); this release ignores the profile");
+  }
+  return shared_memory ? "default" : "udp";
+}
+
+// Sets ROS's environment variables from the spec; returns the sha256 of the RMW's profile or "".
+inline std::string configure_process(wattwire::Kit& kit) {
+  for (const char* name : kForeignVariables) unsetenv(name);
+  set_variable("ROS_DOMAIN_ID", std::to_string(domain_of(kit)));
   if (kit.string("settings.transports") == "udp") {
-    set_variable("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4");
+    use_udp_alone(kit);
+  } else {
+    limit_discovery(kit.string("settings.discovery") == "localhost");
   }
   if (!kit.string("settings.rmw").empty()) {
     set_variable("RMW_IMPLEMENTATION", kit.string("settings.rmw"));
