@@ -79,11 +79,10 @@ def test_plugins_of_a_sourced_ros_do_not_reach_the_tests(tmp_path: Path) -> None
 
 def test_the_locked_crates_of_the_agent_build_with_the_oldest_rust_it_promises() -> None:
     """Cargo refuses a crate whose own minimum is newer than the compiler."""
-    done = subprocess.run(
-        ["cargo", "metadata", "--locked", "--format-version", "1",
-         "--filter-platform", "x86_64-unknown-linux-gnu",
-         "--manifest-path", str(ROOT / "agent" / "Cargo.toml")], capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
+    command += ["--filter-platform", "x86_64-unknown-linux-gnu"]
+    command += ["--manifest-path", str(ROOT / "agent" / "Cargo.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"cargo metadata: {done.stderr.strip().splitlines()[-1]}")
     packages = json.loads(done.stdout)["packages"]
