@@ -19,14 +19,13 @@ from wattwire.cli import studies
 from wattwire.cli.amounts import share, size_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
-from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError, nearest
+from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.report.words import plural
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient
 from wattwire.run import prepare
-from wattwire.run.columns import COLUMNS, describe
 from wattwire.run.forecast import (
     Forecast,
     MeterWindow,
@@ -93,7 +92,7 @@ def plan(options: argparse.Namespace) -> int:
         _pilot_lines(study, Path(options.pilot), options.width)
     elif options.width is not None:
         raise UsageError("--width says what a pilot is asked for; name one with --pilot DIR")
-    for caution in (*cautions(study, kept), *_strange_responses(document)):
+    for caution in cautions(study, kept):
         _say(f"caution: {caution}")
     if options.table:
         for run in runs:
@@ -103,28 +102,6 @@ def plan(options: argparse.Namespace) -> int:
         print(f"Presets: {', '.join(presets)}.")
     print(f"Next: {run_command(options)}")
     return EXIT_OK
-
-
-def _strange_responses(document: Mapping[str, Any]) -> list[str]:
-    """Responses that nothing here gives: after the runs, their answers would be missing."""
-    asked = {
-        (f"question {question.get('id', '')}", str(name))
-        for question in document.get("question", [])
-        for name in question.get("responses", [])
-    }
-    for table in ("limit", "paper_path"):
-        asked |= {(table, str(one["response"])) for one in document.get(table, [])}
-    strange = [(where, name) for where, name in sorted(asked) if not describe([name])]
-    if not strange:
-        return []
-    from wattwire.report import responses  # noqa: PLC0415 - statistics are slow to import
-
-    words = [*responses.known_columns(), *COLUMNS]
-    return [
-        f"{where}: no response is called {name}, so it will be missing.{nearest(name, words)}"
-        for where, name in strange
-        if not responses.is_known(name)
-    ]
 
 
 def _importable(name: str, path: Path) -> str:

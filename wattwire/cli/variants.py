@@ -14,6 +14,7 @@ from typing import Any
 from wattwire.cli import compare, studies
 from wattwire.cli.amounts import share
 from wattwire.model.errors import UsageError
+from wattwire.model.metrics import check_response
 from wattwire.model.study import merge
 from wattwire.model.variants import FACTOR
 from wattwire.rig.trees import tree_of
@@ -60,6 +61,8 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
             f"--variant {options.variants[0]}: a comparison takes two; add one of another name, "
             "as --variant head=KEY=LEVEL"
         )
+    for name in options.response:
+        check_response(name, "--response")
     answers: dict[str, Any] = {"baseline": {FACTOR: names[0]}}
     if options.margin is not None:
         answers["margin"] = share(options.margin, "--margin")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from wattwire.model.answerable import check_answerable
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.paper_path import Walk, parse_walks
@@ -144,6 +145,13 @@ class Study:
     includes: tuple[dict[str, Any], ...] = ()
     """Likewise: with any of them, the design is only those treatments that one of them names."""
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that nodes of this study have."""
+        patterns = self.factors.get("pattern") or (self.fixed["pattern"],)
+        roles = (role for pattern in patterns for role in PATTERN_ROLES[str(pattern)])
+        return tuple(dict.fromkeys(roles))
+
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
     """Merge tables deeply; anything else in `overlay` replaces what `base` has."""
@@ -189,7 +197,20 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
 
 
 def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
-    """Check a merged study document. Raises UsageError naming place, found and allowed."""
+    """Check a merged study document, that its questions can be answered included.
+
+    Raises UsageError naming place, found and allowed.
+    """
+    study = parse_frozen_study(name, document, where)
+    check_answerable(study, where)
+    return study
+
+
+def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> Study:
+    """Check a study that a campaign began with: it goes on, also where a question is in vain.
+
+    Raises UsageError naming place, found and allowed.
+    """
     document = with_current_names(document, where)
     for key in document:
         if key not in TOP_KEYS:

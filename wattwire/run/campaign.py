@@ -14,7 +14,7 @@ from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
-from wattwire.model.study import ONLY, Study, parse_study
+from wattwire.model.study import ONLY, Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import with_current_names
 from wattwire.model.verdict import Verdict
@@ -109,7 +109,7 @@ class CampaignRunner:
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
                 "without STUDY, --resume goes on with the study as it was, --set included."
             )
-        study = parse_study(name, frozen, str(campaign.path / "study.json"))
+        study = parse_frozen_study(name, frozen, str(campaign.path / "study.json"))
         asked = {row["treatment_key"] for row in campaign.plan}
         prepared = self._prepare(study, lambda treatment: treatment.key in asked)
         self._refuse_changes(self._identity(frozen, prepared))

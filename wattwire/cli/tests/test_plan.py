@@ -188,16 +188,16 @@ def test_a_width_without_a_pilot_is_refused(capsys):
     assert "--pilot DIR" in capsys.readouterr().err
 
 
-def test_a_response_that_nothing_gives_is_named_before_the_runs():
-    document = {
-        "question": [{"id": "Q1", "responses": ["cpu_us_per_massage", "power_w", "loss"]}],
-        "limit": [{"response": "latency_p98_us", "max": 1.0}],
-        "paper_path": [{"response": "cpu_share.publisher.0"}],
-    }
-    told = plan._strange_responses(document)
-    assert told == [
-        "limit: no response is called latency_p98_us, so it will be missing. "
-        'Did you mean "latency_p99_us"?',
-        "question Q1: no response is called cpu_us_per_massage, so it will be missing. "
-        'Did you mean "cpu_us_per_message"?',
-    ]
+@pytest.mark.parametrize("verb", ["plan", "run"])
+def test_a_response_that_nothing_gives_is_refused_before_the_runs(verb, tmp_path, capsys):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        "[[question]]\nid = 'Q1'\nfactors = ['cell']\nresponses = ['cpu_us_per_massage']\n"
+        "[factors]\ncell = ['loopback/python', 'loopback/cpp']\n[fixed]\npattern = 'pingpong'\n"
+    )
+    assert main([verb, str(path)]) == 2
+    assert (
+        'question Q1: responses: unknown response "cpu_us_per_massage". '
+        'Did you mean "cpu_us_per_message"?'
+    ) in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "campaigns").exists()

@@ -37,7 +37,7 @@ def test_a_table_names_rows_columns_values_and_what_stands_beside():
     assert table.values == (ShownValue("energy", ("client",), "energy_j"),)
     assert shown(table=[TABLE]).published == {"4"}
     (plain,) = shown(
-        table=[{"title": "t", "rows": "clients", "values": [{"response": "x"}]}]
+        table=[{"title": "t", "rows": "clients", "values": [{"response": "lost"}]}]
     ).tables
     assert plain.values[0].roles == ("both",) and plain.values[0].divide_by == 1.0
 
@@ -61,11 +61,11 @@ def test_figures_and_rankings_name_their_responses():
         ({"rows": ""}, "table 1: rows: found nothing; allowed: a factor: "),
         ({"columns": "language"}, "language is both rows and columns"),
         ({"values": []}, "table 1: values: found []; allowed: a list of tables"),
-        ({"values": [{"response": "x", "role": "client"}]}, 'values 1: unknown key "role"'),
-        ({"values": [{"response": "x", "roles": ["clint"]}]}, 'Did you mean "client"?'),
-        ({"values": [{"response": "x", "divide_by": 0}]}, "divide_by: found 0; allowed: a number"),
+        ({"values": [{"response": "lost", "role": "client"}]}, 'values 1: unknown key "role"'),
+        ({"values": [{"response": "lost", "roles": ["clint"]}]}, 'Did you mean "client"?'),
+        ({"values": [{"response": "lost", "divide_by": 0}]}, "divide_by: found 0; allowed: a"),
         ({"values": [{"roles": ["client"]}]}, "values 1: response: found nothing"),
-        ({"values": [{"response": "x"}]}, "published: no column to stand beside"),
+        ({"values": [{"response": "lost"}]}, "published: no column to stand beside"),
         ({"published": []}, "published: no table that they are of"),
         ({"published": "4"}, "published: found '4'; allowed: a list of"),
         ({"best": "yes"}, "best: found 'yes'; allowed: true or false"),
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_table_is_told(change, told):
 
 
 def test_what_is_wrong_with_others_is_told():
-    figure = {"title": "f", "kind": "box", "response": "x"}
+    figure = {"title": "f", "kind": "box", "response": "lost"}
     assert 'unknown kind "bax"' in refused(figure=[{**figure, "kind": "bax"}])
     assert "against: found nothing" in refused(figure=[{**figure, "kind": "scatter"}])
     assert "a box has one response" in refused(figure=[{**figure, "against": "y"}])

@@ -53,7 +53,9 @@ def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
 
 def test_a_question_names_factors_and_one_that_is_held_drops_out():
     asked = {"id": "Q1", "factors": ["language", "clients"], "responses": ["lost"]}
-    assert [q.factors for q in parsed(question=[asked]).questions] == [("language",)]
+    held = parsed(question=[asked], fixed={"clients": 2})
+    assert [q.factors for q in held.questions] == [("language",)]
+    assert "question Q1: factors: clients is neither in [factors] nor" in refused(question=[asked])
     said = refused(question=[asked, {"factors": ["langage"]}])
     assert said.startswith('study.toml: question 2: factors: unknown factor "langage"')
     assert said.endswith('Did you mean "language"?')

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.model.errors import UsageError, unknown
+from wattwire.model import metrics
+from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
 from wattwire.report.comparing.judged import CONFIDENCE, MARGIN, margin_words
 from wattwire.report.controls import pairs
@@ -84,7 +85,7 @@ def chosen_responses(
         found = [resolve(name, sides[0].described) for name in wanted.responses]
         for response, name in zip(found, wanted.responses, strict=True):
             if known and response.column not in known:
-                raise unknown("--response", "response", name, known)
+                raise _not_there(name, response, known)
         return list(dict.fromkeys(found))
     responses = [resolve(name) for name in defaults]
     if any(side.usable.height == 0 for side in sides):
@@ -96,6 +97,15 @@ def chosen_responses(
             f"what to compare with --response; there is: {', '.join(known) or 'nothing'}"
         )
     return taken
+
+
+def _not_there(name: str, response: Response, known: Sequence[str]) -> UsageError:
+    """The error for a response that no run has: unknown, or known and not measured."""
+    listed = ", ".join(known)
+    if metrics.find(name) is not None:
+        return UsageError(f"--response: no run has {response.column} here; there is: {listed}")
+    hint = metrics.suggestion(name, known) or f" There is: {listed}"
+    return UsageError(f'--response: unknown response "{name}".{hint}')
 
 
 def _numeric(evidence: Evidence) -> list[str]:

@@ -1,0 +1,75 @@
+"""Whether what a study asks can be answered at all: known responses, factors that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from wattwire.model.errors import UsageError
+from wattwire.model.metrics import NODE, Metric, check_name, check_response
+
+if TYPE_CHECKING:
+    from wattwire.model.study import Study
+
+
+def check_answerable(study: Study, where: str) -> None:
+    """Refuse a question, a limit or a table whose number would be missing after all runs.
+
+    Raises UsageError for an unknown response, for one without a number per run, and for a
+    question's factor that the study neither varies nor holds.
+    """
+    for number, question in enumerate(study.document.get("question", []), 1):
+        place = f"{where}: question {question.get('id') or number}"
+        _check_question(study, question, place)
+    for number, limit in enumerate(study.limits, 1):
+        check_response(limit.response, f"{where}: limit {number}: response")
+    for number, walk in enumerate(study.paper_path, 1):
+        check_response(walk.response, f"{where}: paper_path {number}: response")
+    for place, name in _laid_out(study):
+        check_name(name, f"{where}: {place}")
+
+
+def _check_question(study: Study, question: Mapping[str, Any], place: str) -> None:
+    held = study.document.get("fixed", {})
+    for name in question.get("factors", []):
+        if name not in study.factors and name not in held:
+            raise UsageError(
+                f"{place}: factors: {name} is neither in [factors] nor in [fixed], so the question "
+                "would get no answer about it. Give it levels in [factors], or take it out of the "
+                "question."
+            )
+    for name in question.get("responses", []):
+        place_of = f"{place}: responses"
+        # Beside other quantities a metric of nodes is summed over them.
+        check = check_name if question.get("beside") else check_response
+        _check_role(study, name, check(name, place_of), place_of)
+    for name in question.get("beside", []):
+        check_name(name, f"{place}: beside")
+
+
+def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:
+    """Refuse a column of a role that no pattern of the study has."""
+    _, _, node = name.partition(".")
+    role, _, index = node.partition(".")
+    if metric.of != NODE or not index:
+        return
+    roles = study.roles
+    if role not in roles:
+        raise UsageError(
+            f"{place}: {name}: no pattern of this study has the role {role}; it has "
+            f"{', '.join(roles)}"
+        )
+
+
+def _laid_out(study: Study) -> Iterator[tuple[str, str]]:
+    """Place and name of every response of the study's tables, figures and rankings."""
+    for number, table in enumerate(study.shown.tables, 1):
+        for at, value in enumerate(table.values, 1):
+            yield f"table {number}: values {at}: response", value.response
+    for number, figure in enumerate(study.shown.figures, 1):
+        for key in ("response", "against", "instead"):
+            if getattr(figure, key):
+                yield f"figure {number}: {key}", getattr(figure, key)
+    for number, ranking in enumerate(study.shown.rankings, 1):
+        for name in ranking.product:
+            yield f"ranking {number}: product", name

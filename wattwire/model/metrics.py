@@ -1,0 +1,381 @@
+"""The metrics that runs have: name, unit, kind, and the other words that studies use for them.
+
+A metric of a run is one column of the summary. One of a node has a column for each node,
+`NAME.ROLE.INDEX`, and for each service process, `NAME.SERVICE`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from wattwire.model.errors import UsageError, nearest
+from wattwire.model.treatment import PATTERN_ROLES
+
+RUN, NODE = "run", "node"
+ENERGY = "an energy counter"
+SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
+NUMERIC_KINDS = ("measured", "estimate")
+ROLES = tuple(dict.fromkeys(role for pair in PATTERN_ROLES.values() for role in pair))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number, or a word, of each run.
+
+    `also` matches the other words for it. `of` is RUN or NODE; `needs` is what has to be there
+    beside the default meters, "" for nothing.
+    """
+
+    name: str
+    unit: str
+    kind: str
+    summary: str = ""
+    of: str = RUN
+    needs: str = ""
+    also: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it can be a response: a quantity, no identity and no verdict."""
+        return self.kind in NUMERIC_KINDS and self.name != "outcome"
+
+
+_REGISTRY: tuple[Metric, ...] = (
+    Metric("run", "", "identity", "planned run"),
+    Metric("attempt", "", "identity", "attempt, from 1"),
+    Metric("block", "", "identity", "block, from 1"),
+    Metric("position", "", "identity", "place in the block, from 1"),
+    Metric("verdict", "", "verdict", "ok, unknown or failed"),
+    Metric("outcome", "", "measured", "completed, saturated, timed_out or died"),
+    Metric("treatment", "", "identity", "hash of all levels"),
+    Metric(
+        "control",
+        "",
+        "identity",
+        "control run: a and b are the same; unsampled; syscalls counts system calls",
+    ),
+    Metric("cell", "", "identity", "cell that was measured"),
+    Metric("used", "", "verdict", "whether the study's answers use this attempt (controls never)"),
+    Metric("factor", "", "identity", "level of a factor"),
+    Metric("sent", "messages", "measured", "messages sent; calls made, taken or not"),
+    Metric("expected", "messages", "measured", "sent, once for each receiver"),
+    Metric(
+        "received_unique", "messages", "measured", "receptions without duplicates; calls answered"
+    ),
+    Metric(
+        "lost", "messages", "measured", "gaps in the receivers' sequence numbers; calls unanswered"
+    ),
+    Metric("skipped", "messages", "measured", "slots that a native timer passed over"),
+    Metric("duplicates", "messages", "measured", "receptions beyond the first"),
+    Metric("late", "messages", "measured", "receptions in the second half of the drain"),
+    Metric("corrupt", "messages", "measured", "receptions with a wrong payload"),
+    Metric("foreign", "messages", "measured", "messages of another run"),
+    Metric("rate_hz_achieved", "Hz", "measured", "messages sent per second, all senders together"),
+    Metric("latency_samples", "messages", "measured", "receptions that the run's latency rests on"),
+    Metric(
+        "latency_p50_us",
+        "µs",
+        "measured",
+        "median latency of the run; lost counts as infinite",
+        also=r"latency(_p50)?(_[nu]s)?",
+    ),
+    Metric(
+        "latency_p90_us",
+        "µs",
+        "measured",
+        "90th percentile of the run's latency",
+        also=r"latency_p90(_[nu]s)?",
+    ),
+    Metric(
+        "latency_p99_us",
+        "µs",
+        "measured",
+        "99th percentile of the run's latency",
+        also=r"latency_p99(_[nu]s)?",
+    ),
+    Metric(
+        "latency_mean_us",
+        "µs",
+        "measured",
+        "mean latency of what arrived",
+        also=r"latency_mean(_[nu]s)?",
+    ),
+    Metric("response_p50_us", "µs", "measured", "median time from the due time to the reply"),
+    Metric(
+        "schedule_late_p50_us", "µs", "measured", "median lateness of senders against the schedule"
+    ),
+    Metric("schedule_late_p99_us", "µs", "measured", "99th percentile of the senders' lateness"),
+    Metric(
+        "startup_s_max",
+        "s",
+        "measured",
+        "process start to READY, slowest node",
+        also=r"startup(_s_max|_[nmu]?s)?",
+    ),
+    Metric(
+        "discovery_s_max",
+        "s",
+        "measured",
+        "endpoint made to peers matched, slowest node",
+        also=r"discovery(_s_max|_[nmu]?s)?",
+    ),
+    Metric("window_s", "s", "measured", "length of the window"),
+    Metric(
+        "cpu_us_per_message",
+        "µs",
+        "measured",
+        "CPU time of nodes and services per message sent",
+        also=r"cpu(_[nu]s)?(_per_message)?",
+    ),
+    Metric(
+        "cpu_us_per_message_above_silent", "µs", "measured", "the same above the silent baseline"
+    ),
+    Metric(
+        "cpu_silent_share", "cores", "measured", "CPU of the connected, silent nodes and services"
+    ),
+    Metric("cpu_share", "cores", "measured", "CPU time per second of the window", of=NODE),
+    Metric(
+        "wire_bytes_per_message",
+        "bytes",
+        "measured",
+        "bytes sent by all interfaces, per message",
+        also=r"wire_bytes(_per_message)?",
+    ),
+    Metric("memory_kib", "KiB", "measured", "resident memory, mean over the window", of=NODE),
+    Metric("memory_kib_total", "KiB", "measured", "resident memory of nodes and services"),
+    Metric(
+        "memory_max_kib",
+        "KiB",
+        "measured",
+        "largest resident memory of any one process of the node",
+        of=NODE,
+    ),
+    Metric("faults_minor", "", "measured", "minor page faults of the node's whole life", of=NODE),
+    Metric(
+        "switches_voluntary",
+        "",
+        "measured",
+        "voluntary context switches of the node's whole life",
+        of=NODE,
+    ),
+    Metric("energy_source", "", "identity", "meter and quantity that power and energy are from"),
+    Metric("power_machine_w", "W", "measured", "power before any process of the run", needs=ENERGY),
+    Metric(
+        "power_silent_w", "W", "measured", "power with nodes connected and silent", needs=ENERGY
+    ),
+    Metric("power_window_w", "W", "measured", "power in the window", needs=ENERGY),
+    Metric("energy_standing_j", "J", "measured", "(silent − machine) power × window", needs=ENERGY),
+    Metric("energy_message_j", "J", "measured", "(window − silent) power × window", needs=ENERGY),
+    Metric("energy_total_j", "J", "measured", "standing + message energy", needs=ENERGY),
+    Metric("run_s", "s", "measured", "machine baseline's end to the last process's end"),
+    Metric("power_run_w", "W", "measured", "power over run_s", needs=ENERGY),
+    Metric(
+        "power_idle_w",
+        "W",
+        "measured",
+        "mean of power_machine_w over all the campaign's runs",
+        needs=ENERGY,
+    ),
+    Metric(
+        "energy_idle_subtracted_j",
+        "J",
+        "measured",
+        "(run − idle) power × run_s: start, silence and end of the nodes included",
+        needs=ENERGY,
+    ),
+    Metric(
+        "energy_j",
+        "J",
+        "measured",
+        "message energy shared by CPU time above silent",
+        of=NODE,
+        needs=ENERGY,
+    ),
+    Metric("energy_estimate_low_j", "J", "estimate", "low end of a model of CPU time", of=NODE),
+    Metric("energy_estimate_high_j", "J", "estimate", "high end of a model of CPU time", of=NODE),
+    Metric(
+        "syscalls_per_message",
+        "",
+        "measured",
+        "system calls of the process tree per message",
+        of=NODE,
+        needs=SYSTEM_CALLS,
+    ),
+    Metric(
+        "syscall_working_us_per_message",
+        "µs",
+        "measured",
+        "time in calls that work, per message",
+        of=NODE,
+        needs=SYSTEM_CALLS,
+    ),
+    Metric(
+        "syscall_waiting_us_per_message",
+        "µs",
+        "measured",
+        "time in wait-like calls, per message",
+        of=NODE,
+        needs=SYSTEM_CALLS,
+    ),
+    Metric(
+        "syscall_waiting_share",
+        "",
+        "measured",
+        "wait-like calls' share of the time in calls",
+        of=NODE,
+        needs=SYSTEM_CALLS,
+    ),
+    Metric(
+        "kernel_us_per_message",
+        "µs",
+        "measured",
+        "CPU time in the kernel per message",
+        of=NODE,
+        needs=SYSTEM_CALLS,
+    ),
+    Metric(
+        "kernel_share",
+        "",
+        "measured",
+        "share of the tree's CPU time spent in the kernel",
+        of=NODE,
+        needs=SYSTEM_CALLS,
+    ),
+    Metric("steal_share", "cores", "measured", "share of all cores that the hypervisor took"),
+    Metric(
+        "temperature_celsius",
+        "°C",
+        "measured",
+        "mean temperature of the hottest zone in the window",
+    ),
+    Metric("stall_ms_max", "ms", "measured", "longest time the machine stood still in the window"),
+    Metric(
+        "stalled_ms", "ms", "measured", "all times of 1 ms and more that it stood still, summed"
+    ),
+    Metric("clock_step_ms", "ms", "measured", "by how much the wall clock was set during the run"),
+    Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
+    Metric("harness_cpu_share", "cores", "measured", "CPU of the agent while sampling"),
+    Metric("other_load_share", "cores", "measured", "share of all cores used by other processes"),
+    Metric(
+        "memory_kib_per_node",
+        "KiB",
+        "measured",
+        "resident memory, mean over the nodes",
+        also=r"memory(_bytes|_kib|_kib_per_node)?",
+    ),
+    Metric(
+        "loss_share",
+        "",
+        "measured",
+        "share of the expected messages that were lost",
+        also=r"loss(_share)?|lost",
+    ),
+    Metric(
+        "time_us_per_message",
+        "µs",
+        "measured",
+        "time per message at the rate achieved",
+        also=r"time(_[nu]s)?(_per_message)?",
+    ),
+    Metric(
+        "energy_uj_per_message",
+        "µJ",
+        "measured",
+        "message energy per message sent",
+        needs=ENERGY,
+        also=r"energy(_message_j|_[um]?j_per_message)?",
+    ),
+    Metric(
+        "energy_idle_subtracted_uj_per_message",
+        "µJ",
+        "measured",
+        "energy of the run less idle power, per message",
+        needs=ENERGY,
+        also=r"energy_idle_subtracted(_[um]?j_per_message)?",
+    ),
+    Metric(
+        "power_above_machine_w",
+        "W",
+        "measured",
+        "power in the window less power before any process",
+        needs=ENERGY,
+        also=r"power(_[um]?w)?",
+    ),
+)
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
+
+
+def find(name: str) -> Metric | None:
+    """Return the metric that a study calls `name`, by any of its words or by a column of a node.
+
+    A word comes first: "memory_kib" is the memory per node, though nodes have columns of the name.
+    """
+    for metric in _REGISTRY:
+        if metric.also and re.fullmatch(metric.also, name):
+            return metric
+    stem, dot, node = name.partition(".")
+    found = METRICS.get(stem)
+    if found is None or not found.is_number:
+        return None
+    if not dot:
+        return found
+    return found if found.of == NODE and _is_node(node) else None
+
+
+def _is_node(suffix: str) -> bool:
+    """Whether `ROLE.INDEX`, or the name of a service process."""
+    role, dot, index = suffix.partition(".")
+    if dot:
+        return role in ROLES and index.isdecimal()
+    return role not in ROLES and re.fullmatch(r"[A-Za-z][\w-]*", role) is not None
+
+
+def check_response(name: str, place: str) -> Metric:
+    """Return the metric of a response that has one number a run.
+
+    Raises UsageError for an unknown word, and for a metric of nodes without its node: no run has
+    a single number of it.
+    """
+    metric = check_name(name, place)
+    if metric.needs == SYSTEM_CALLS:
+        raise UsageError(
+            f"{place}: {name} has a value only in {SYSTEM_CALLS}, from which no answer is taken. "
+            "Name it under `beside` of a question, or in a [[table]]."
+        )
+    if metric.of == NODE and "." not in name:
+        raise UsageError(
+            f"{place}: {name} is a metric of each node, not of a run; name the node, as "
+            f"{name}.{ROLES[0]}.0, or the metric under `beside` of a question or in a [[table]], "
+            "where it is the sum over the nodes"
+        )
+    return metric
+
+
+def check_name(name: str, place: str) -> Metric:
+    """Return the metric called `name`. Raises UsageError with the nearest known name."""
+    metric = find(name)
+    if metric is None:
+        # Sixty names hide the one that was meant, so they are listed only where none is near.
+        hint = suggestion(name) or f" Known: {', '.join(sorted(known_names()))}."
+        raise UsageError(f'{place}: unknown response "{name}".{hint}')
+    return metric
+
+
+def known_names() -> list[str]:
+    """Return the names that may be responses, in the registry's order."""
+    return [metric.name for metric in _REGISTRY if metric.is_number]
+
+
+def suggestion(name: str, known: Iterable[str] = ()) -> str:
+    """Return ` Did you mean "x"?` for the nearest known name, or "" where none is near.
+
+    Of names that only hold the word (p99), the first of the registry is the nearest.
+    """
+    names = list(known) or known_names()
+    close = nearest(name, names)
+    if close:
+        return close
+    holding = [one for one in names if name.lower() in one.split("_")]
+    return f' Did you mean "{holding[0]}"?' if holding else ""

@@ -1,0 +1,106 @@
+"""A response is a metric of the registry; a wrong word is refused with the nearest right one."""
+
+import pytest
+
+from wattwire.model.errors import UsageError
+from wattwire.model.metrics import METRICS, check_name, check_response, find, suggestion
+from wattwire.model.study import parse_study
+
+STUDY = {
+    "factors": {"language": ["python", "cpp"]},
+    "fixed": {"middleware": "loopback", "pattern": "topic"},
+}
+
+
+def refused(check, name):
+    with pytest.raises(UsageError) as caught:
+        check(name, "here")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("latency", "latency_p50_us"),
+        ("latency_p99", "latency_p99_us"),
+        ("cpu", "cpu_us_per_message"),
+        ("memory_kib", "memory_kib_per_node"),
+        ("lost", "loss_share"),
+        ("power_w", "power_above_machine_w"),
+        ("energy_message_j", "energy_uj_per_message"),
+        ("schedule_late_p99_us", "schedule_late_p99_us"),
+        ("memory_kib.subscriber.1", "memory_kib"),
+        ("cpu_share.broker", "cpu_share"),
+    ],
+)
+def test_a_metric_is_found_by_its_name_its_words_and_its_nodes(word, name):
+    assert find(word) is METRICS[name]
+    assert check_response(word, "here").name == name
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("latency_p98_us", "latency_p99_us"),
+        ("p99", "latency_p99_us"),
+        ("cpu_us_per_massage", "cpu_us_per_message"),
+        ("memory_kib_pernode", "memory_kib_per_node"),
+    ],
+)
+def test_a_misspelt_metric_is_refused_with_the_one_that_was_meant(word, meant):
+    assert refused(check_response, word) == (
+        f'here: unknown response "{word}". Did you mean "{meant}"?'
+    )
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", "nonsense", "verdict", "outcome", "block", "cpu_share.pubisher.0", "cpu_share.publisher",
+     "latency_p50_us.client.0", "cpu_share.publisher.x"],
+)  # fmt: skip
+def test_what_is_no_number_of_a_run_or_node_is_no_response(word):
+    assert find(word) is None
+    assert f'unknown response "{word}"' in refused(check_name, word)
+
+
+def test_a_metric_of_nodes_asks_for_the_node_and_one_of_system_calls_for_another_place():
+    assert "cpu_share.publisher.0" in refused(check_response, "cpu_share")
+    assert "no answer is taken" in refused(check_response, "syscalls_per_message")
+    assert check_name("syscalls_per_message", "here").unit == ""
+
+
+def test_a_suggestion_may_come_from_other_names():
+    assert suggestion("colour", ["color", "size"]) == ' Did you mean "color"?'
+    assert suggestion("zzzz") == ""
+
+
+def test_every_place_of_a_study_that_names_a_response_is_checked():
+    asked = {"id": "Q1", "factors": ["language"], "responses": ["latency_p50_us"]}
+    wrong = "latncy_p50_us"
+    places = {
+        "question Q1: responses": {"question": [{**asked, "responses": [wrong]}]},
+        "question Q1: beside": {"question": [{**asked, "beside": [wrong]}]},
+        "limit 1: response": {"limit": [{"response": wrong, "max": 1}]},
+        "paper_path 1: response": {"paper_path": [{"response": wrong, "by": ["language"]}]},
+        "table 1: values 1: response": {
+            "table": [{"title": "T", "rows": "language", "values": [{"response": wrong}]}]
+        },
+        "figure 1: instead": {
+            "figure": [{"title": "T", "kind": "box", "response": "cpu", "instead": wrong}]
+        },
+        "ranking 1: product": {"ranking": [{"title": "T", "product": ["cpu", wrong]}]},
+    }
+    for place, changes in places.items():
+        with pytest.raises(UsageError) as caught:
+            parse_study("s", {**STUDY, **changes}, "study.toml")
+        assert str(caught.value) == (
+            f'study.toml: {place}: unknown response "{wrong}". Did you mean "latency_p50_us"?'
+        )
+
+
+def test_a_role_that_the_studys_pattern_lacks_is_refused():
+    asked = {"id": "Q1", "factors": ["language"], "responses": ["memory_kib.client.0"]}
+    with pytest.raises(UsageError, match="has the role client; it has publisher, subscriber"):
+        parse_study("s", {**STUDY, "question": [asked]}, "study.toml")
+    asked["responses"] = ["memory_kib.subscriber.0"]
+    parse_study("s", {**STUDY, "question": [asked]}, "study.toml")
