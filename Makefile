@@ -44,7 +44,7 @@ $(STAMP): $(PINS)
 	if [ "$$versions" = unpinned ]; then \
 	    echo "installing packages into $(VENV); pip chooses their versions, because the pinned" \
 	        "ones need a newer Python"; \
-	    $(BIN)/python -m pip install -q -r requirements.in $$(grep -v '^[-#]' requirements-dev.in); \
+	    $(BIN)/python -m pip install -q --upgrade -r requirements.in $$(grep -v '^[-#]' requirements-dev.in); \
 	else \
 	    echo "installing pinned packages into $(VENV)"; \
 	    $(BIN)/python -m pip install -q --require-hashes -r requirements.txt \

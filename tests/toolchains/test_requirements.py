@@ -77,7 +77,7 @@ def test_plugins_of_a_sourced_ros_do_not_reach_the_tests(tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_locked_crates_of_the_agent_build_with_the_oldest_rust_it_promises() -> None:
+def test_the_locked_crates_of_the_agent_build_with_the_oldest_rust_that_it_names() -> None:
     """Cargo refuses a crate whose own minimum is newer than the compiler."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
     command += ["--filter-platform", "x86_64-unknown-linux-gnu"]
