@@ -43,6 +43,9 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         yield wrapped(f"  {count(places)} × {why}", width)
     if len(reasons) > REASONS_MAX:
         yield f"  and {plural(len(reasons) - REASONS_MAX, 'more reason')}"
+    if not about["recipe"]:  # a table: a reader's findings are many, and stand on the page
+        for finding in campaign.findings():
+            yield wrapped(f"{finding['title']}. {finding['text']}", width)
     checks = about["checks"]
     if checks:
         verdicts = ", ".join(f"{count(found)} {verdict}" for verdict, found in checks.items())

@@ -21,6 +21,7 @@ from wattwire.cli.screen import duration_words
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
+from wattwire.model.study import presets_of as named_presets
 from wattwire.model.treatment import Treatment
 from wattwire.report.words import plural
 from wattwire.rig import host
@@ -224,7 +225,8 @@ def run_command(options: argparse.Namespace) -> str:
 
 def presets_of(catalog: Catalog, study: str) -> list[str]:
     """The names of a study's presets."""
-    return sorted(read_toml(catalog.study(study)[1]).get("presets", {}))
+    path = catalog.study(study)[1]
+    return sorted(named_presets(read_toml(path), str(path)))
 
 
 def confirm_long(study: Study, runs: Sequence[PlannedRun], presets: Mapping[str, float]) -> None:

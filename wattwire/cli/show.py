@@ -13,10 +13,11 @@ from typing import Any
 
 from wattwire.cli import imported
 from wattwire.cli.screen import duration_words
-from wattwire.model.errors import EXIT_OK, UsageError, nearest
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.validity import conditions_before
 from wattwire.report.words import count, listed, number, percent
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
+from wattwire.store.files import RESTORE
 
 WIDTH = 80
 FIGURES: tuple[tuple[str, str, str], ...] = (
@@ -73,10 +74,13 @@ def show(options: argparse.Namespace) -> int:
         if run is None:
             raise UsageError(f"{directory}: no RUN given. {_known(campaign)}")
         folder = _folder(campaign, run)
+        if not folder.is_dir():
+            print("\n".join(_without_folder(campaign, folder)))
+            return EXIT_BAD_RESULT
+        document = campaign.run(folder.name)
+        row = campaign.row(folder.name)
     finally:
         campaign.close()
-    document = campaign.run(folder.name)
-    row = campaign.row(folder.name)
     lines = _commands(folder, document) if options.commands else _story(folder, document, row)
     print("\n".join(lines))
     if not options.commands:
@@ -110,6 +114,26 @@ def _folder(campaign: Campaign, run: str) -> Path:
         hint = nearest(run, [*planned, *folders])
         raise UsageError(f'{campaign.path}: no run "{run}".{hint} {_known(campaign)}')
     return campaign.folder(run)
+
+
+def _without_folder(campaign: Campaign, folder: Path) -> list[str]:
+    """What journal and summary know of an attempt whose folder is gone."""
+    attempts = campaign.journal.attempts()
+    attempt = next(one for one in attempts if one.folder == folder.name)
+    outcome = str(attempt.outcome).replace("_", " ")
+    first = (
+        f"Run {attempt.run}, attempt {attempt.attempt}: {outcome}; verdict {attempt.verdict}. Its "
+        f"folder {folder} is gone, with its messages, readings, logs and commands. {RESTORE}"
+    )
+    lines = [*_wrapped(first), ""]
+    if (campaign.path / "summary.parquet").exists():
+        rows = campaign.summary().to_dicts()
+        same = [r for r in rows if (r["run"], r["attempt"]) == (attempt.run, attempt.attempt)]
+        for row in same[:1]:
+            levels = [(k.removeprefix("factor."), v) for k, v in row.items() if k[:7] == "factor."]
+            lines += _pairs("Treatment, from the summary", levels)
+            lines += _pairs("Figures, from the summary", _figures(row))
+    return lines
 
 
 def _known(campaign: Campaign) -> str:

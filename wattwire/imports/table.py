@@ -6,18 +6,21 @@ import csv
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from wattwire.imports.imported import PROVENANCE, Imported, SetAside
+from wattwire.imports.imported import PROVENANCE, Finding, Imported, SetAside
 from wattwire.model.errors import UsageError, unknown
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 DELIMITERS = ",;\t"
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""What is read as a number: Python would take 1_000 and digits of other scripts as well."""
+UNBOUNDED = ("inf", "infinity", "nan")
 RUN_COLUMN = "row"
 
 
@@ -72,7 +75,8 @@ def read(path: Path, asked: Asked) -> Imported:
     study = _study(path, records, asked)
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = _several(header, rows, asked)
-    return Imported(study, runs, frame, set_aside, columns, reasons)
+    findings = tuple(_merged_levels(path, records, asked))
+    return Imported(study, runs, frame, set_aside, columns, reasons, findings=findings)
 
 
 def column(name: str) -> str:
@@ -205,16 +209,15 @@ def _absent(text: str) -> bool:
 def _number(path: Path, line: int, name: str, text: str) -> float | None:
     if _absent(text):
         return None
-    try:
-        value = float(text)
-    except ValueError:
+    if not NUMBER.fullmatch(text) and text.lower().lstrip("+-") not in UNBOUNDED:
         hint = ""
         if re.fullmatch(r"[+-]?\d*,\d+", text):
             hint = ". If the comma is a decimal comma, save the table with decimal points"
         raise UsageError(
             f'{path}: line {line}: {name}: found "{text}"; allowed: a number such as 1.5, or '
             f"nothing where it is missing{hint}"
-        ) from None
+        )
+    value = float(text)
     if not math.isfinite(value):
         raise UsageError(f'{path}: line {line}: {name}: found "{text}"; allowed: a finite number')
     return value
@@ -254,9 +257,28 @@ def _levels(series: pl.Series) -> pl.Series:
     """Levels as numbers where all of them are, so that they sort as such."""
     for kind in (pl.Int64, pl.Float64):
         cast = series.cast(kind, strict=False)
-        if cast.null_count() == 0:
+        if cast.null_count() == 0 and cast.is_finite().all():
             return cast
     return series
+
+
+def _merged_levels(
+    path: Path, records: Sequence[dict[str, Any]], asked: Asked
+) -> Iterator[Finding]:
+    """Say which levels are one number written in several ways, as 1 and 1.0: one level here."""
+    for name in asked.factors:
+        texts = list(dict.fromkeys(record[f"factor.{name}"] for record in records))
+        written: dict[Any, list[str]] = {}
+        for text, level in zip(texts, _levels(pl.Series(texts)).to_list(), strict=True):
+            written.setdefault(level, []).append(text)
+        several = [same for same in written.values() if len(same) > 1]
+        if several:
+            ways = "; ".join(", ".join(same) for same in several)
+            yield Finding(
+                f"Levels of {name} that are written in several ways",
+                f"In {path.name} these are the same number, so each group is one level: {ways}. If "
+                "they are meant to differ, write them with a letter.",
+            )
 
 
 def _several(

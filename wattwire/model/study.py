@@ -12,6 +12,7 @@ from wattwire.model.answerable import check_answerable
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.paper_path import Walk, parse_walks
+from wattwire.model.places import is_plain_name
 from wattwire.model.questions import Question, parse_questions
 from wattwire.model.shown import Shown, parse_shown
 from wattwire.model.treatment import PATTERN_ROLES, Level
@@ -164,18 +165,27 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
+def presets_of(document: Mapping[str, Any], where: str) -> dict[str, Mapping[str, Any]]:
+    """Return the presets of a study's document, by name. Raises UsageError for another shape."""
+    presets = document.get("presets", {})
+    if not isinstance(presets, Mapping):
+        raise UsageError(f"{where}: presets: found {presets!r}; allowed: tables [presets.NAME]")
+    for name, overlay in presets.items():
+        if not isinstance(overlay, Mapping):
+            raise UsageError(f"{where}: presets.{name}: found {overlay!r}; allowed: a table")
+    return dict(presets)
+
+
 def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) -> dict[str, Any]:
     """Return the study with one preset merged over it; `presets` itself is dropped."""
     document = with_current_names(document, where)
-    presets = document.get("presets", {})
+    presets = presets_of(document, where)
     base = {k: v for k, v in document.items() if k != "presets"}
     if preset is None:
         return base
-    if not isinstance(presets, Mapping) or preset not in presets:
-        raise unknown(where, "preset", preset, presets if isinstance(presets, Mapping) else ())
+    if preset not in presets:
+        raise unknown(where, "preset", preset, presets)
     overlay = presets[preset]
-    if not isinstance(overlay, Mapping):
-        raise UsageError(f"{where}: presets.{preset}: found {overlay!r}; allowed: a table")
     for table, place in ((base, where), (overlay, f"{where}: presets.{preset}")):
         _check_shapes(table, place)
     for key in overlay:
@@ -269,9 +279,15 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
     for key, value in lists.items():
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
             raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of tables")
-    for key in ("title", "published"):
+    for key in ("title", "published", "source"):
         if not isinstance(document.get(key, ""), str):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a string")
+    published = document.get("published", "")
+    if published and not (is_plain_name(published) and published.endswith(".csv")):
+        raise UsageError(
+            f"{where}: published: found {published!r}; allowed: the name of a .csv file in the "
+            "study's folder, without a path"
+        )
     named = {
         "meters.use": (document.get("meters", {}).get("use", []), "meters' names"),
         "awaits": (document.get("awaits", []), "names of middleware or languages"),

@@ -44,6 +44,7 @@ from wattwire.report.parts import Section, Table, figures_of, tables_of, write_c
 from wattwire.report.sentences import headline
 from wattwire.report.thinning import Thinner
 from wattwire.store import open_campaign
+from wattwire.store.files import refuse_links
 
 
 def build_report(campaign: Path | CampaignReader) -> Path:
@@ -62,6 +63,7 @@ def build_report(campaign: Path | CampaignReader) -> Path:
             "nothing to report. Run the study anew."
         )
     folder = campaign.path / "report"
+    refuse_links(campaign.path)
     # Matrices here are small: threads for them only take the core from the drawing beside.
     with drawing.Drawer(folder / "figures") as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from wattwire.model.places import spreadsheet_safe
 from wattwire.report import words
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
@@ -226,11 +227,17 @@ def write_csv(table: Table, path: Path) -> None:
     ]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([_heading(column) + tail for column, tails in spread for tail in tails])
+        writer.writerow(
+            [
+                spreadsheet_safe(_heading(column) + tail)
+                for column, tails in spread
+                for tail in tails
+            ]
+        )
         for row in table.rows:
             writer.writerow(
                 [
-                    _raw(row.get(column.key), tail, len(tails) > 1)
+                    spreadsheet_safe(_raw(row.get(column.key), tail, len(tails) > 1))
                     for column, tails in spread
                     for tail in tails
                 ]

@@ -12,6 +12,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.model.errors import UsageError
+from wattwire.model.places import is_plain_name
 from wattwire.model.shown import parse_shown
 from wattwire.report import words
 from wattwire.report.costs import band, window_seconds
@@ -48,10 +49,10 @@ MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 def locate(reader_path: Path, study: Mapping[str, Any]) -> Path | None:
     """The study's published numbers: beside the campaign's files, or where the study lies."""
     name = str(study.get("published", "") or "")
-    if not name:
+    if not is_plain_name(name):
         return None
     folder = study.get("folder")
-    places = [reader_path / Path(name).name, *([Path(folder) / name] if folder else [])]
+    places = [reader_path / name, *([Path(folder) / name] if folder else [])]
     return next((place for place in places if place.is_file()), None)
 
 

@@ -77,8 +77,8 @@ class CampaignRunner:
         campaign.write_json(
             "study.json", {"name": name, **(part if prepared.unasked else {}), **document}
         )
-        campaign.keep(path, "study.toml")
-        if "published" in document:
+        campaign.keep(path.resolve(), "study.toml")
+        if document.get("published"):
             campaign.keep(path.parent / document["published"], document["published"])
         campaign.write_json("machine.json", self._machine())
         campaign.write_json("plan.json", self._plan_document(plan, prepared))

@@ -13,11 +13,15 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.places import is_plain_name
 from wattwire.store.files import (
     RESTORE,
     atomic,
+    for_spreadsheets,
     read_json,
     read_table,
+    refuse_link,
+    refuse_links,
     sync_file,
     sync_tree,
     write_atomically,
@@ -25,6 +29,7 @@ from wattwire.store.files import (
 from wattwire.store.journal import Attempt, Journal
 
 FORMAT_VERSION = 1
+JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
 # What no reader does without. A campaign of any version of ours has it.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
@@ -37,6 +42,8 @@ class Campaign:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        for name in JOURNAL_FILES:
+            refuse_link(self.path / name)
         if not (self.path / "journal.sqlite").exists():
             raise UsageError(
                 f"{self.path}: no campaign here (no journal.sqlite); give the directory that "
@@ -71,6 +78,7 @@ class Campaign:
 
     def lock(self) -> None:
         """Take the campaign for this process; a second controller is refused by name."""
+        refuse_links(self.path)
         lock_path = self.path / "controller.lock"
         try:
             handle = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -119,7 +127,17 @@ class Campaign:
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def keep(self, source: Path, name: str) -> None:
-        """Keep a copy of a study's file, so that the campaign can be read without the study."""
+        """Keep a copy of a study's file, so that the campaign can be read without the study.
+
+        Raises UsageError for a name that is a path or one of the campaign's own, and for a link.
+        """
+        if not is_plain_name(name) or name == "summary.csv" or (self.path / name).exists():
+            raise UsageError(f"{source}: {name}: not a name for a study's file in a campaign")
+        if source.is_symlink():
+            raise UsageError(
+                f"{source}: a symbolic link, and where it leads is no part of the study; put a "
+                "copy of the file there"
+            )
         if not source.is_file():
             raise UsageError(f"{source}: the study names this file, but it is not there")
         write_atomically(self.path / name, source.read_bytes())
@@ -233,7 +251,7 @@ class Campaign:
         with atomic(self.path / "summary.parquet") as path:
             frame.write_parquet(path)
         with atomic(self.path / "summary.csv") as path:
-            frame.write_csv(path)
+            for_spreadsheets(frame).write_csv(path)
         self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
 
     def summary(self) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.store.campaign import frame_of
-from wattwire.store.files import atomic, sync_file, sync_tree, write_atomically
+from wattwire.store.files import atomic, for_spreadsheets, sync_file, sync_tree, write_atomically
 
 FORMAT_VERSION = 1
 DOCUMENT = "exec.json"
@@ -75,7 +75,8 @@ class Execution:
         """Write `processes` and `summary` as Parquet and CSV, with what their columns mean."""
         for name, rows in (("processes", processes), ("summary", repeats)):
             frame = frame_of(rows)
-            for suffix, write in ((".parquet", frame.write_parquet), (".csv", frame.write_csv)):
+            safe = for_spreadsheets(frame)
+            for suffix, write in ((".parquet", frame.write_parquet), (".csv", safe.write_csv)):
                 with atomic(self.path / f"{name}{suffix}") as partial:
                     write(partial)
         self.write_json("columns.json", columns)

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import UsageError
+from wattwire.model.places import spreadsheet_safe
 
 RESTORE = (
     "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "
@@ -24,6 +25,27 @@ _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
 # Kept for the next folder: starting threads takes as long as syncing a few files.
 _SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
+
+
+def refuse_link(path: Path) -> None:
+    """Raise UsageError where `path` is a symbolic link: writing there would write elsewhere."""
+    if path.is_symlink():
+        raise UsageError(
+            f"{path}: a symbolic link; a campaign is written where it lies, so that a foreign one "
+            "cannot change files elsewhere. Put what it leads to in its place."
+        )
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise UsageError where a campaign has a symbolic link at a place that wattwire writes to.
+
+    Folders of finished runs are not searched: they are only read, and nodes may leave links there.
+    """
+    for path in folder.glob("*"):
+        refuse_link(path)
+    for pattern in ("report/**/*", "agent/**/*", "runs/*"):
+        for path in folder.glob(pattern):
+            refuse_link(path)
 
 
 def sync_file(path: Path) -> None:
@@ -62,6 +84,14 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Write a small file so that either the old or the new one is there, never half."""
     with atomic(path) as temporary:
         temporary.write_bytes(data)
+
+
+def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table as its CSV file holds it: no text in it is a formula."""
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    safe = [pl.Series(name, [spreadsheet_safe(v) for v in frame[name]], pl.String)
+            for name in texts]  # fmt: skip
+    return frame.with_columns(safe).rename({name: spreadsheet_safe(name) for name in frame.columns})
 
 
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.places import spreadsheet_safe
 from wattwire.store.campaign import Campaign
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
-from wattwire.store.files import read_json, sync_file, sync_tree
+from wattwire.store.files import for_spreadsheets, read_json, sync_file, sync_tree
 
 FORMAT_VERSION = 1
 DOCUMENT = "import.json"
@@ -152,10 +153,10 @@ def write_imported(
             content = {"format_version": FORMAT_VERSION, **first} if name == "import" else value
             (partial / f"{name}.json").write_text(_lines(content), "utf-8")
         summary.write_parquet(partial / "summary.parquet")
-        summary.write_csv(partial / "summary.csv")
+        for_spreadsheets(summary).write_csv(partial / "summary.csv")
         provenance.write_parquet(partial / "provenance.parquet")
         text = io.StringIO()
-        csv.writer(text).writerows([SET_ASIDE, *set_aside])
+        csv.writer(text).writerows([SET_ASIDE, *([*map(spreadsheet_safe, r)] for r in set_aside)])
         (partial / "set_aside.csv").write_text(text.getvalue(), "utf-8", newline="")
         sync_tree(partial)
         os.rename(partial, path)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.places import is_plain_name
 
 SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -169,7 +170,17 @@ class Journal:
             rows = self._db.execute(query + order)
         else:
             rows = self._db.execute(query + " WHERE run = ?" + order, (run,))
-        return [Attempt(*row) for row in rows]
+        return [self._checked(Attempt(*row)) for row in rows]
+
+    def _checked(self, attempt: Attempt) -> Attempt:
+        """The attempt, if its folder is the one that it has by name: never a path elsewhere."""
+        name = f"{attempt.run}-{attempt.attempt}"
+        if attempt.state == "done" and (attempt.folder != name or not is_plain_name(name)):
+            raise UsageError(
+                f"{self.path}: damaged: attempt {attempt.attempt} of run {attempt.run!r} names the "
+                f"folder {attempt.folder!r}; allowed: RUN-ATTEMPT. Put the file back from a copy."
+            )
+        return attempt
 
     def runs(self) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT run FROM run ORDER BY ordinal")]

@@ -1,10 +1,13 @@
 """Commands that redo a run, tried as a person would: by the shell, in another folder."""
 
 import json
+import shutil
 import subprocess
 import sys
 
+from wattwire.cli.main import main
 from wattwire.cli.show import _commands
+from wattwire.store import Campaign
 
 NODE = "import json, sys; spec = json.load(open(sys.argv[2])); print(open(spec['tls.key']).read())"
 
@@ -32,3 +35,22 @@ def test_what_a_run_was_given_is_found_where_the_run_is_now(tmp_path):
     copied = json.loads((tmp_path / "again/server-0/spec.json").read_text())
     assert copied == {**given, "tls.key": str(folder / "tls" / "key.pem")}
     assert json.loads((out / "spec.json").read_text()) == given
+
+
+def test_a_run_whose_folder_is_gone_is_told_from_journal_and_summary(tmp_path, capsys):
+    campaign = Campaign.create(tmp_path / "c")
+    campaign.journal.write_plan([("b01-p001", 1, 1, "t1")])
+    number = campaign.journal.begin("b01-p001", "token", "now")
+    partial = campaign.open_attempt("b01-p001", number)
+    row = {"run": "b01-p001", "attempt": 1, "verdict": "ok", "factor.clients": 3, "sent": 1234}
+    (partial / "summary.json").write_text(json.dumps(row))
+    folder = campaign.commit("b01-p001", number, partial)
+    campaign.journal.finish("b01-p001", number, "ok", "timed_out", folder, "later")
+    campaign.write_summary(campaign.rows(), {})
+    campaign.close()
+    shutil.rmtree(tmp_path / "c" / "runs" / folder)
+    for options in ([], ["--commands"]):
+        assert main(["show", str(tmp_path / "c"), "b01-p001", *options]) == 1
+        said = " ".join(capsys.readouterr().out.split())
+        assert "attempt 1: timed out; verdict ok" in said and "is gone" in said
+        assert "clients 3" in said and "1 234" in said

@@ -110,3 +110,28 @@ def test_a_file_that_is_not_there(tmp_path) -> None:
 def test_an_empty_response_name_is_refused() -> None:
     with pytest.raises(UsageError, match="COL or COL:UNIT"):
         table.response(":W")
+
+
+@pytest.mark.parametrize("number", ["1_000", "\u0661", "\uff11", "0x10", "1e", ".", "1 000"])
+def test_what_only_python_takes_for_a_number_is_refused(tmp_path, number: str) -> None:
+    with pytest.raises(UsageError, match="line 3: power: found .*allowed: a number"):
+        read(tmp_path, PLAIN.replace("1.7", number))
+
+
+@pytest.mark.parametrize("number", ["1e3", "+1.5", "-.5", "5.", "1E-3"])
+def test_numbers_in_their_usual_forms_are_read(tmp_path, number: str) -> None:
+    imported = read(tmp_path, PLAIN.replace("1.7", number))
+    assert imported.runs["power"][1] == float(number)
+
+
+def test_levels_that_become_one_are_told(tmp_path) -> None:
+    imported = read(tmp_path, "size,p\n1,1\n1.0,1\n1,2\n2,2\n", asked("size", responses="p"))
+    assert imported.study["factors"] == {"size": [1.0, 2.0]}
+    (finding,) = imported.findings
+    assert "one level: 1, 1.0." in finding.text
+    assert not read(tmp_path, PLAIN).findings
+
+
+def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
+    imported = read(tmp_path, "size,p\n1,1\ninf,1\n1,2\ninf,3\n", asked("size", responses="p"))
+    assert imported.study["factors"] == {"size": ["1", "inf"]}

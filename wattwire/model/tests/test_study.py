@@ -179,3 +179,19 @@ def test_validity_limits_are_read_under_their_former_name_too():
     assert study.plan.quiet_wait_s == 3.0
     assert parsed(guards={"steal_max": 0.3}).validity.steal_max == 0.3, "a frozen campaign"
     assert "both guards and validity are given" in refused(guards={}, validity={})
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.csv", "/etc/x.csv", "a/b.csv", "a\\b.csv", ".x.csv", "x.json", "a\nb.csv"]
+)
+def test_published_numbers_are_a_file_in_the_studys_folder(name):
+    assert "published: found" in refused(published=name)
+    assert parsed(published="numbers.csv").document["published"] == "numbers.csv"
+
+
+@pytest.mark.parametrize("presets", [5, "x", [{}], {"a": 5}, {"a": [1]}])
+def test_presets_of_another_shape_are_refused_in_words(presets):
+    document = {**STUDY, "presets": presets}
+    for wanted in (None, "a"):
+        with pytest.raises(UsageError, match="study.toml: presets"):
+            apply_preset(document, wanted, "study.toml")

@@ -240,3 +240,10 @@ def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), study={"published": "published.csv"})
     page = build_report(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
     assert "The study names published.csv, which is not in this campaign" in page.read_text("utf-8")
+
+
+def test_a_written_table_holds_no_formula(tmp_path):
+    table = Table("t", "T", [Column("=f", "F"), Column("n", "N", "measured")],
+                  [{"=f": "=1+1", "n": -1.5}, {"=f": "-2", "n": "-2"}])  # fmt: skip
+    write_csv(table, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text().split() == ["'=f,n", "'=1+1,-1.5", "-2,-2"]

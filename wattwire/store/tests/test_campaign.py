@@ -1,5 +1,6 @@
 """What is committed is there; what is not, never was; two controllers do not meet."""
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -178,3 +179,56 @@ def test_a_campaign_that_may_not_be_written_can_be_read(campaign, monkeypatch):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         archived.journal.set("key", 1)
     archived.close()
+
+
+def test_a_foreign_journal_leads_to_no_other_folder(campaign, tmp_path):
+    finish(campaign, "b01-p001")
+    (tmp_path / "victim-1").mkdir()
+    (tmp_path / "victim-1" / "summary.json").write_text("{}")
+    for run, folder in (("b01-p001", "../../victim-1"), ("../../victim", "../../victim-1")):
+        with contextlib.closing(sqlite3.connect(campaign.path / "journal.sqlite")) as db, db:
+            db.execute("PRAGMA foreign_keys=OFF")
+            db.execute("UPDATE attempt SET run = ?, folder = ?", (run, folder))
+        with pytest.raises(UsageError, match="allowed: RUN-ATTEMPT"):
+            campaign.journal.attempts()
+
+
+@pytest.mark.parametrize("name", ["runs", "controller.lock", "study.json", "report/tables"])
+def test_a_campaign_with_a_link_where_we_write_is_not_written(campaign, tmp_path, name):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    place = campaign.path / name
+    if place.is_dir():
+        place.rmdir()
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(victim)
+    with pytest.raises(UsageError, match="a symbolic link"):
+        campaign.lock()
+    assert victim.read_text() == "precious"
+
+
+def test_a_journal_that_is_a_link_is_not_opened(campaign, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "journal.sqlite").symlink_to(campaign.path / "journal.sqlite")
+    with pytest.raises(UsageError, match="a symbolic link"):
+        Campaign(other)
+
+
+@pytest.mark.parametrize("name", ["../victim.csv", "journal.sqlite", "summary.csv", ".x.csv", ""])
+def test_a_study_file_takes_no_name_of_another_file(campaign, tmp_path, name):
+    (tmp_path / "victim.csv").write_text("precious")
+    source = tmp_path / "numbers.csv"
+    source.write_text("x")
+    with pytest.raises(UsageError, match="not a name"):
+        campaign.keep(source, name)
+    assert (tmp_path / "victim.csv").read_text() == "precious"
+
+
+def test_a_study_file_that_is_a_link_is_not_copied(campaign, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (tmp_path / "published.csv").symlink_to(secret)
+    with pytest.raises(UsageError, match="a symbolic link"):
+        campaign.keep(tmp_path / "published.csv", "published.csv")
+    assert not (campaign.path / "published.csv").exists()
