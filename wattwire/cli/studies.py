@@ -14,6 +14,7 @@ from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.cli.amounts import size_bytes
 from wattwire.design import expand
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (
     LEVEL_TYPES,
     TOP_KEYS,
@@ -68,7 +69,7 @@ def load(
     for key, text in zip(keys, changes, strict=True):
         if keys.count(key) > 1:
             raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; give it once")
-        stages.append(change(stages[-1], text, settings))
+        stages.append(with_flat_settings(change(stages[-1], text, settings), str(path)))
     _blame(found, stages, changes, str(path))
     return found, path, stages[-1]
 

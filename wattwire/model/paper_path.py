@@ -72,10 +72,6 @@ def _walk(
     table = item.get("where", {})
     if not isinstance(table, Mapping):
         raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")
-    nested = table.get("settings", {})
-    if isinstance(nested, Mapping):
-        table = {**table, **{f"settings.{name}": level for name, level in nested.items()}}
-        table.pop("settings", None)
     kept = {
         name: _levels(name, level, known, check_level, f"{place}: where")
         for name, level in table.items()

@@ -340,10 +340,6 @@ def _may_vary(name: object) -> bool:
 
 def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
     factors: dict[str, tuple[Level, ...]] = {}
-    nested = table.get("settings", {})
-    if isinstance(nested, Mapping):
-        table = {**table, **{f"settings.{name}": levels for name, levels in nested.items()}}
-        table.pop("settings", None)
     for key, levels in table.items():
         if not isinstance(levels, list):
             raise UsageError(
@@ -367,10 +363,6 @@ def _fixed(
 ) -> dict[str, Level]:
     fixed = dict(DEFAULT_LEVELS)
     for key, level in table.items():
-        if key == "settings" and isinstance(level, Mapping):
-            for name, value in level.items():
-                fixed[f"settings.{name}"] = value
-            continue
         if key in factors:
             raise UsageError(
                 f"{where}: {key} stands in factors and in fixed, which contradict each other. "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattwire.model.errors import UsageError
+from wattwire.model.setting_keys import with_flat_settings
 
 VALIDITY = "validity"
 """The study's table of validity limits."""
@@ -38,9 +39,10 @@ def current_key(key: str) -> str:
 def with_current_names(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a study document, presets included, whose keys have their present names.
 
-    Raises UsageError where a table holds a key under both names.
+    Settings have the key `settings.NAME` however they were spelt. Raises UsageError where a table
+    holds a key under both names.
     """
-    renamed = dict(document)
+    renamed = with_flat_settings(document, where)
     for former, current in FORMER_NAMES.items():
         table, _, key = former.rpartition(".")
         if not table:

@@ -14,6 +14,7 @@ from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
+from wattwire.model.setting_keys import settings_last
 from wattwire.model.study import ONLY, Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import with_current_names
@@ -70,6 +71,7 @@ class CampaignRunner:
     def begin(self, name: str, path: Path, document: dict[str, Any], options: Options) -> Study:
         """Freeze the study read from `path`, build the cells, write the plan. Nothing runs yet."""
         study = parse_study(name, document, f"study {name}")
+        document = study.document
         prepared = self._prepare(study, options.choose)
         plan = make_plan(prepared.treatments, study.plan)
         campaign = self.campaign
@@ -101,7 +103,8 @@ class CampaignRunner:
             )
         frozen = {k: v for k, v in campaign.study.items() if k not in ("name", ONLY)}
         name = campaign.study["name"]
-        current = with_current_names(frozen, str(campaign.path))
+        place = str(campaign.path / "study.json")
+        current = with_current_names(settings_last(frozen), place)
         if document is not None and document != current:
             changed = sorted(k for k in {*document, *current} if document.get(k) != current.get(k))
             raise UsageError(
@@ -109,7 +112,7 @@ class CampaignRunner:
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
                 "without STUDY, --resume goes on with the study as it was, --set included."
             )
-        study = parse_frozen_study(name, frozen, str(campaign.path / "study.json"))
+        study = parse_frozen_study(name, current, place)
         asked = {row["treatment_key"] for row in campaign.plan}
         prepared = self._prepare(study, lambda treatment: treatment.key in asked)
         self._refuse_changes(self._identity(frozen, prepared))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from wattwire import imports
+from wattwire import imports, stats
 from wattwire.imports import table
 from wattwire.imports.tests.test_writing import ABOUT
 from wattwire.report import answered
 from wattwire.report.answers import answer_all
 from wattwire.report.evidence import gather
 from wattwire.report.parts import Section, Text, tables_of
-from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
 
 def section(folder: Path, levels: int) -> Section:
@@ -55,3 +56,26 @@ def test_a_level_without_runs_is_called_by_its_title(tmp_path) -> None:
     evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
     told = sentences(answered.section(evidence, answer_all(evidence)))
     assert "CPU time per message: Swift has no usable run." in told
+
+
+def test_an_older_campaign_with_a_dotted_setting_is_answered_for_it(tmp_path) -> None:
+    folder = write_campaign(tmp_path / "c", Shape(patterns=("topic",)))
+    study = json.loads((folder / "study.json").read_text())
+    study["factors"]["settings"] = {"clients": study["factors"].pop("clients")}
+    study["question"] = [
+        {"id": "Q1", "text": "", "factors": ["language", "settings.clients"],
+         "responses": ["cpu_us_per_message"]}
+    ]  # fmt: skip
+    study["answers"]["baseline"] = {"settings": {"clients": 2}}
+    (folder / "study.json").write_text(json.dumps(study))
+    text = (folder / "plan.json").read_text().replace('"clients":', '"settings.clients":')
+    (folder / "plan.json").write_text(text)
+    for run in (folder / "runs").iterdir():
+        document = (run / "run.json").read_text().replace('"clients":', '"settings.clients":')
+        (run / "run.json").write_text(document)
+    items = answer_all(gather(FileCampaign(folder))).items
+    assert [(one.factor, one.level, one.baseline) for one in items] == [
+        ("language", SLOW, FAST),
+        ("settings.clients", 1, 2),
+    ]
+    assert all(isinstance(one.result, stats.Ratio) for one in items)
