@@ -19,6 +19,7 @@ from tests.end_to_end.conftest import (
     marked_processes,
     tokens_below,
 )
+from wattwire.run.costs import Readings
 from wattwire.store import Campaign
 
 pytestmark = pytest.mark.quiet
@@ -79,6 +80,33 @@ def test_dropped_messages_are_the_lost_ones_and_no_others(cli, mini, tmp_path):
     messages = Campaign(tmp_path / "c").messages(row["run"])
     received = messages.filter(pl.col("node") == 1)["counter"].to_list()
     assert set(range(20)) - set(received) == {6, 13}
+
+
+def test_losses_and_costs_of_the_warm_up_are_in_no_figure_of_the_window(cli, mini, tmp_path):
+    """Counters 6 and 13 of 20 are dropped; the first 10 messages, half the window, are warm-up."""
+    text = mini.read_text().replace('["topic", "service", "pingpong"]', '["topic"]')
+    text = text.replace("duration_s = 0.4", "duration_s = 0.4\nwarmup_s = 0.2")
+    mini.write_text(text.replace("rate_hz = 50", "rate_hz = 50\nsettings.drop_every = 7"))
+    assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
+    (row,) = pl.read_parquet(tmp_path / "c" / "summary.parquet").to_dicts()
+    assert (row["sent"], row["lost"]) == (20, 2)
+    assert (row["expected_after_warmup"], row["lost_after_warmup"]) == (10, 1)
+    assert (row["latency_samples"], row["sent_in_cost_window"]) == (9, 10)
+    assert row["cost_window_s"] == pytest.approx(row["window_s"] - 0.2)
+    assert row["rate_hz_achieved"] == pytest.approx(50)
+
+    campaign = Campaign(tmp_path / "c")
+    window = campaign.run(row["run"])["window"]
+    readings = Readings(campaign.quantities(row["run"]))
+    after_warmup = window["start_ns"] + 200_000_000, window["end_ns"]
+    nodes = ("publisher-0", "subscriber-0")
+    used_ns = sum(readings.increase("cpu_time", "process", n, *after_warmup) for n in nodes)
+    assert row["cpu_us_per_message"] == pytest.approx(used_ns / 1000 / 10)
+    whole_ns = sum(
+        readings.increase("cpu_time", "process", n, window["start_ns"], window["end_ns"])
+        for n in nodes
+    )
+    assert 0 < used_ns < whole_ns
 
 
 @pytest.mark.parametrize("point", ["ready", "window", "drain", "convert", "commit"])

@@ -72,8 +72,21 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("late", "messages", "measured", "receptions in the second half of the drain"),
     Metric("corrupt", "messages", "measured", "receptions with a wrong payload"),
     Metric("foreign", "messages", "measured", "messages of another run"),
-    Metric("rate_hz_achieved", "Hz", "measured", "messages sent per second, all senders together"),
-    Metric("latency_samples", "messages", "measured", "receptions that the run's latency rests on"),
+    Metric(
+        "rate_hz_achieved",
+        "Hz",
+        "measured",
+        "messages sent per second of cost_window_s, all senders",
+    ),
+    Metric(
+        "latency_samples", "messages", "measured", "latencies after the warm-up, of first arrivals"
+    ),
+    Metric(
+        "expected_after_warmup", "messages", "measured", "expected, without those of the warm-up"
+    ),
+    Metric(
+        "lost_after_warmup", "messages", "measured", "lost of them: infinite in latency quantiles"
+    ),
     Metric(
         "latency_p50_us",
         "µs",
@@ -121,12 +134,14 @@ _REGISTRY: tuple[Metric, ...] = (
         "endpoint made to peers matched, slowest node",
         also=r"discovery(_s_max|_[nmu]?s)?",
     ),
-    Metric("window_s", "s", "measured", "length of the window"),
+    Metric("window_s", "s", "measured", "length of the window, warm-up included"),
+    Metric("cost_window_s", "s", "measured", "the window without its warm-up: what costs refer to"),
+    Metric("sent_in_cost_window", "messages", "measured", "messages sent in cost_window_s"),
     Metric(
         "cpu_us_per_message",
         "µs",
         "measured",
-        "CPU time of nodes and services per message sent",
+        "CPU time of nodes and services in cost_window_s, per message",
         also=r"cpu(_[nu]s)?(_per_message)?",
     ),
     Metric(
@@ -135,7 +150,7 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric(
         "cpu_silent_share", "cores", "measured", "CPU of the connected, silent nodes and services"
     ),
-    Metric("cpu_share", "cores", "measured", "CPU time per second of the window", of=NODE),
+    Metric("cpu_share", "cores", "measured", "CPU time per second of cost_window_s", of=NODE),
     Metric(
         "wire_bytes_per_message",
         "bytes",
@@ -143,7 +158,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "bytes sent by all interfaces, per message",
         also=r"wire_bytes(_per_message)?",
     ),
-    Metric("memory_kib", "KiB", "measured", "resident memory, mean over the window", of=NODE),
+    Metric("memory_kib", "KiB", "measured", "resident memory, mean over cost_window_s", of=NODE),
     Metric("memory_kib_total", "KiB", "measured", "resident memory of nodes and services"),
     Metric(
         "memory_max_kib",
@@ -165,9 +180,17 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric(
         "power_silent_w", "W", "measured", "power with nodes connected and silent", needs=ENERGY
     ),
-    Metric("power_window_w", "W", "measured", "power in the window", needs=ENERGY),
-    Metric("energy_standing_j", "J", "measured", "(silent − machine) power × window", needs=ENERGY),
-    Metric("energy_message_j", "J", "measured", "(window − silent) power × window", needs=ENERGY),
+    Metric("power_window_w", "W", "measured", "power in cost_window_s", needs=ENERGY),
+    Metric(
+        "energy_standing_j",
+        "J",
+        "measured",
+        "(silent − machine) power × cost_window_s",
+        needs=ENERGY,
+    ),
+    Metric(
+        "energy_message_j", "J", "measured", "(window − silent) power × cost_window_s", needs=ENERGY
+    ),
     Metric("energy_total_j", "J", "measured", "standing + message energy", needs=ENERGY),
     Metric("run_s", "s", "measured", "machine baseline's end to the last process's end"),
     Metric("power_run_w", "W", "measured", "power over run_s", needs=ENERGY),
@@ -199,7 +222,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "syscalls_per_message",
         "",
         "measured",
-        "system calls of the process tree per message",
+        "system calls of the process tree per message (whole window)",
         of=NODE,
         needs=SYSTEM_CALLS,
     ),

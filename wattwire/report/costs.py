@@ -21,6 +21,7 @@ from wattwire.report.evidence import (
     levels_of,
     mean_of,
     members,
+    messages_of_costs,
 )
 from wattwire.report.latency import (
     facet_factor,
@@ -183,15 +184,21 @@ def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
 
 
 def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
-    """Length of each run's window in seconds, shape (rows,); NaN where unknown."""
+    """Seconds that each run's costs refer to, shape (rows,); NaN where unknown.
+
+    That is the window without its warm-up; campaigns of old charged the whole window.
+    """
     if evidence.imported:
         return column(frame, "window_s")
+    after_warmup = column(frame, "cost_window_s")
+    if np.isfinite(after_warmup).all() and frame.height:
+        return after_warmup
     found = []
     for run in frame["run"].to_list():
         window = evidence.runs[run].get("window") or {}
         known = window.get("end_ns") is not None and window.get("start_ns") is not None
         found.append((window["end_ns"] - window["start_ns"]) / 1e9 if known else np.nan)
-    return np.array(found, dtype=np.float64)
+    return np.where(np.isfinite(after_warmup), after_warmup, np.array(found, dtype=np.float64))
 
 
 def _roles_table(evidence: Evidence) -> Table:
@@ -199,7 +206,7 @@ def _roles_table(evidence: Evidence) -> Table:
     for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
         share = mean_of(frame, roles_in(frame, "cpu_share").get(group.role, []))
         memory = mean_of(frame, roles_in(frame, "memory_kib").get(group.role, []))
-        sent = column(frame, "sent")
+        sent = messages_of_costs(frame)
         seconds = window_seconds(evidence, frame)
         per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
         rows.append(
@@ -309,11 +316,14 @@ def _powers_table(evidence: Evidence) -> Table:
             [float(v) for v in window - silent],
             [float(v) for v in column(frame, "rate_hz_achieved")],
         )
-        delivered_hz = column(frame, "received_unique") / window_seconds(evidence, frame)
-        delivered = stats.joules_per_message(
+        sent_all = column(frame, "sent")
+        receivers = column(frame, "expected") / np.where(sent_all > 0, sent_all, np.nan)
+        delivered = messages_of_costs(frame) * receivers * (1.0 - column(frame, "loss_share"))
+        delivered_hz = delivered / window_seconds(evidence, frame)
+        row["j_per_sent"] = sent
+        row["j_per_delivered"] = stats.joules_per_message(
             [float(v) for v in window - silent], [float(v) for v in delivered_hz]
         )
-        row["j_per_sent"], row["j_per_delivered"] = sent, delivered
         rows.append(row)
     columns = factor_columns(evidence)
     columns += [
@@ -366,7 +376,7 @@ def _estimate_row(
     evidence: Evidence, frame: pl.DataFrame, lows: list[str], highs: list[str]
 ) -> dict[str, Any]:
     low, high = mean_of(frame, lows), mean_of(frame, highs)
-    seconds, sent = window_seconds(evidence, frame), column(frame, "sent")
+    seconds, sent = window_seconds(evidence, frame), messages_of_costs(frame)
     sent = np.where(sent > 0, sent, np.nan)
     return {
         "energy_j": band(low, high),

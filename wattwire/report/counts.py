@@ -42,6 +42,8 @@ def _loss_words(evidence: Evidence) -> str:
 
 
 def _counts_table(evidence: Evidence) -> Table:
+    expected = column(evidence.usable, "expected")
+    warm_up = bool((column(evidence.usable, "expected_after_warmup") < expected).any())
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
@@ -62,7 +64,8 @@ def _counts_table(evidence: Evidence) -> Table:
         columns,
         rows,
         "Expected: receptions due, one per subscriber and message, or one per call. Received: once "
-        "or more. Sum: received + lost = expected; duplicates stand apart.",
+        "or more. Sum: received + lost = expected; duplicates stand apart."
+        + (" These counts include the warm-up; latency and costs do not." if warm_up else ""),
     )
 
 

@@ -34,9 +34,7 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
         if cut:
             lost = dict(zip(frame["run"].to_list(), column(frame, "lost"), strict=True))
             whole = [
-                series_of(
-                    evidence.reader.messages(run), evidence.runs[run], float(lost[run]), cut=0
-                )
+                series_of(evidence.reader.messages(run), evidence.runs[run], float(lost[run]), True)
                 for run in runs
             ]
             row["cut"] = _median([series[run].values_us for run in runs])

@@ -298,20 +298,23 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     """Add responses that follow from others: per node, per message, above the machine's own."""
     if frame.height == 0:
         return frame
-    sent = column(frame, "sent")
-    per_sent = np.where(sent > 0, sent, math.nan)
-    expected, rate_hz = column(frame, "expected"), column(frame, "rate_hz_achieved")
+    sent, in_costs = column(frame, "sent"), messages_of_costs(frame)
+    expected = _after_warmup(frame, "expected_after_warmup", "expected")
+    lost = _after_warmup(frame, "lost_after_warmup", "lost")
+    rate_hz = column(frame, "rate_hz_achieved")
     derived = {
         "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
-        "loss_share": column(frame, "lost") / np.where(expected > 0, expected, math.nan),
-        "energy_uj_per_message": 1e6 * column(frame, "energy_message_j") / per_sent,
+        "loss_share": lost / np.where(expected > 0, expected, math.nan),
+        "energy_uj_per_message": 1e6
+        * column(frame, "energy_message_j")
+        / np.where(in_costs > 0, in_costs, math.nan),
+        # The energy of the run's whole life, over all that it sent.
         "energy_idle_subtracted_uj_per_message": 1e6
         * column(frame, "energy_idle_subtracted_j")
-        / per_sent,
+        / np.where(sent > 0, sent, math.nan),
         "time_us_per_message": 1e6 / np.where(rate_hz > 0, rate_hz, math.nan),
         "power_above_machine_w": column(frame, "power_window_w") - column(frame, "power_machine_w"),
     }
-    lost = column(frame, "lost")
     for name in frame.columns:
         if name.startswith("latency_p"):
             # A quantile that falls among lost messages is stored as unknown; it is infinite.
@@ -320,6 +323,17 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
             frame = frame.with_columns(pl.Series(name, np.where(among_lost, math.inf, values)))
     fresh = {name: values for name, values in derived.items() if name not in frame.columns}
     return frame.with_columns([pl.Series(name, values) for name, values in fresh.items()])
+
+
+def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
+    """How many messages each run's costs are divided by: those sent after the warm-up."""
+    return _after_warmup(frame, "sent_in_cost_window", "sent")
+
+
+def _after_warmup(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:
+    """A count without the warm-up's share; that of the whole run where none was written."""
+    apart = column(frame, name)
+    return np.where(np.isnan(apart), column(frame, whole), apart)
 
 
 def factor_columns(evidence: Evidence) -> list[Column]:

@@ -12,7 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP, KINDS
+from wattwire.model.deliveries import deliveries, infinite
+from wattwire.model.records import KINDS
 from wattwire.report import figures, words
 from wattwire.report.evidence import (
     Evidence,
@@ -30,42 +31,32 @@ POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
 
-# Messages due at one moment stand in this order, so that one campaign gives one page.
-TIES = ("node", "sender", "counter")
-
-# Who is due to receive what, and whose record says that it was due (contract, C-27).
-CALLERS = {"client": "call", "ping": "call", "action_client": "result"}
-
 
 @dataclass(frozen=True)
 class Series:
-    """Latencies of one run in µs, in order of begin, lost = +inf; `loose` counts losses whose
-    place in time is unknown and that stand at the end."""
+    """Latencies of one run in µs, in the order in which they were due, lost = +inf.
+
+    `loose` counts losses of which no sender left a record; they are at the end.
+    """
 
     values_us: FloatArray
     loose: int
 
 
 def series_of(
-    messages: pl.DataFrame, run: Mapping[str, Any], lost: float, cut: int = FLAG_WARM_UP
+    messages: pl.DataFrame, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
 ) -> Series:
-    """The latency of every expected reception or call of a run, warm-up left out.
+    """The latency of every expected delivery of a run, as the summary counts them.
 
-    Topics: begin → callback entered at each subscriber. Calls: begin → reply in hand. Actions:
-    goal sent → result in hand. `lost` is the summary's count, for losses without a record. With
-    `cut` 0 the warm-up stays in.
+    `lost` is the summary's count of the whole window: what it holds beyond the senders' records
+    was sent by nobody knows whom and when.
     """
     roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
-    named = _with_kind_names(messages).with_columns(
-        role=pl.col("node").replace_strict(roles, default=None, return_dtype=pl.String)
-    )
-    callers = [role for role in roles.values() if role in CALLERS]
-    frame = _calls(named, cut) if callers else _receptions(named, roles, cut)
-    latency = (frame["end_ns"] - frame["begin_ns"]).cast(pl.Float64) / 1000.0
-    values = np.array([math.inf if v is None else v for v in latency.to_list()], dtype=np.float64)
-    present = int(np.isinf(values).sum())
-    # Only losses that left no record at all are added; those with one stand in their place.
-    loose = max(0, round(lost) - present) if math.isfinite(lost) else 0
+    expected = deliveries(_with_kind_names(messages), roles)
+    loose = max(0, round(lost) - infinite(expected)) if math.isfinite(lost) else 0
+    if not with_warm_up:
+        expected = expected.filter(~pl.col("warm_up"))
+    values = expected["latency_us"].drop_nulls().to_numpy()
     return Series(np.concatenate([values, np.full(loose, math.inf)]), loose)
 
 
@@ -75,54 +66,6 @@ def _with_kind_names(messages: pl.DataFrame) -> pl.DataFrame:
     names = dict(enumerate(KINDS))
     return messages.with_columns(
         pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
-    )
-
-
-def _clean(frame: pl.DataFrame, ignored_flags: int) -> pl.DataFrame:
-    flags = pl.col("flags").cast(pl.Int64).fill_null(0)
-    return frame.filter((flags & ignored_flags) == 0)
-
-
-def _calls(frame: pl.DataFrame, cut: int) -> pl.DataFrame:
-    mine = pl.concat(
-        [
-            frame.filter((pl.col("role") == role) & (pl.col("kind") == kind))
-            for role, kind in CALLERS.items()
-        ]
-    )
-    goals = frame.filter((pl.col("role") == "action_client") & (pl.col("kind") == "goal"))
-    answered = mine.select("node", "counter", "end_ns", result_begin_ns="begin_ns")
-    if goals.height:
-        # A goal that never came back has no result record: it is due by its goal record.
-        mine = goals.drop("end_ns").join(
-            answered.unique(["node", "counter"], keep="first", maintain_order=True),
-            on=["node", "counter"],
-            how="left",
-        )
-    return _clean(mine, cut | FLAG_CORRUPT).sort(*["begin_ns", *TIES], nulls_last=True)
-
-
-def _receptions(frame: pl.DataFrame, roles: Mapping[int, str], cut: int) -> pl.DataFrame:
-    arrived = frame.filter((pl.col("role") == "subscriber") & (pl.col("kind") == "message"))
-    arrived = arrived.sort("end_ns").unique(TIES, keep="first", maintain_order=True)
-    sent = _clean(
-        frame.filter((pl.col("role") == "publisher") & (pl.col("kind") == "message")),
-        cut | FLAG_FAILED,
-    )
-    if sent.height == 0:
-        kept = _clean(arrived, cut | FLAG_CORRUPT)
-        return kept.filter(pl.col("begin_ns").is_not_null()).sort("begin_ns", *TIES)
-    receivers = [node for node, role in roles.items() if role == "subscriber"]
-    due = sent.select("sender", "counter", due_ns="begin_ns").join(
-        pl.DataFrame({"node": receivers}, schema={"node": frame.schema["node"]}), how="cross"
-    )
-    arrivals = _clean(arrived, FLAG_CORRUPT).select(
-        "node", "sender", "counter", "begin_ns", "end_ns"
-    )
-    joined = due.join(arrivals, on=["node", "sender", "counter"], how="left")
-    # A reception whose payload was too short for a send time has no latency; it isn't lost.
-    return joined.filter(pl.col("end_ns").is_null() | pl.col("begin_ns").is_not_null()).sort(
-        "due_ns", *TIES
     )
 
 

@@ -152,7 +152,10 @@ def _run(evidence: Evidence) -> Iterator[str]:
     if known.size:
         told += f" for a window of {words.duration(float(known.mean()))}"
     warmup = plan.get("warmup_s", 0.0)
-    cut = f"what was due in its first {words.duration(warmup)} was left out as warm-up"
+    cut = (
+        f"its first {words.duration(warmup)} are warm-up, which latency, CPU time, memory and "
+        "energy leave out, and the messages that they are divided by"
+    )
     yield told + "; " + (cut if warmup else "nothing was cut off as warm-up") + "."
 
 

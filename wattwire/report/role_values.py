@@ -6,7 +6,14 @@ import numpy as np
 import polars as pl
 
 from wattwire.report.costs import window_seconds
-from wattwire.report.evidence import Evidence, FloatArray, column, mean_of, members
+from wattwire.report.evidence import (
+    Evidence,
+    FloatArray,
+    column,
+    mean_of,
+    members,
+    messages_of_costs,
+)
 from wattwire.report.responses import Response, resolve
 
 BOTH = "both"
@@ -51,7 +58,7 @@ def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role:
     names = [name for name in members(frame, stem) if name.split(".")[1] == role]
     if stem == response.column:
         return mean_of(frame, names)
-    sent = column(frame, "sent")
+    sent = messages_of_costs(frame)
     per_message = 1e6 * _sum(evidence, frame, names, role) / np.where(sent > 0, sent, np.nan)
     return per_message * window_seconds(evidence, frame) if stem == "cpu_share" else per_message
 

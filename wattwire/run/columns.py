@@ -44,8 +44,9 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             pooled.append(row)
             continue
         base_w = sum(machine) / len(machine)
-        standing = (silent - base_w) * row["window_s"]
-        message = (window_w - silent) * row["window_s"]
+        seconds = row.get("cost_window_s") or row["window_s"]  # rows of old held no warm-up apart
+        standing = (silent - base_w) * seconds
+        message = (window_w - silent) * seconds
         energy = {
             "energy_standing_j": standing,
             "energy_message_j": message,

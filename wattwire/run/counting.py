@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from wattwire.model.deliveries import deliveries, infinite, quantile_rank
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.specs import NodePlan
 
@@ -35,16 +36,15 @@ def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
     for node in nodes:
         if not node.sends:
             continue
-        own = messages.filter(pl.col("node") == node.node)
         if node.role == "publisher":
-            sent = _counters(own.filter((pl.col("flags") & FLAG_FAILED) == 0))
+            sent = _counters(_sent_records(messages, node))
             receivers = [other.node for other in nodes if other.role == "subscriber"]
             arrived = messages.filter(pl.col("kind") == "message", pl.col("sender") == node.node)
             pairs += [
                 _pair(node.node, r, sent, arrived.filter(pl.col("node") == r)) for r in receivers
             ]
         else:
-            calls = own.filter(pl.col("kind").is_in(CALL_KINDS))
+            calls = _sent_records(messages, node)
             bad = FLAG_TIMEOUT | FLAG_FAILED
             answered = calls.filter((pl.col("flags") & bad) == 0)
             pairs.append(_pair(node.node, node.node, _counters(calls), answered))
@@ -70,42 +70,80 @@ def _pair(sender: int, receiver: int, sent: npt.NDArray[np.uint64], arrived: pl.
     )
 
 
-def receptions(messages: pl.DataFrame) -> pl.DataFrame:
-    """What latency is of: arrivals at subscribers, calls in hand at clients; warm-up left out.
-
-    Adds `latency_ns` = end − begin (null: timed out or no send time) and, for calls,
-    `response_ns` = end − intended.
-    """
-    arrivals = messages.filter(
-        (pl.col("kind") == "message") & (pl.col("node") != pl.col("sender"))
-        | pl.col("kind").is_in(CALL_KINDS) & (pl.col("node") == pl.col("sender"))
-    )
-    return arrivals.filter((pl.col("flags") & (FLAG_WARM_UP | FLAG_CORRUPT)) == 0).with_columns(
-        (pl.col("end_ns") - pl.col("begin_ns")).alias("latency_ns"),
-        (pl.col("end_ns") - pl.col("intended_ns")).alias("response_ns"),
-    )
+def expected_deliveries(messages: pl.DataFrame, nodes: list[NodePlan]) -> pl.DataFrame:
+    """What the run's latency and losses are of (`model/deliveries.py`), warm-up included."""
+    return deliveries(messages, {node.node: node.role for node in nodes})
 
 
-def latency_summary(messages: pl.DataFrame, lost: int) -> dict[str, float | None]:
-    """Latency of one run in µs. Lost messages stand as +∞: a quantile among them is null."""
-    taken = receptions(messages).filter(pl.col("latency_ns").is_not_null())
-    values = np.sort(taken["latency_ns"].to_numpy()) / 1000.0
+def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
+    """Latency of one run in µs, warm-up left out. A quantile among the lost is null (infinite)."""
+    kept = expected.filter(~pl.col("warm_up"))
+    values = np.sort(kept.filter(pl.col("latency_us").is_finite())["latency_us"].to_numpy())
+    lost = infinite(kept)
     total = len(values) + lost
-    summary: dict[str, float | None] = {"latency_samples": len(values)}
-    for name, q in LATENCY_QUANTILES.items():
-        index = int(np.ceil(q * total)) - 1
-        summary[f"latency_{name}_us"] = float(values[index]) if 0 <= index < len(values) else None
+    summary: dict[str, float | None] = {
+        "latency_samples": len(values),
+        "expected_after_warmup": len(kept),
+        "lost_after_warmup": lost,
+    }
+    for name, share in LATENCY_QUANTILES.items():
+        at = quantile_rank(total, share) if total else 0
+        summary[f"latency_{name}_us"] = float(values[at]) if at < len(values) else None
     summary["latency_mean_us"] = float(values.mean()) if len(values) else None
-    response = taken["response_ns"].drop_nulls()
+    response_us = kept["response_us"].drop_nulls()
     summary["response_p50_us"] = (
-        float(response.median()) / 1000.0 if len(response) else None  # type: ignore[arg-type]
+        float(response_us.median()) if len(response_us) else None  # type: ignore[arg-type]
     )
     return summary
 
 
+def cost_window_start_ns(
+    messages: pl.DataFrame, nodes: list[NodePlan], start_ns: int, warmup_ns: int, closed: bool
+) -> int:
+    """Return when the warm-up is over for every sender; costs count from here on.
+
+    By time in open loop. In closed loop by the flags of the callers' records, whoever set them
+    and why: the begin of the first call without the flag, of the caller that was last to get
+    there. A caller whose calls are all warm-up holds it until its last one ends.
+    """
+    over_ns = start_ns + warmup_ns
+    for node in nodes if closed else []:
+        calls = _sent_records(messages, node) if node.sends else messages.clear()
+        is_warm_up = (pl.col("flags") & FLAG_WARM_UP) != 0
+        cold = calls.filter(is_warm_up)
+        if cold.is_empty():
+            continue
+        settled = calls.filter(~is_warm_up)
+        last_ns = cold.select(pl.max_horizontal("begin_ns", "end_ns").max())
+        begins_ns = last_ns if settled.is_empty() else settled.select(pl.col("begin_ns").min())
+        over_ns = max(over_ns, int(begins_ns.item()))
+    return over_ns
+
+
+def sent_since(messages: pl.DataFrame, nodes: list[NodePlan], begin_ns: int) -> int:
+    """How many messages or calls the senders handed over at `begin_ns` or later."""
+    return sum(
+        len(_counters(_sent_records(messages, node).filter(pl.col("begin_ns") >= begin_ns)))
+        for node in nodes
+        if node.sends
+    )
+
+
+def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
+    """A sender's own records of what it sent: taken messages; calls, taken or not."""
+    own = messages.filter(pl.col("node") == node.node)
+    if node.role == "publisher":
+        return own.filter((pl.col("flags") & FLAG_FAILED) == 0)
+    return own.filter(pl.col("kind").is_in(CALL_KINDS))
+
+
 def schedule_lateness_us(messages: pl.DataFrame) -> dict[str, float | None]:
-    """How late senders began, against their schedule: p99 over sent messages, µs."""
-    own = messages.filter(pl.col("node") == pl.col("sender"), pl.col("intended_ns").is_not_null())
+    """How late senders began, against their schedule, warm-up left out: p50 and p99, µs."""
+    own = messages.filter(
+        pl.col("node") == pl.col("sender"),
+        pl.col("intended_ns").is_not_null(),
+        (pl.col("flags") & FLAG_WARM_UP) == 0,
+    )
     if own.is_empty():
         return {"schedule_late_p50_us": None, "schedule_late_p99_us": None}
     late = (own["begin_ns"] - own["intended_ns"]) / 1000.0
@@ -115,10 +153,11 @@ def schedule_lateness_us(messages: pl.DataFrame) -> dict[str, float | None]:
     }
 
 
-def count_summary(messages: pl.DataFrame, pairs: list[Pair], late_after_ns: int) -> dict[str, Any]:
-    """Counts of one run. `late` arrived in the second half of the drain, already unique ones."""
+def count_summary(
+    messages: pl.DataFrame, pairs: list[Pair], expected: pl.DataFrame, late_after_ns: int
+) -> dict[str, Any]:
+    """Counts of one run, warm-up included. `late`: first arrivals in the drain's second half."""
     senders = {p.sender: p.sent for p in pairs}
-    arrivals = receptions(messages)
     corrupt = messages.filter((pl.col("flags") & FLAG_CORRUPT) != 0)
     return {
         "sent": sum(senders.values()),
@@ -126,6 +165,6 @@ def count_summary(messages: pl.DataFrame, pairs: list[Pair], late_after_ns: int)
         "received_unique": sum(p.unique for p in pairs),
         "lost": sum(len(p.lost) for p in pairs),
         "duplicates": sum(p.duplicates for p in pairs),
-        "late": int((arrivals["end_ns"] > late_after_ns).sum()),
+        "late": int((expected["end_ns"] > late_after_ns).sum()),
         "corrupt": len(corrupt),
     }

@@ -250,6 +250,10 @@ class OneRun:
             end_s = start_ns / SECOND_NS
             bound_s = int(spec["count"]) * int(spec["timeout_ns"]) / SECOND_NS
             patience_s = min(bound_s, CLOSED_WINDOW_MAX_S) + 2.0
+        warm_s = (start_ns + int(spec["warmup_ns"])) / SECOND_NS
+        if spec["warmup_ns"]:
+            processes.wait_for("SENT", senders, warm_s, strict=False)
+            self._mark("warmup_end")  # costs begin to count here, in a run without sampling too
         silent = processes.wait_for("SENT", senders, end_s + patience_s, strict=False)
         died = [p for p, s in processes.states.items() if s.exit is not None]
         if not died:

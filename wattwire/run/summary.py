@@ -91,7 +91,8 @@ class Collected:
         record, window = self.record, self.record.window
         pairs = counting.count_pairs(self.messages, record.nodes)
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        row = counting.count_summary(self.messages, pairs, late_after_ns)
+        expected = counting.expected_deliveries(self.messages, record.nodes)
+        row = counting.count_summary(self.messages, pairs, expected, late_after_ns)
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
@@ -103,10 +104,27 @@ class Collected:
         row["discovery_s_max"] = _most([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
             return row
-        row |= counting.latency_summary(self.messages, row["lost"])
+        row |= counting.latency_summary(expected)
         row |= counting.schedule_lateness_us(self.messages)
-        row["rate_hz_achieved"] = self._rate(row["sent"])
-        return row | self._costs(row["sent"], model)
+        begin_ns = self._cost_window_start_ns()
+        sent = row["sent"]
+        if begin_ns > window["start_ns"]:
+            sent = counting.sent_since(self.messages, record.nodes, begin_ns)
+        row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
+        row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
+        row["sent_in_cost_window"] = sent
+        row["rate_hz_achieved"] = self._rate(sent, begin_ns)
+        return row | self._costs((begin_ns, window["end_ns"]), sent, model)
+
+    def _cost_window_start_ns(self) -> int:
+        """When costs begin to count: after the warm-up, of the time or of the calls."""
+        return counting.cost_window_start_ns(
+            self.messages,
+            self.record.nodes,
+            self.record.window["start_ns"],
+            int(self.record.nodes[0].spec["warmup_ns"]),
+            closed=self.planned.treatment["loop"] == "closed",
+        )
 
     def _system_calls(self) -> dict[str, Any]:
         """run.json's `syscalls`: how they were counted, and what each process tree made."""
@@ -124,7 +142,8 @@ class Collected:
             processes = syscalls.from_readings(self.quantities, way.meter, window, trees)
         return {"way": way.name, "because": way.because, "processes": processes}
 
-    def _rate(self, sent: int) -> float | None:
+    def _rate(self, sent: int, begin_ns: int) -> float | None:
+        """Messages per second from the warm-up's end on, of which there were `sent`."""
         sent_lines = [
             s.lines["SENT"]
             for s in self.record.processes.states.values()
@@ -132,22 +151,25 @@ class Collected:
         ]
         if not sent_lines or sent == 0:
             return None
-        length_ns = self.record.window["end_ns"] - self.record.window["start_ns"]
+        start_ns, end_ns = self.record.window["start_ns"], self.record.window["end_ns"]
         if self.planned.treatment["loop"] == "closed":
-            length_ns = max(s["end_ns"] for s in sent_lines) - min(
-                s["begin_ns"] for s in sent_lines
-            )
+            first_ns = min(s["begin_ns"] for s in sent_lines)
+            length_ns = max(s["end_ns"] for s in sent_lines) - max(begin_ns, first_ns)
         else:
-            length_ns = min(length_ns, int(self.record.nodes[0].spec["duration_ns"]))
+            duration_ns = int(self.record.nodes[0].spec["duration_ns"])
+            length_ns = min(end_ns, start_ns + duration_ns) - begin_ns
         return sent / (length_ns / SECOND_NS) if length_ns > 0 else None
 
-    def _costs(self, sent: int, model: dict[str, float] | None) -> dict[str, Any]:
+    def _costs(
+        self, window: power.Span, sent: int, model: dict[str, float] | None
+    ) -> dict[str, Any]:
+        """CPU, memory, bytes, power and energy of `window`, in which `sent` messages were sent."""
         record, readings = self.record, self.readings
-        window = record.window["start_ns"], record.window["end_ns"]
         silent = _span(record.baselines["silent"])
         processes = [n.process for n in record.nodes] + record.services
+        if window[1] <= window[0]:
+            return costs.life_costs(readings, processes)
         row: dict[str, Any] = {
-            "window_s": (window[1] - window[0]) / SECOND_NS,
             **costs.cpu_costs(readings, processes, window, silent, sent),
             **costs.wire_costs(readings, window, sent),
             **costs.memory_costs(readings, processes, window),
@@ -156,7 +178,8 @@ class Collected:
             **self._power(window, silent),
         }
         if row["power_window_w"] is not None and row["power_silent_w"] is not None:
-            dynamic_j = (row["power_window_w"] - row["power_silent_w"]) * row["window_s"]
+            seconds = (window[1] - window[0]) / SECOND_NS
+            dynamic_j = (row["power_window_w"] - row["power_silent_w"]) * seconds
             row |= costs.attributed_energy(readings, processes, window, silent, dynamic_j)
         return row
 

@@ -133,6 +133,14 @@ def test_warm_up_duplicates_and_failed_sends_are_not_expected() -> None:
     assert found.values_us.tolist() == [0.5]
 
 
+def test_a_loss_of_the_warm_up_is_known_by_its_senders_record_and_in_no_curve() -> None:
+    sent = [(0, 0, k, "message", 1000 * k, 1000 * k + 10, int(k < 2)) for k in range(4)]
+    arrived = [(1, 0, k, "message", 1000 * k, 1000 * k + 500, 0) for k in (2, 3)]
+    found = series_of(records(sent + arrived), TOPIC, lost=2)
+    assert found.values_us.tolist() == [0.5, 0.5]
+    assert found.loose == 0
+
+
 def test_losses_without_any_record_are_added_by_the_summarys_count() -> None:
     arrived = [(1, 0, k, "message", 1000 * k, 1000 * k + 500, 0) for k in (0, 1)]
     found = series_of(records(arrived), TOPIC, lost=2)

@@ -56,7 +56,9 @@ def test_each_subscriber_expects_every_message():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(4)]
     rows += [{"node": n, "sender": 0, "counter": c} for n in (1, 2) for c in range(4 - n)]
     pairs = counting.count_pairs(messages(rows), [*NODES, node(2, "subscriber")])
-    summary = counting.count_summary(messages(rows), pairs, 10**18)
+    nodes = [*NODES, node(2, "subscriber")]
+    expected = counting.expected_deliveries(messages(rows), nodes)
+    summary = counting.count_summary(messages(rows), pairs, expected, 10**18)
     assert (summary["sent"], summary["expected"]) == (4, 8)
     assert (summary["received_unique"], summary["lost"]) == (5, 3)
 
@@ -69,22 +71,81 @@ def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
     nodes = [node(0, "server"), node(1, "client")]
     (pair,) = counting.count_pairs(messages(rows), nodes)
     assert (pair.sent, pair.unique, pair.lost) == (3, 2, (1,))
-    assert len(counting.receptions(messages(rows))) == 3
+    assert len(counting.expected_deliveries(messages(rows), nodes)) == 3
+
+
+def latency(frame, nodes=None):
+    return counting.latency_summary(counting.expected_deliveries(frame, nodes or NODES))
 
 
 def test_lost_messages_stand_as_infinite_latencies():
-    frame = topic(100, range(95))
-    full = counting.latency_summary(frame, lost=0)
-    lossy = counting.latency_summary(frame, lost=5)
+    full, lossy = latency(topic(100, range(100))), latency(topic(100, range(95)))
     assert full["latency_p99_us"] == 5.0
     assert lossy["latency_p50_us"] == 5.0
     assert lossy["latency_p99_us"] is None
 
 
 def test_warm_up_is_left_out_of_latency():
-    rows = [{"node": 1, "sender": 0, "counter": 0, "end_ns": 9_000_000, "flags": FLAG_WARM_UP},
+    rows = [{"node": 0, "sender": 0, "counter": 0, "flags": FLAG_WARM_UP},
+            {"node": 0, "sender": 0, "counter": 1},
+            {"node": 1, "sender": 0, "counter": 0, "end_ns": 9_000_000, "flags": FLAG_WARM_UP},
             {"node": 1, "sender": 0, "counter": 1, "end_ns": 2000}]  # fmt: skip
-    assert counting.latency_summary(messages(rows), 0)["latency_p50_us"] == 2.0
+    assert latency(messages(rows))["latency_p50_us"] == 2.0
+
+
+def test_what_was_lost_in_the_warm_up_is_in_no_quantile_of_the_window():
+    sent = [{"node": 0, "sender": 0, "counter": c, "flags": FLAG_WARM_UP * (c < 20)}
+            for c in range(120)]  # fmt: skip
+    got = [{"node": 1, "sender": 0, "counter": c, "end_ns": 5000} for c in range(20, 120)]
+    summary = latency(messages(sent + got))
+    assert summary["latency_p99_us"] == 5.0
+    assert (summary["expected_after_warmup"], summary["lost_after_warmup"]) == (100, 0)
+
+
+def test_a_message_of_the_warm_up_that_arrives_after_it_is_warm_up():
+    rows = [{"node": 0, "sender": 0, "counter": c, "flags": FLAG_WARM_UP * (c == 0)}
+            for c in range(2)]  # fmt: skip
+    rows += [{"node": 1, "sender": 0, "counter": 0, "end_ns": 9_000_000},
+             {"node": 1, "sender": 0, "counter": 1, "end_ns": 2000}]  # fmt: skip
+    assert latency(messages(rows))["latency_samples"] == 1
+
+
+def test_a_duplicate_counts_once_with_its_first_arrival():
+    twice = [{"node": 1, "sender": 0, "counter": 0, "end_ns": end_ns} for end_ns in (9000, 3000)]
+    summary = latency(pl.concat([topic(2, [1]), messages(twice)]))
+    assert summary["latency_samples"] == 2
+    assert (summary["latency_p50_us"], summary["latency_p99_us"]) == (3.0, 5.0)
+
+
+def calls_of(client, begins_ns, cold):
+    """Calls back to back of one client, the first `cold` of them warm-up."""
+    return [{"node": client, "sender": client, "counter": c, "kind": "call", "begin_ns": begin_ns,
+             "intended_ns": begin_ns, "end_ns": begin_ns + 90, "flags": FLAG_WARM_UP * (c < cold)}
+            for c, begin_ns in enumerate(begins_ns)]  # fmt: skip
+
+
+CALLERS = [node(0, "server"), node(1, "client"), node(2, "client")]
+
+
+def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm_up():
+    rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
+    start_ns = counting.cost_window_start_ns(messages(rows), CALLERS, 1000, 0, closed=True)
+    assert start_ns == 1600
+    assert counting.sent_since(messages(rows), CALLERS, start_ns) == 4 + 7
+
+
+def test_a_client_that_never_left_its_warm_up_leaves_no_time_for_costs():
+    rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, [1000, 4000], 9)
+    assert counting.cost_window_start_ns(messages(rows), CALLERS, 1000, 0, closed=True) == 4090
+
+
+def test_in_open_loop_costs_count_from_the_warm_ups_end_by_the_clock():
+    rows = [{"node": 0, "sender": 0, "counter": c, "begin_ns": 1000 + 100 * c,
+             "flags": FLAG_WARM_UP * (c < 3)} for c in range(10)]  # fmt: skip
+    frame = messages(rows)
+    assert counting.cost_window_start_ns(frame, NODES, 1000, 250, closed=False) == 1250
+    assert counting.sent_since(frame, NODES, 1250) == 7
+    assert counting.cost_window_start_ns(frame, NODES, 1000, 0, closed=False) == 1000
 
 
 def quantities(points, quantity="cpu_time", scope="process", subject="publisher-0"):

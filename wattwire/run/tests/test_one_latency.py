@@ -1,0 +1,109 @@
+"""The summary's latency and the page's are one: of each run, whatever its records hold."""
+
+import math
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.report.latency import series_of
+from wattwire.run import counting
+from wattwire.run.convert import MESSAGE_SCHEMA
+from wattwire.run.specs import NodePlan
+from wattwire.stats import nearest_rank
+
+PAIRS = {
+    "topic": ("publisher", "subscriber"),
+    "service": ("server", "client"),
+    "pingpong": ("pong", "ping"),
+    "action": ("action_server", "action_client"),
+}
+
+
+def node(number, role):
+    return NodePlan(number, role, max(0, number - 1), None, False, {})  # type: ignore[arg-type]
+
+
+def frame(rows):
+    defaults = {"run": "r", "flow": "f", "host": "local", "peer": None, "hop": 0, "bytes": 64,
+                "intended_ns": None, "flags": 0}  # fmt: skip
+    return pl.DataFrame([{**defaults, **row} for row in rows], schema=MESSAGE_SCHEMA)
+
+
+def sent_and_received(seed, pattern, count=120, nodes_beside=2):
+    """Nodes and records in which everything happens that can: loss, duplicates, warm-up, …"""
+    roll = random.Random(seed)
+    hub, leaf = PAIRS[pattern]
+    nodes = [node(0, hub)] + [node(n, leaf) for n in range(1, 1 + nodes_beside)]
+    rows = []
+    senders = [0] if pattern == "topic" else [n.node for n in nodes[1:]]
+    warm_up = roll.choice([0, 7, 30])
+    for sender in senders:
+        for counter in range(count):
+            begin_ns = 1_000_000 * counter
+            flags = FLAG_WARM_UP if counter < warm_up else 0
+            one = {"node": sender, "sender": sender, "counter": counter, "begin_ns": begin_ns,
+                   "intended_ns": begin_ns, "end_ns": begin_ns + 10, "flags": flags}  # fmt: skip
+            if pattern == "topic":
+                failed = roll.random() < 0.03
+                rows.append({**one, "kind": "message", "flags": flags | FLAG_FAILED * failed})
+                for receiver in nodes[1:]:
+                    rows += arrivals(roll, one, receiver.node, warm_up)
+            else:
+                rows += call(roll, one, "result" if pattern == "action" else "call")
+    return nodes, frame(rows)
+
+
+def arrivals(roll, sent, receiver, warm_up):
+    copies = roll.choice([0, 1, 1, 1, 1, 1, 1, 2, 3])
+    late_ns = 40_000_000 if roll.random() < 0.1 else 0  # arrives when the warm-up is over
+    for copy in range(copies):
+        end_ns = sent["begin_ns"] + roll.randrange(1000, 900_000) + late_ns + copy * 5_000_000
+        yield {**sent, "node": receiver, "kind": "message", "intended_ns": None,
+               "begin_ns": None if roll.random() < 0.02 else sent["begin_ns"], "end_ns": end_ns,
+               "flags": (FLAG_WARM_UP if end_ns < 1_000_000 * warm_up else 0)
+               | (FLAG_CORRUPT if roll.random() < 0.03 else 0)}  # fmt: skip
+
+
+def call(roll, sent, kind):
+    if kind == "result":
+        yield {**sent, "kind": "goal"}
+        yield {**sent, "kind": "feedback", "end_ns": sent["begin_ns"] + 40}
+    end_ns, fate = sent["begin_ns"] + roll.randrange(1000, 900_000), roll.random()
+    flags = FLAG_CORRUPT if fate < 0.03 else FLAG_FAILED if fate < 0.06 else 0
+    if fate > 0.9:
+        yield {**sent, "kind": kind, "end_ns": None, "flags": sent["flags"] | FLAG_TIMEOUT}
+        return
+    yield {**sent, "kind": kind, "end_ns": end_ns, "flags": sent["flags"] | flags}
+
+
+@pytest.mark.parametrize("pattern", PAIRS)
+@pytest.mark.parametrize("seed", range(12))
+def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, seed):
+    nodes, messages = sent_and_received(seed, pattern)
+    pairs = counting.count_pairs(messages, nodes)
+    lost = sum(len(pair.lost) for pair in pairs)
+    document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
+    series = series_of(messages, document, lost)
+    summary = counting.latency_summary(counting.expected_deliveries(messages, nodes))
+    values = np.sort(series.values_us)
+
+    assert series.loose == 0
+    assert summary["latency_samples"] == np.isfinite(values).sum()
+    assert summary["lost_after_warmup"] == np.isinf(values).sum()
+    for name, share in counting.LATENCY_QUANTILES.items():
+        told = summary[f"latency_{name}_us"]
+        assert (math.inf if told is None else told) == nearest_rank(values, share)
+
+
+@pytest.mark.parametrize("pattern", PAIRS)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_loss_that_is_counted_is_infinite_in_the_whole_windows_series(pattern, seed):
+    nodes, messages = sent_and_received(seed, pattern)
+    lost = sum(len(pair.lost) for pair in counting.count_pairs(messages, nodes))
+    expected = counting.expected_deliveries(messages, nodes)
+    assert lost > 0
+    assert expected["latency_us"].is_infinite().sum() == lost
+    assert len(expected) == sum(p.sent for p in counting.count_pairs(messages, nodes))
