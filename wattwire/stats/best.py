@@ -147,7 +147,7 @@ def _weights(
         rest = tuple(level for place, level in enumerate(treatment) if place not in places)
         for side, wanted in zip(sides, (one, other), strict=True):
             if own == wanted:
-                side[rest] = fit.block_count + at
+                side[rest] = at
     both = [rest for rest in sides[0] if rest in sides[1]]
     weights = np.zeros(fit.design.shape[1])
     for rest in both:

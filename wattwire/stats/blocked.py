@@ -1,14 +1,17 @@
 """Treatments contrasted inside blocks: log-scale linear model, ratios with t intervals.
 
 What: geometric-mean ratios between levels of one factor, from one positive number per run.
-How: ordinary least squares on log(response) with fixed block effects. With two or more blocks
-each treatment has its own mean and the error is what is left (pooled over treatments); with
+How: ordinary least squares on log(response) with fixed block effects, which are taken out by
+centring every column and the response within each block (the estimates are the same, and there may
+be any number of blocks). With two or more blocks each treatment has its own mean and the error is
+what is left (pooled over treatments); with
 one block there is no repetition, so the model has main effects only and the other factors
 act as replication: their interactions stand in the error.
 What it misses: unequal variances between treatments (the error is pooled); with one block,
 interactions and drift, which cannot be told from the effects.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 (blocks, incomplete blocks
-through the general linear model); Searle, Linear Models, ch. 5 (estimable functions);
+through the general linear model); Frisch & Waugh 1933, Econometrica 1:387, and Lovell 1963, JASA
+58:993 (effects that are partialled out); Searle, Linear Models, ch. 5 (estimable functions);
 Dunn 1961, JASA 56:52 (Bonferroni's simultaneous intervals).
 """
 
@@ -31,16 +34,20 @@ Level = Hashable
 RELATIVE_ZERO = 1e-9
 # Eigenvalues of the scaled XᵀX below this share of the largest are dependent columns.
 RELATIVE_RANK = 1e-10
+# A column whose centred length is below this share of its own is constant within every block.
+RELATIVE_CONSTANT = 1e-9
 # A design beyond either takes minutes or all of a machine's memory.
 COLUMNS_MAX = 2_000
-DESIGN_MAX = 100_000_000
+DESIGN_MAX = 30_000_000
 
 
 @dataclass(frozen=True)
 class Fit:
     """A fitted log-scale model, ready to be asked for contrasts.
 
-    `design` has shape (runs, columns); `residuals` (runs,) on the log scale, in input order.
+    `design` has shape (runs, columns), a column per treatment (or per level of each factor) and per
+    covariate, centred within blocks; `residuals` has shape (runs,), in input order, as
+    `block_of_run`, which numbers blocks from 0; `block_sizes` has shape (blocks,), in runs.
     `kind` is "treatments" (a mean per treatment) or "main effects"; `scale` is "log" or "plain",
     and residuals and variance are on it.
     """
@@ -52,10 +59,16 @@ class Fit:
     variance: float
     degrees: int
     kind: str
-    block_count: int
+    block_of_run: NDArray[np.int64]
+    block_sizes: NDArray[np.int64]
     factors: dict[str, tuple[Level, ...]]
     treatments: tuple[tuple[Level, ...], ...]
     scale: str = "log"
+
+    @property
+    def block_count(self) -> int:
+        """Number of blocks in the fit."""
+        return int(self.block_sizes.size)
 
     @property
     def run_count(self) -> int:
@@ -138,24 +151,32 @@ def _fit(
     names = [name for name, levels in factors.items() if len(set(levels)) > 1]
     rows = list(zip(*(factors[name] for name in names), strict=True)) or [()] * len(values)
     treatments = tuple(dict.fromkeys(rows))
-    block_names = tuple(dict.fromkeys(blocks))
+    block_numbers = {name: number for number, name in enumerate(dict.fromkeys(blocks))}
+    block_of_run = np.array([block_numbers[name] for name in blocks], dtype=np.int64)
     levels = {name: tuple(dict.fromkeys(factors[name])) for name in names}
-    columns = len(block_names) + len(treatments)
-    if columns > COLUMNS_MAX or columns * len(values) > DESIGN_MAX:
+    if len(treatments) > COLUMNS_MAX or len(treatments) * len(values) > DESIGN_MAX:
         return NotComputable(
-            f"{len(values)} runs in {len(block_names)} blocks are more than one model takes"
+            f"{len(values)} runs of {len(treatments)} treatments are more than one model takes"
         )
-    block_part = _indicators(list(blocks), block_names)
-    if len(block_names) > 1:
+    if len(block_numbers) > 1:
         kind, part = "treatments", _indicators(rows, treatments)
     else:
         kind = "main effects"
         part = _main_effects(rows, names, levels)
-    last = np.zeros((len(values), 0))
     if covariate is not None:
         last = np.asarray(covariate, dtype=np.float64).reshape(len(values), -1)
-    design = np.hstack([block_part, part, last])
-    return _solve(values, design, kind, block_part.shape[1], levels, treatments, scale)
+        part = np.hstack([part, last])
+    return _solve(values, part, kind, block_of_run, levels, treatments, scale)
+
+
+def centred(matrix: FloatArray, block_of_run: NDArray[np.int64]) -> FloatArray:
+    """`matrix`, shape (runs, columns), less the mean of each column within each block."""
+    sizes = np.bincount(block_of_run)
+    result = np.empty_like(matrix)
+    for place, column in enumerate(matrix.T):
+        means = np.bincount(block_of_run, weights=column) / sizes
+        result[:, place] = column - means[block_of_run]
+    return result
 
 
 def _refuse(values: FloatArray) -> Unanswered | None:
@@ -191,17 +212,22 @@ def _main_effects(
 
 def _solve(
     values: FloatArray,
-    design: FloatArray,
+    columns: FloatArray,
     kind: str,
-    block_count: int,
+    block_of_run: NDArray[np.int64],
     levels: dict[str, tuple[Level, ...]],
     treatments: tuple[tuple[Level, ...], ...],
     scale: str,
 ) -> Fit:
+    design = centred(columns, block_of_run)
+    length, own = (np.sqrt(np.einsum("ij,ij->j", part, part)) for part in (design, columns))
+    design[:, length <= RELATIVE_CONSTANT * own] = 0.0
     gram_inverse, rank = _pseudo_inverse(design.T @ design)
-    coefficients = gram_inverse @ design.T @ values
-    residuals = values - design @ coefficients
-    degrees = len(values) - rank
+    within = centred(values[:, None], block_of_run)[:, 0]
+    coefficients = gram_inverse @ (design.T @ within)
+    residuals = within - design @ coefficients
+    block_sizes = np.bincount(block_of_run)
+    degrees = len(values) - block_sizes.size - rank
     largest = float(np.max(np.abs(values)))
     # Logs near 0 are values near 1, rounded there; plain values may all be small.
     rounding = RELATIVE_ZERO * (max(1.0, largest) if scale == "log" else largest)
@@ -215,7 +241,8 @@ def _solve(
         variance,
         degrees,
         kind,
-        block_count,
+        block_of_run,
+        block_sizes,
         levels,
         treatments,
         scale,
@@ -226,6 +253,8 @@ def _pseudo_inverse(gram: FloatArray) -> tuple[FloatArray, int]:
     """A generalised inverse of XᵀX and its rank, columns scaled to equal length first."""
     length = np.sqrt(np.diag(gram))
     length = np.where(length > 0, length, 1.0)
+    if gram.size == 0 or not np.any(gram):
+        return np.zeros_like(gram), 0
     values, vectors = np.linalg.eigh(gram / np.outer(length, length))
     kept = values > RELATIVE_RANK * float(np.max(values))
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
@@ -297,7 +326,7 @@ def contrast_weights(
     """The weights of a contrast on the fit's coefficients, and how many strata it averages."""
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
-        at = fit.block_count
+        at = 0
         for name, names in fit.factors.items():
             if name == factor:
                 weights[at + names.index(level)] += 1.0
@@ -305,7 +334,7 @@ def contrast_weights(
             at += len(names)
         return weights, 1
     place = list(fit.factors).index(factor)
-    where = {treatment: fit.block_count + i for i, treatment in enumerate(fit.treatments)}
+    where = {treatment: i for i, treatment in enumerate(fit.treatments)}
     pairs = []
     for treatment, column in where.items():
         if treatment[place] != level or not _held(fit, treatment, within):

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattwire.stats import distributions
-from wattwire.stats.blocked import Fit
+from wattwire.stats.blocked import Fit, centred
 from wattwire.stats.results import NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -72,7 +72,8 @@ def spreads_between(
     rng = np.random.default_rng(SEED)
     errors = rng.choice(residuals, (draws, fit.run_count))
     # The same as errors @ projection, which is the unit matrix but for a few columns' worth.
-    drawn = errors - (errors @ fit.design) @ fit.covariance_base @ fit.design.T
+    drawn = centred(errors.T, fit.block_of_run).T
+    drawn -= (errors @ fit.design) @ fit.covariance_base @ fit.design.T
     squares = np.square(drawn, out=drawn)
     return {name: _spread(fit, levels, squares) for name, levels in factors.items()}
 
@@ -103,16 +104,30 @@ def _mixing(fit: Fit, member: FloatArray) -> FloatArray:
     """What of each level's error variance the squares of each level's residuals hold, summed.
 
     These are the sums over pairs of levels of the squares in the matrix that turns errors into
-    residuals, 1 - D C Dᵀ. A sum of squares of D C Dᵀ over two groups of runs is the trace of
-    C Dᵀ D of the one times C Dᵀ D of the other, so the matrix of runs by runs is never made.
+    residuals, 1 - B - D C Dᵀ: B takes the mean of a block's runs, D is the centred design.
+    Multiplied out, each sum takes matrices of blocks by columns and of columns by columns only;
+    the matrix of runs by runs is never made.
     """
-    shared = []
-    for of_level in member.T:
-        rows = fit.design[of_level > 0]
-        shared.append(fit.covariance_base @ (rows.T @ rows))
-    mixing = np.array([[float(np.sum(one * other.T)) for other in shared] for one in shared])
-    mixing += np.diag([float(np.sum(of_level)) for of_level in member.T])
-    return mixing - 2.0 * np.diag([float(np.trace(one)) for one in shared])
+    groups = [np.flatnonzero(of_level) for of_level in member.T]
+    base, blocks, sizes = fit.covariance_base, fit.block_count, fit.block_sizes
+    runs_in_block, design_in_block, shared = [], [], []
+    for group in groups:
+        rows, place = fit.design[group], fit.block_of_run[group]
+        runs_in_block.append(np.bincount(place, minlength=blocks))
+        sums = [np.bincount(place, weights=column, minlength=blocks) for column in rows.T]
+        design_in_block.append(np.array(sums).reshape(len(sums), blocks).T)
+        shared.append(base @ (rows.T @ rows))
+    mixing = np.zeros((len(groups), len(groups)))
+    for one in range(len(groups)):
+        weighted = (design_in_block[one] @ base) / sizes[:, None]
+        for other in range(len(groups)):
+            of_blocks = np.sum(runs_in_block[one] * runs_in_block[other] / sizes**2)
+            of_both = np.sum(weighted * design_in_block[other])
+            of_design = np.sum(shared[one] * shared[other].T)
+            mixing[one, other] = of_blocks + 2.0 * of_both + of_design
+        leverage = np.sum(runs_in_block[one] / sizes) + np.trace(shared[one])
+        mixing[one, one] += len(groups[one]) - 2.0 * leverage
+    return mixing
 
 
 def _noisiest(
@@ -179,7 +194,7 @@ def serial_correlation(
     places = np.argsort(np.asarray(order, dtype=np.float64), kind="stable")
     ordered = fit.residuals[places]
     found = float(ordered[1:] @ ordered[:-1] / (ordered @ ordered))
-    trace, square = _lag_one_traces(fit.design[places], fit.covariance_base)
+    trace, square = _lag_one_traces(fit, places)
     # Moments of a ratio of quadratic forms whose denominator is independent of the ratio.
     mean = trace / fit.degrees
     second = (2.0 * square + trace**2) / (fit.degrees * (fit.degrees + 2.0))
@@ -187,19 +202,42 @@ def serial_correlation(
     return SerialCorrelation(found - mean, float(2.0 * distributions.norm.sf(abs(deviation))))
 
 
-def _lag_one_traces(design: FloatArray, base: FloatArray) -> tuple[float, float]:
-    """Traces of P L and of P L P L: P = 1 - D C Dᵀ makes residuals, L is the matrix of lag one.
+def _lag_one_traces(fit: Fit, places: NDArray[np.int64]) -> tuple[float, float]:
+    """Traces of P L and of P L P L: P = 1 - B - D C Dᵀ makes residuals, L is the matrix of lag one.
 
-    L has ½ beside its diagonal. Multiplied out, each trace takes matrices of columns by columns
-    only; the matrix of runs by runs is never made.
+    B takes the mean of a block's runs, D is the centred design, both with the runs in the order of
+    `places`; L has ½ beside its diagonal. Multiplied out, each trace takes matrices of blocks by
+    columns and of columns by columns only; the matrix of runs by runs is never made.
     """
+    design, base = fit.design[places], fit.covariance_base
+    block, sizes = fit.block_of_run[places], fit.block_sizes
     near = np.zeros_like(design)  # L D: each row gives way to the mean of its neighbours
     near[:-1] += 0.5 * design[1:]
     near[1:] += 0.5 * design[:-1]
+    # What L leads from one block to another, for each pair of them that are neighbours somewhere.
+    steps = block[:-1] * sizes.size + block[1:]
+    back = block[1:] * sizes.size + block[:-1]
+    pair, count = np.unique(np.concatenate([steps, back]), return_counts=True)
+    first, second = pair // sizes.size, pair % sizes.size
+    between = 0.5 * count
+    own = first == second
+    sums = [np.bincount(block, weights=column, minlength=sizes.size) for column in near.T]
+    near_in_block = np.array(sums).reshape(len(sums), sizes.size).T
     within = base @ (design.T @ near)
-    trace = -float(np.trace(within))
-    square = 0.5 * (design.shape[0] - 1) - 2.0 * float(np.sum(base * (near.T @ near)))
+    trace = -float(np.sum(between[own] / sizes[first[own]])) - float(np.trace(within))
+    square = 0.5 * (block.size - 1)
+    square -= 2.0 * (_neighbours_squared(block, sizes) + float(np.sum(base * (near.T @ near))))
+    square += float(np.sum(between**2 / (sizes[first] * sizes[second])))
+    square += 2.0 * float(np.sum((near_in_block @ base) * near_in_block / sizes[:, None]))
     return trace, square + float(np.sum(within * within.T))
+
+
+def _neighbours_squared(block: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:
+    """The trace of B L L: over the runs, what L takes from each block, squared, over its size."""
+    shares = 1.0 / sizes[block]
+    inner = 0.25 * (shares[:-1].sum() + shares[1:].sum())
+    same = block[:-2] == block[2:]
+    return float(inner + 0.5 * np.sum(shares[:-2][same]))
 
 
 def _too_many(fit: Fit) -> NotComputable:
@@ -212,5 +250,6 @@ def _scaled(fit: Fit) -> FloatArray | Unanswered:
         return TooFew(fit.degrees, DEGREES_MIN, "degrees of freedom to look at the errors")
     if not fit.variance > 0:
         return NotComputable("the runs do not scatter")
-    freedom = 1.0 - np.einsum("ij,ij->i", fit.design @ fit.covariance_base, fit.design)
+    leverage = np.einsum("ij,ij->i", fit.design @ fit.covariance_base, fit.design)
+    freedom = 1.0 - 1.0 / fit.block_sizes[fit.block_of_run] - leverage
     return np.where(freedom > 1e-9, fit.residuals / np.sqrt(np.maximum(freedom, 1e-9)), 0.0)

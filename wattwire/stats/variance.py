@@ -35,6 +35,9 @@ FloatArray = NDArray[np.float64]
 Unanswered = TooFew | NotComputable
 
 PERMUTATIONS = 499
+PERMUTED_RUNS_MAX = 5_000
+"""Runs beyond which residuals are not permuted: so many need no check of their normality, and the
+orders would take gigabytes."""
 SEED = 1
 RELATIVE_RANK = 1e-9
 TAIL_DEGREES = 10.0
@@ -83,7 +86,7 @@ def interaction(
     if rows is None:
         return NotComputable(f"not every level of {one} was run at every level of {other}")
     found = effect_of(fit, (one, other), rows, confidence)
-    if not isinstance(found, Effect) or permutations < 1:
+    if not isinstance(found, Effect) or permutations < 1 or fit.run_count > PERMUTED_RUNS_MAX:
         return found
     return replace(found, permuted_p=_permuted_p(fit, rows, found.statistic, permutations))
 
@@ -209,7 +212,7 @@ def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int)
     middle, degrees = _inverse(rows @ base @ rows.T)
     constrained = fit.coefficients - base @ rows.T @ (middle @ (rows @ fit.coefficients))
     residuals = fit.design @ (fit.coefficients - constrained) + fit.residuals
-    blocks = np.argmax(fit.design[:, : fit.block_count], axis=1)
+    blocks = fit.block_of_run
     drawn = residuals[_orders(blocks.tobytes(), permutations)]
     sums = drawn @ fit.design[np.argsort(blocks, kind="stable")]
     found = sums @ base

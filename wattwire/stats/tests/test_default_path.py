@@ -9,7 +9,9 @@ import pytest
 from scipy import stats as distributions
 
 from wattwire import stats
+from wattwire.stats import block_ranks, ranks
 from wattwire.stats.block_ranks import blocks_needed
+from wattwire.stats.ranks import rank_cut
 from wattwire.stats.two_samples import newcombe_limits, rank_sum_distribution
 
 RNG = np.random.default_rng(20_060_101)
@@ -245,12 +247,36 @@ def test_more_runs_than_memory_holds_are_refused_and_many_runs_are_answered() ->
     pairs = 3_000
     levels = {"language": ["a", "b"] * pairs}
     values = [1.0, 2.0, 1.5, 2.5] * (pairs // 2)
-    lonely = stats.fit_log(values, [at // 2 for at in range(2 * pairs)], levels)
-    assert isinstance(lonely, stats.NotComputable)
-    assert "6000 runs in 3000 blocks" in str(lonely)
+    blocked = fitted(values, [at // 2 for at in range(2 * pairs)], levels)
+    assert blocked.degrees == pairs - 1
+    found = stats.ratio(blocked, "language", "b", "a")
+    assert isinstance(found, stats.Ratio)
+    # Half of the blocks hold a ratio of 2, half one of 5/3.
+    assert found.interval.estimate == pytest.approx(np.sqrt(2.0 * 5.0 / 3.0))
+    lonely = stats.fit_log(values, [1] * (2 * pairs), {"name": list(range(2 * pairs))})
+    assert "6000 runs of 6000 treatments" in str(lonely)
     ranked = stats.paired_ratio_by_ranks(values, [1.0] * (2 * pairs))
     assert "6000 blocks" in str(ranked)
     together = fitted(values, [1] * (2 * pairs), levels)
     assert isinstance(stats.ratio(together, "language", "b", "a"), stats.Ratio)
     assert isinstance(stats.spread_between(together, levels["language"]), stats.NotComputable)
     assert isinstance(stats.serial_correlation(together, range(2 * pairs)), stats.NotComputable)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_many_pairs_have_the_exact_level_but_for_rounding(confidence, monkeypatch) -> None:
+    exact = rank_cut.__wrapped__(300, confidence)
+    monkeypatch.setattr(ranks, "EXACT_MAX", 299)
+    cut, level = rank_cut.__wrapped__(300, confidence)
+    assert abs(cut - exact[0]) <= 8
+    tail = np.cumsum(ranks.signed_rank_distribution(300))
+    assert level == pytest.approx(1.0 - 2.0 * tail[cut - 1], abs=2e-4)
+
+
+@pytest.mark.parametrize("test", [stats.friedman, stats.quade])
+def test_many_blocks_have_the_p_of_permuting_them(test, monkeypatch) -> None:
+    rng = np.random.default_rng(8)
+    table = rng.normal(size=(600, 3)) + [0.0, 0.05, 0.1]
+    quick = test(table)
+    monkeypatch.setattr(block_ranks, "CHI_SQUARED_MIN", 601)
+    assert quick.p == pytest.approx(test(table).p, abs=0.01)

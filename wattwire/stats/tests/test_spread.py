@@ -28,7 +28,9 @@ def case(request):
 
 
 def projection(fit):
-    return np.eye(fit.run_count) - fit.design @ fit.covariance_base @ fit.design.T
+    same_block = fit.block_of_run[:, None] == fit.block_of_run
+    blocks = same_block / fit.block_sizes[fit.block_of_run]
+    return np.eye(fit.run_count) - blocks - fit.design @ fit.covariance_base @ fit.design.T
 
 
 def test_what_levels_share_is_the_sum_over_the_whole_matrix(case):
@@ -45,7 +47,7 @@ def test_lag_one_traces_are_those_of_the_whole_matrix(case):
     order = np.random.default_rng(4).permutation(RUNS)
     lag = 0.5 * (np.eye(RUNS, k=1) + np.eye(RUNS, k=-1))
     form = projection(fit)[np.ix_(order, order)] @ lag
-    found = _lag_one_traces(fit.design[order], fit.covariance_base)
+    found = _lag_one_traces(fit, order)
     assert found == pytest.approx((np.trace(form), np.trace(form @ form)), rel=1e-10)
 
 

@@ -34,12 +34,13 @@ def test_permuted_p_is_that_of_fitting_every_permutation(effect):
     # The fit numbers blocks in the order in which it meets them.
     met = {name: place for place, name in enumerate(dict.fromkeys(blocks.tolist()))}
     numbered = np.array([met[name] for name in blocks.tolist()])
+    full = np.hstack([numbered[:, None] == range(4), fit.design])
     ratios = []
     for order in variance._orders(numbered.tobytes(), PERMUTATIONS):
         drawn = expected.copy()
         drawn[np.argsort(numbered, kind="stable")] += (logs - expected)[order]
-        left = squares_left(fit.design, drawn)
+        left = squares_left(full, drawn)
         ratios.append((squares_left(reduced, drawn) - left) / left)
-    seen = squares_left(reduced, logs) / squares_left(fit.design, logs) - 1.0
+    seen = squares_left(reduced, logs) / squares_left(full, logs) - 1.0
     larger = int(np.sum(np.array(ratios) >= seen))
     assert found.permuted_p == (larger + 1) / (PERMUTATIONS + 1)
