@@ -22,9 +22,14 @@ from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog  # noqa: E402
 from wattwire.cli.conformance import _suite, under_test  # noqa: E402
 from wattwire.model.errors import MissingError  # noqa: E402
-from wattwire.rig import AgentClient, Builder  # noqa: E402
+from wattwire.rig import AgentClient, Builder, BuildStep  # noqa: E402
 
 MEASURING = {"verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_000}
+
+
+def tell_build(step: BuildStep) -> None:
+    """A line for each step of a build."""
+    print(f"  building {step.name}, step {step.step} of {step.steps}", flush=True)
 
 
 class Bench:
@@ -34,7 +39,7 @@ class Bench:
         self.folder = folder
         self.catalog = Catalog()
         self._agent = AgentClient(folder / "agent")
-        self._builder = Builder(self._agent, lambda text: print(f"  {text}", flush=True))
+        self._builder = Builder(self._agent, tell_build)
         self._suite = _suite()
 
     def cell(self, name: str) -> CellUnderTest | None:

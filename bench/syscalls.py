@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.nodes import Bench
+from bench.nodes import Bench, tell_build
 from bench.pairs import Comparison
 from wattwire.design import PlannedRun
 from wattwire.model.errors import WattwireError
@@ -99,7 +99,7 @@ class Load:
             "plan": {"baseline_s": 0.02, "quiet_ms": 20, "linger_ms": 50, "controls": False},
         }  # fmt: skip
         self._study = parse_study("bench", document, "bench")
-        builder = Builder(self.agent, lambda text: print(f"  {text}", flush=True))
+        builder = Builder(self.agent, tell_build)
         self._prepared: Prepared = prepare(self._study, self._made.catalog, builder)
 
     @property

@@ -20,6 +20,7 @@ WORDS: list[Any] = [str]
 COMMANDS: list[Any] = [WORDS]
 BUILD_KEYS: dict[str, Any] = {
     "commands": COMMANDS, "timeout_s": float, "heavy": str, "lists": {"*": WORDS},
+    "expected_s": float,
 }  # fmt: skip
 RUN_KEYS: dict[str, Any] = {"argv": WORDS, "env": {"*": str}}
 VERSION_KEYS: dict[str, Any] = {"minimum": str, "ask": WORDS, "obtain": str}
@@ -27,7 +28,7 @@ CELL_KEYS: dict[str, Any] = {
     "inputs": WORDS, "requires": WORDS, "versions": {"*": VERSION_KEYS},
     "patterns": WORDS, "capabilities": WORDS, "because": str,
     "build": BUILD_KEYS, "run": RUN_KEYS, "payload_bytes_max": int, "record_bytes_max": int,
-    "payload_bytes_min": int,
+    "payload_bytes_min": int, "start_cpu_s": float,
 }  # fmt: skip
 LANGUAGE_KEYS: dict[str, Any] = {**CELL_KEYS, "title": str, "kit": str}
 SETTING_KEYS: dict[str, Any] = {
@@ -40,7 +41,7 @@ SERVICE_KEYS: dict[str, Any] = {
 }  # fmt: skip
 ENVIRONMENT_KEYS: dict[str, Any] = {
     "requires": WORDS, "inputs": WORDS, "commands": COMMANDS, "exports": str, "timeout_s": float,
-    "host_env": WORDS, "host_files": WORDS,
+    "host_env": WORDS, "host_files": WORDS, "expected_s": float,
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "payload_bytes_max": int, "record_bytes_max": int,

@@ -21,8 +21,9 @@ from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
 from wattwire.report.words import plural
+from wattwire.rig import host
 from wattwire.run import CampaignRunner, Options, prepare
-from wattwire.run.forecast import forecast
+from wattwire.run.forecast import Expected, expectations, forecast
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.campaign import used_attempt
 
@@ -138,20 +139,22 @@ def begin(
 def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
     """A plan that takes long begins only with a yes; nothing has been built or written yet."""
 
-    def planned(preset: str | None) -> tuple[Study, list[PlannedRun]]:
+    def planned(preset: str | None) -> tuple[Study, list[PlannedRun], dict[str, Expected]]:
         name, path, document = _loaded(options, catalog, preset)
         study = parse_study(name, document, str(path))
         choose = studies.chooser(study, options.only, catalog)
-        return study, make_plan(prepare(study, catalog, None, choose).treatments, study.plan)
+        prepared = prepare(study, catalog, None, choose)
+        expected = expectations(prepared.treatments, prepared.cells, host.cores())
+        return study, make_plan(prepared.treatments, study.plan), expected
 
-    study, runs = planned(options.preset)
-    if options.yes or forecast(study, runs).seconds <= plan.LONG_S:
+    study, runs, expected = planned(options.preset)
+    if options.yes or forecast(study, runs, expected).seconds <= plan.LONG_S:
         return
     presets = {}
     for name in plan.presets_of(catalog, options.study):
         with contextlib.suppress(WattwireError):  # a preset that nothing here can run
             presets[name] = forecast(*planned(name)).seconds
-    plan.confirm_long(study, runs, presets)
+    plan.confirm_long(study, runs, presets, expected)
 
 
 def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:

@@ -8,7 +8,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
 from wattwire.cli.doctor import install_command, sources
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
+from wattwire.cli.screen import make_progress
 from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
@@ -40,10 +41,11 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
         )
     catalog = Catalog()
     failed = 0
+    progress = make_progress(as_json=False, plain=False)
     with tempfile.TemporaryDirectory(prefix="wattwire-check-") as folder:
         agent = AgentClient(Path(folder))
         try:
-            builder = Builder(agent, lambda text: print(f"  {text}", flush=True))
+            builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
             check = _Check(builder, agent, Path(folder))
             chosen = chosen_cells(catalog, names)
             alone = len(chosen) == 1
@@ -51,6 +53,7 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
             for cell in chosen:
                 failed += check.run(cell, Pairing(pairs, among, alone), clauses)
         finally:
+            progress.close()
             agent.close()
     if len(check.absent) == len(chosen):
         raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")

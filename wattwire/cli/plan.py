@@ -17,6 +17,8 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
 from wattwire.cli.amounts import share, size_words
+from wattwire.cli.builds_ahead import build_words, builds_ahead
+from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
@@ -28,8 +30,10 @@ from wattwire.rig import host
 from wattwire.rig.agent import AgentClient
 from wattwire.run import prepare
 from wattwire.run.forecast import (
+    Expected,
     Forecast,
     MeterWindow,
+    expectations,
     expected_window_s,
     forecast,
     meter_window,
@@ -71,8 +75,10 @@ def plan(options: argparse.Namespace) -> int:
         raise MissingError(f"{error}{_importable(name, path)}") from error
     kept = prepared.treatments
     runs = make_plan(kept, study.plan)
-    ahead = forecast(study, runs)
-    for line in _first(study, len(kept), runs, ahead):
+    expected = expectations(kept, prepared.cells, host.cores())
+    ahead = forecast(study, runs, expected)
+    builds = builds_ahead(prepared.cells)
+    for line in _first(study, len(kept), runs, ahead, builds):
         print(line)
     if prepared.unasked:
         _say(f"a part of the design, --only {options.only}: "
@@ -87,7 +93,10 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in had)}")
     for reason, count in Counter(reason for _, reason in prepared.skipped).items():
         _say(f"skipped, {plural(count, 'treatment')}: {reason}")
+    if builds:
+        _say(build_words(builds))
     _forecast_lines(study, ahead)
+    _say(percentile_words(study, kept))
     _meter_lines(study, kept, meters_of(catalog, study), meters_here())
     if options.pilot:
         _pilot_lines(study, Path(options.pilot), options.width)
@@ -112,16 +121,24 @@ def _importable(name: str, path: Path) -> str:
     return f". The data of its paper can be read: wattwire import {name} DIR"
 
 
-def _first(study: Study, treatments: int, runs: Sequence[PlannedRun], ahead: Forecast) -> list[str]:
+def _first(
+    study: Study,
+    treatments: int,
+    runs: Sequence[PlannedRun],
+    ahead: Forecast,
+    builds: Mapping[str, float],
+) -> list[str]:
     control = sum(run.control in CONTROLS for run in runs) // study.plan.blocks
     traced = treatments * study.plan.syscall_runs
     beside = f" + {traced} that count system calls" if traced else ""
     controls = f" and {control} control runs" if control else ""
+    building = duration_words(sum(builds.values()))
+    before = f", after {plural(len(builds), 'build')} in about {building}" if builds else ""
     return textwrap.wrap(
         f"{study.title}: {plural(treatments, 'treatment')}{controls} × "
         f"{plural(study.plan.blocks, 'block')}{beside} = "
         f"{len(runs)} runs, about {duration_words(ahead.seconds)} "
-        f"(estimate: {ahead.run_seconds:.1f} s a run).",
+        f"(estimate: {ahead.run_seconds:.1f} s a run){before}.",
         WIDTH,
         break_on_hyphens=False,
     )
@@ -229,12 +246,17 @@ def presets_of(catalog: Catalog, study: str) -> list[str]:
     return sorted(named_presets(read_toml(path), str(path)))
 
 
-def confirm_long(study: Study, runs: Sequence[PlannedRun], presets: Mapping[str, float]) -> None:
+def confirm_long(
+    study: Study,
+    runs: Sequence[PlannedRun],
+    presets: Mapping[str, float],
+    expected: Mapping[str, Expected] | None = None,
+) -> None:
     """Ask before a long plan begins. Raises UsageError where nobody can, or where the answer is no.
 
     `presets` maps each preset of the study to the seconds that it would take.
     """
-    ahead = forecast(study, runs)
+    ahead = forecast(study, runs, expected)
     if ahead.seconds <= LONG_S:
         return
     told = f"{study.title}: {len(runs)} runs take about {duration_words(ahead.seconds)}."

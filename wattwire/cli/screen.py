@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -16,7 +17,8 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.report.words import plural
 from wattwire.run import Progress
 
-TEXT_WIDTH_MAX = 110
+BUILD_LINE_EVERY_S = 30.0
+"""In a log, a step of a build that takes long is told again after so many seconds."""
 
 
 def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
@@ -101,6 +103,8 @@ class PlainProgress:
         self._stream = stream
         self._tally = Tally()
         self._label = ""
+        self._build_step: tuple[Any, ...] = ()
+        self._build_told_s = 0.0
 
     def _print(self, text: str, indent: str = "") -> None:
         _tell(self._stream, wrapped(text, columns(self._stream), indent))
@@ -114,7 +118,7 @@ class PlainProgress:
             if fields.get("left") == 0:
                 self._print("every run is done already; the page is written anew", "  ")
         elif kind == "building":
-            self._print(_short(fields["text"], columns(self._stream) - 2), "  ")
+            self._building(fields)
         elif kind == "run":
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
@@ -124,27 +128,52 @@ class PlainProgress:
         elif kind == "note":
             self._print(f"note: {fields['text']}", "  ")
 
+    def _building(self, fields: Mapping[str, Any]) -> None:
+        """A line for each step of a build, and for a long one a line from time to time."""
+        step = (fields["name"], fields["step"], fields["done"])
+        elapsed_s = float(fields["elapsed_s"])
+        if step == self._build_step and elapsed_s < self._build_told_s + BUILD_LINE_EVERY_S:
+            return
+        self._build_step, self._build_told_s = step, elapsed_s
+        self._print(build_words(fields, elapsed_s), "  ")
+
     def close(self) -> None:
         return
 
 
 class ScreenProgress:
-    """A live line on a terminal; finished runs scroll past above it."""
+    """A live line on a terminal, never wrapped; finished runs scroll past above it."""
 
-    def __init__(self) -> None:
-        self._console = Console()
-        self._live = Live(Text(""), console=self._console, refresh_per_second=4, transient=True)
-        self._live.start()
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console()
         self._tally = Tally()
         self._label = self._phase = ""
+        self._build: Mapping[str, Any] | None = None
+        self._build_began_s = 0.0
+        self._live = Live(
+            get_renderable=self._line, console=self._console, refresh_per_second=4, transient=True
+        )
+        self._live.start()
+
+    def _line(self) -> Text:
+        """The line as it is at this moment: a build's clock runs on between its events."""
+        if self._build is not None:
+            told = build_words(self._build, time.monotonic() - self._build_began_s)
+        elif self._tally.runs:
+            told = " · ".join(filter(None, (self._tally.words(), self._label, self._phase)))
+        else:
+            told = self._phase
+        return Text(told, no_wrap=True, overflow="ellipsis")
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
             self._tally.campaign(fields["runs"], fields.get("left", fields["runs"]))
             self._console.print(f"campaign {fields['path']}", highlight=False)
         elif kind == "building":
-            self._phase = _short(fields["text"], TEXT_WIDTH_MAX)
+            self._build = None if fields["done"] else fields
+            self._build_began_s = time.monotonic() - float(fields["elapsed_s"])
         elif kind == "run":
+            self._build = None
             self._tally.run()
             self._label = f"{fields['run']} {fields['label']}"
         elif kind == "phase":
@@ -154,15 +183,21 @@ class ScreenProgress:
             self._console.print(f"{self._label}: {told(fields)}", highlight=False)
         elif kind == "note":
             self._console.print(f"note: {fields['text']}", style="yellow", highlight=False)
-        self._live.update(Text(f"{self._tally.words()} · {self._label} · {self._phase}"))
+        self._live.refresh()
 
     def close(self) -> None:
         self._live.stop()
 
 
-def _short(text: str, width: int) -> str:
-    """A compiler's command line is in the log; here its beginning says enough."""
-    return text if len(text) <= width else text[: width - 1] + "…"
+def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
+    """How far a build is: which cell, which of how many, the step, the time."""
+    place = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
+    if fields["done"]:
+        return f"built {fields['name']}{place} in {duration_words(elapsed_s)}"
+    told = f"building {fields['name']}{place}"
+    if fields["step"]:
+        return f"{told}, step {fields['step']} of {fields['steps']}, {duration_words(elapsed_s)}"
+    return told + (f", which takes {fields['expected']}" if fields["expected"] else "")
 
 
 def told(fields: dict[str, Any]) -> str:

@@ -6,12 +6,14 @@ import argparse
 import fnmatch
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
+from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, EXIT_OK, MissingError
 from wattwire.rig import AgentClient, Builder
@@ -93,11 +95,14 @@ def build(options: argparse.Namespace) -> int:
     """Build cells; one that cannot be built does not stop the others."""
     catalog = Catalog()
     failed = 0
+    progress = make_progress(as_json=False, plain=False)
     with tempfile.TemporaryDirectory(prefix="wattwire-") as state:
         agent = AgentClient(Path(state))
         try:
-            builder = Builder(agent, lambda text: _say(text, "  "))
-            for cell in chosen_cells(catalog, options.cells):
+            builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
+            cells = chosen_cells(catalog, options.cells)
+            builder.unbuilt(cells)
+            for cell in cells:
                 try:
                     result = builder.cell(cell)
                     print(f"{cell.name}: {'was built before' if result.cached else 'built'}")
@@ -105,6 +110,7 @@ def build(options: argparse.Namespace) -> int:
                     failed += 1
                     _say(f"{cell.name}: absent: {error}")
         finally:
+            progress.close()
             agent.close()
     return EXIT_ENVIRONMENT if failed else EXIT_OK
 

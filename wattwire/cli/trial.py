@@ -15,6 +15,7 @@ from typing import Any
 from wattwire.catalog import Catalog, Cell
 from wattwire.cli import campaigns
 from wattwire.cli.amounts import duration_s, size_bytes
+from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.plan import confirm_long
 from wattwire.cli.screen import duration_words, make_progress
 from wattwire.cli.studies import change
@@ -22,10 +23,11 @@ from wattwire.cli.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
-from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.report.words import listed, plural
-from wattwire.run import prepare
-from wattwire.run.forecast import forecast
+from wattwire.rig import host
+from wattwire.run import Prepared, prepare
+from wattwire.run.forecast import expectations, forecast
 from wattwire.store import Campaign
 
 NAME = "try"
@@ -78,24 +80,26 @@ def try_cells(options: argparse.Namespace) -> int:
     study = parse_study(NAME, document, f"wattwire {NAME}")
     prepared = prepare(study, catalog, None)
     runs = make_plan(prepared.treatments, study.plan)
+    expected = expectations(prepared.treatments, prepared.cells, host.cores())
     if not options.yes:
-        confirm_long(study, runs, {})
+        confirm_long(study, runs, {}, expected)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{NAME}-{stamp}")
     if not options.json:
-        _announce(study, runs, prepared.skipped)
+        seconds = forecast(study, runs, expected).seconds
+        _announce(study, runs, seconds, prepared)
     _measure(options, catalog, document, directory)
     return _close(options, directory)
 
 
-def _announce(
-    study: Study, runs: Sequence[PlannedRun], skipped: Sequence[tuple[Treatment, str]]
-) -> None:
+def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared: Prepared) -> None:
     told = (
         f"{study.title}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, about "
-        f"{duration_words(forecast(study, runs).seconds)}, and once the time to build what is "
-        "not built yet."
+        f"{duration_words(seconds)}."
     )
+    builds = builds_ahead(prepared.cells)
+    told += f" {build_words(builds)}." if builds else ""
+    skipped = prepared.skipped
     reasons = (f"Left out: {reason}." for reason in dict.fromkeys(why for _, why in skipped))
     for text in (told, *reasons):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)

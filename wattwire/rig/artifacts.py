@@ -10,9 +10,11 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,14 @@ from wattwire.catalog import Cell, Middleware
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig import cache
 from wattwire.rig.agent import AgentClient, AgentError
+from wattwire.rig.observed import note_build, observed
 from wattwire.rig.versions import require_versions
 
+BUILD_GUESS_S = 8.0
+"""A build of which nothing is known: a virtual environment with some packages takes 6 to 9 s."""
+STEP = re.compile(r"\[(?P<step>\d+)/\d+\] ")
+"""What the agent's line begins with when a command begins."""
+MINUTES = re.compile(r"(?P<minutes>\d+) minutes?")
 SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".mypy_cache"})
 
 
@@ -53,12 +61,33 @@ class CellBuild:
     cached: bool
 
 
-class NotBuiltError(MissingError):
-    """A builder that only looks was asked for what is not built yet; `heavy` says how long."""
+@dataclass(frozen=True)
+class BuildStep:
+    """How far a build is: `number` of `builds` that are due, command `step` of its `steps`.
 
-    def __init__(self, name: str, heavy: str) -> None:
+    Step 0 comes before the first command; `done` after the last.
+    """
+
+    name: str
+    number: int
+    builds: int
+    step: int
+    steps: int
+    elapsed_s: float
+    done: bool = False
+    expected: str = ""
+    """How long the manifest says that it takes, in words; "" where it says nothing."""
+
+
+class NotBuiltError(MissingError):
+    """A builder that only looks was asked for what is not built yet.
+
+    `heavy` says in words how long it takes; `expected_s` is a forecast in seconds.
+    """
+
+    def __init__(self, name: str, heavy: str, expected_s: float = 0.0) -> None:
         super().__init__(f"{name} is not built yet; `wattwire build {name}` builds it")
-        self.built_name, self.heavy = name, heavy
+        self.built_name, self.heavy, self.expected_s = name, heavy, expected_s
 
 
 class LackingError(MissingError):
@@ -80,12 +109,13 @@ class Builder:
     def __init__(
         self,
         agent: AgentClient,
-        progress: Callable[[str], None] | None = None,
+        progress: Callable[[BuildStep], None] | None = None,
         look: bool = False,
     ) -> None:
         self._look = look
         self._agent = agent
-        self._progress = progress or (lambda _text: None)
+        self._progress = progress or (lambda _step: None)
+        self._begun = self._due = 0
         self._environments: dict[tuple[str, Path], Artifact] = {}
         self._cells: dict[str, CellBuild] = {}
 
@@ -97,6 +127,29 @@ class Builder:
             environment = self._environment(cell.middleware)
             self._cells[cell.known_as] = self._build_cell(cell, environment)
         return self._cells[cell.known_as]
+
+    def unbuilt(self, cells: Iterable[Cell]) -> dict[str, float]:
+        """What has to be built for these cells: name of a cell or environment → seconds expected.
+
+        Cells that cannot be built here are left out. Nothing is built, and the builds that
+        follow are counted as parts of these.
+        """
+        before, self._look = self._look, True
+        found: dict[str, float] = {}
+        try:
+            for cell in cells:
+                try:
+                    self.cell(cell)
+                except NotBuiltError as error:
+                    found[error.built_name] = error.expected_s
+                    if error.built_name != cell.name:  # its key is known only after that
+                        found[cell.name] = expected_build_s(cell.name, cell.document["build"])
+                except MissingError:
+                    continue
+        finally:
+            self._look = before
+        self._due = self._begun + len(found)
+        return found
 
     def _environment(self, middleware: Middleware) -> Artifact:
         place = (middleware.name, middleware.folder)
@@ -186,16 +239,13 @@ class Builder:
                 return done
             heavy = table.get("heavy")
             if self._look:
-                raise NotBuiltError(name, str(heavy or ""))
+                raise NotBuiltError(name, str(heavy or ""), expected_build_s(name, table))
             if heavy and os.environ.get("WATTWIRE_HEAVY") == "skip":
                 raise MissingError(
                     f"{name} is not built yet, which takes {heavy}; WATTWIRE_HEAVY=skip leaves it "
                     f"out. `wattwire build {name}` builds it."
                 )
-            self._progress(f"building {name}" + (f" ({heavy})" if heavy else ""))
-            return self._agent.build(
-                key, files, commands, env, int(table.get("timeout_s", 1800)), self._progress
-            )
+            return self._build_now(name, key, files, commands, table, env)
         except AgentError as error:
             folder = cache.folder()
             if error.kind in {"permission", "io"} and not cache.writable(folder):
@@ -207,6 +257,52 @@ class Builder:
                 f"{name} could not be built: {error}. Mend what the log says and try again; "
                 f"`wattwire build {name}` repeats only this."
             ) from error
+
+    def _build_now(
+        self,
+        name: str,
+        key: str,
+        files: list[tuple[str, Path, str]],
+        commands: list[list[str]],
+        table: Mapping[str, Any],
+        env: dict[str, str],
+    ) -> dict[str, Any]:
+        """Build, tell each step, and remember how long it took."""
+        self._begun += 1
+        self._due = max(self._due, self._begun)
+        began_s, reached = time.monotonic(), 0
+
+        def tell(text: str = "", done: bool = False) -> None:
+            nonlocal reached
+            match = STEP.match(text)
+            reached = int(match["step"]) if match else reached
+            step = BuildStep(
+                name, self._begun, self._due, reached, len(commands),
+                time.monotonic() - began_s, done, str(table.get("heavy", "")),
+            )  # fmt: skip
+            self._progress(step)
+
+        tell()
+        reply = self._agent.build(
+            key, files, commands, env, int(table.get("timeout_s", 1800)), tell
+        )
+        tell(done=True)
+        if not reply.get("cached"):  # else another process built it meanwhile
+            note_build(name, float(reply.get("seconds", 0.0)))
+        return reply
+
+
+def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
+    """Seconds that a build will take: as earlier here, else by its manifest, else a guess."""
+    known = observed(name).typical_build_s()
+    if known is not None:
+        return known
+    minutes = MINUTES.search(str(table.get("heavy", "")))
+    if minutes:
+        return 60.0 * float(minutes["minutes"])
+    if "expected_s" in table:
+        return float(table["expected_s"])
+    return BUILD_GUESS_S if table.get("commands") else 0.0
 
 
 def require(names: Sequence[str], wanted_by: str) -> None:

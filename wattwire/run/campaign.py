@@ -6,7 +6,7 @@ import datetime
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from wattwire.run import syscalls
 from wattwire.run.columns import describe, pool_baselines
 from wattwire.run.crash import crash_point
 from wattwire.run.evidence import wait_until_quiet
+from wattwire.run.observing import note_duration
 from wattwire.run.one_run import OneRun, RunRecord
 from wattwire.run.prepare import Prepared, prepare
 from wattwire.run.processes import GuardLostError
@@ -146,7 +147,9 @@ class CampaignRunner:
                 f"{way.because}. Install strace, or leave those runs out: "
                 "--set plan.syscall_runs=0"
             )
-        self._builder = Builder(agent, lambda text: self._progress.event("building", text=text))
+        self._builder = Builder(agent, lambda s: self._progress.event("building", **asdict(s)))
+        ahead = prepare(study, self.catalog, None, choose).cells.values()
+        self._builder.unbuilt({c.known_as: c for roles in ahead for c in roles.values()}.values())
         return prepare(study, self.catalog, self._builder, choose)
 
     def _connect(self) -> AgentClient:
@@ -287,6 +290,7 @@ class CampaignRunner:
             block=planned.block,
             position=planned.position,
         )
+        began_s = time.monotonic()
         before = wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
@@ -305,6 +309,8 @@ class CampaignRunner:
         except BaseException:
             self._abandon(agent, planned, number, token)
             raise
+        elapsed_s = time.monotonic() - began_s - float(before["waited_s"])
+        note_duration(study, planned, record, elapsed_s)
         self._tell(planned, collected, record)
         if study.plan.cooldown_s > 0:
             self._progress.event("phase", phase="cool-down")

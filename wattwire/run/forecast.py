@@ -5,17 +5,21 @@ Forecasts only: nothing that is measured or judged rests on them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
 from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.rig.observed import observed
 from wattwire.run.specs import SECOND_NS, scheduled_per_sender
 
 START_S = 1.5
-"""Starting, matching and ending nodes: between 0.3 s (native) and 4 s (a slow discovery)."""
+"""Starting, matching and ending nodes: between 0.3 s (native) and 4 s (a slow discovery).
+What a runtime takes to start comes on top (`start_cpu_s` of a manifest)."""
 CLOSED_CALL_S = 0.001
 """A call back to back: between 20 µs and some milliseconds."""
 
@@ -32,6 +36,22 @@ STEPS_PER_WINDOW = 100
 """A counter that stands still for one step between updates is known to 1 % over 100 steps."""
 READINGS_PER_WINDOW = 2
 """A gauge that is read less than twice in a window has no mean over it."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a run of a treatment takes beyond what the plan states.
+
+    `start_s` is starting, matching and ending nodes, `call_s` a call in a closed loop;
+    `observed` tells whether runs on this machine showed each of the two.
+    """
+
+    start_s: float = START_S
+    call_s: float = CLOSED_CALL_S
+    observed: tuple[bool, bool] = (False, False)
+
+
+GUESS = Expected()
 
 
 @dataclass(frozen=True)
@@ -53,42 +73,79 @@ class MeterWindow:
     because: str
 
 
-def forecast(study: Study, runs: Iterable[PlannedRun]) -> Forecast:
-    """Time and disk of these runs, each tried once."""
+def expectations(
+    treatments: Iterable[Treatment], cells: Mapping[str, Mapping[str, Cell]], cores: int
+) -> dict[str, Expected]:
+    """What a run of each treatment takes beyond its plan, by the treatment's key.
+
+    From runs of the same cells on this machine where there were any, else from the CPU seconds
+    that their manifests state, spread over the cores. `cells` maps treatment key → role → cell.
+    """
+    known = functools.cache(observed)
+    found = {}
+    for treatment in treatments:
+        hub, leaf = (cells[treatment.key][r] for r in PATTERN_ROLES[str(treatment["pattern"])])
+        clients = int(treatment["clients"])
+        pair = [known(name) for name in dict.fromkeys((hub.name, leaf.name))]
+        starts = [one.overhead_s(1 + clients, START_S) for one in pair]
+        calls = [one.call_s(1 + clients) for one in pair]
+        cpu_s = hub.document["start_cpu_s"] + clients * leaf.document["start_cpu_s"]
+        told_starts = [s for s in starts if s is not None]
+        told_calls = [s for s in calls if s is not None]
+        found[treatment.key] = Expected(
+            max(told_starts) if told_starts else START_S + float(cpu_s) / max(1, cores),
+            max(told_calls) if told_calls else CLOSED_CALL_S,
+            (bool(told_starts), bool(told_calls)),
+        )
+    return found
+
+
+def forecast(
+    study: Study, runs: Iterable[PlannedRun], expected: Mapping[str, Expected] | None = None
+) -> Forecast:
+    """Time and disk of these runs, each tried once; `expected` is by treatment key."""
     planned = list(runs)
-    seconds = sum(run_seconds(study, r.treatment) for r in planned)
+    by_key = expected or {}
+    seconds = sum(
+        run_seconds(study, r.treatment, by_key.get(r.treatment.key, GUESS)) for r in planned
+    )
     disk = sum(_run_bytes(study, r.treatment) for r in planned) + PAGE_BYTES
     mean = seconds / len(planned) if planned else 0.0
-    return Forecast(seconds, mean, disk, _basis(study, planned))
+    return Forecast(seconds, mean, disk, _basis(study, planned, by_key))
 
 
-def run_seconds(study: Study, treatment: Treatment) -> float:
-    """Seconds of one run: what the plan states, and START_S for what nobody knows before."""
+def run_seconds(study: Study, treatment: Treatment, expected: Expected = GUESS) -> float:
+    """Seconds of one run: what the plan states, and what is expected of the rest."""
     plan = study.plan
-    window_s = expected_window_s(study, treatment)
-    return 2 * plan.baseline_s + window_s + plan.quiet_ms / 1000 + plan.cooldown_s + START_S
+    window_s = expected_window_s(study, treatment, expected)
+    stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000 + plan.cooldown_s
+    return stated_s + window_s + expected.start_s
 
 
-def expected_window_s(study: Study, treatment: Treatment) -> float:
-    """Seconds of a window: stated in open loop; in closed loop its calls, by CLOSED_CALL_S."""
+def expected_window_s(study: Study, treatment: Treatment, expected: Expected = GUESS) -> float:
+    """Seconds of a window: stated in open loop; in closed loop its calls, as they are expected."""
     if treatment["loop"] == "closed":
-        return CLOSED_CALL_S * int(treatment["count"])
+        return expected.call_s * int(treatment["count"])
     return study.plan.duration_s
 
 
-def window_words(study: Study, treatments: Iterable[Treatment]) -> str:
+def window_words(
+    study: Study,
+    treatments: Iterable[Treatment],
+    expected: Mapping[str, Expected] | None = None,
+) -> str:
     """The windows of these treatments: seconds in open loop, calls one by one in closed loop."""
     known = list(treatments)
-    counts = sorted({int(t["count"]) for t in known if t["loop"] == "closed"})
-    told = [f"{study.plan.duration_s:g} s"] if len(known) > sum(map(_closed, known)) else []
-    if counts:
-        ends = dict.fromkeys((counts[0], counts[-1]))
-        calls = " to ".join(f"{count:,}" for count in ends)
-        seconds = " to ".join(f"{CLOSED_CALL_S * count:g}" for count in ends)
-        told.append(
-            f"{calls} calls one after the other ({seconds} s at {CLOSED_CALL_S * 1000:g} ms a "
-            "call, a guess)"
-        )
+    closed = [t for t in known if _closed(t)]
+    told = [f"{study.plan.duration_s:g} s"] if len(known) > len(closed) else []
+    if closed:
+        by_key = expected or {}
+        takes = [by_key.get(t.key, GUESS) for t in closed]
+        calls = _range((int(t["count"]) for t in closed), "{:,.0f}")
+        seconds = _range((e.call_s * int(t["count"]) for t, e in zip(closed, takes, strict=True)))
+        each = _range(1000 * e.call_s for e in takes)
+        basis = _basis_words([e.observed[1] for e in takes])
+        told.append(f"{calls} calls one after the other ({seconds} s at {each} ms a call, {basis})")
     return " or ".join(told)
 
 
@@ -96,12 +153,28 @@ def _closed(treatment: Treatment) -> bool:
     return treatment["loop"] == "closed"
 
 
-def _basis(study: Study, planned: Iterable[PlannedRun]) -> str:
+def _range(values: Iterable[float], form: str = "{:.3g}") -> str:
+    """The least and the greatest, or the one that there is."""
+    ordered = sorted(values)
+    return " to ".join(dict.fromkeys(form.format(end) for end in (ordered[0], ordered[-1])))
+
+
+def _basis_words(from_runs: Iterable[bool]) -> str:
+    known = set(from_runs)
+    if known == {True}:
+        return "as in earlier runs here"
+    return "partly as in earlier runs here, partly a guess" if True in known else "a guess"
+
+
+def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, Expected]) -> str:
     plan = study.plan
-    window = f"a window of {window_words(study, (run.treatment for run in planned))}"
+    treatments = list({run.treatment.key: run.treatment for run in planned}.values())
+    takes = [expected.get(t.key, GUESS) for t in treatments] or [GUESS]
+    window = f"a window of {window_words(study, treatments, expected)}"
     parts = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
     parts += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
-    return ", ".join(parts) + f", and a guess of {START_S:g} s for starting and ending"
+    start = f"{_range(e.start_s for e in takes)} s for starting and ending"
+    return f"{', '.join(parts)}, and {start} ({_basis_words(e.observed[0] for e in takes)})"
 
 
 def _run_bytes(study: Study, treatment: Treatment) -> int:

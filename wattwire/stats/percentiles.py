@@ -55,6 +55,15 @@ def stable_size(share: float) -> int:
     return math.ceil((Z_TWO_SIDED / TAIL_COUNT_PRECISION) ** 2 * _odds(share))
 
 
+def carried_size(share: float) -> int:
+    """Return the fewest independent messages of which `percentile` gives percentile `share`.
+
+    Both limits must exist, and above the median there must be CLUSTERS_MIN messages beyond it.
+    """
+    beyond = math.ceil(round(CLUSTERS_MIN / (1.0 - share), 6)) if share > 0.5 else 0
+    return max(two_sided_size(share), beyond)
+
+
 def _odds(share: float) -> float:
     # 0.99/0.01 must be 99 and not 98.99…: round away the binary representation of the share.
     return round(share / (1.0 - share), 6)

@@ -6,12 +6,23 @@ import io
 
 import pytest
 
+from wattwire.catalog import Catalog
 from wattwire.cli import amounts, plan
 from wattwire.cli.main import main
+from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.design import expand, make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
-from wattwire.run.forecast import forecast, meter_window, run_seconds, window_words
+from wattwire.rig.observed import ObservedRun, note_build, note_run
+from wattwire.run import prepare
+from wattwire.run.forecast import (
+    START_S,
+    expectations,
+    forecast,
+    meter_window,
+    run_seconds,
+    window_words,
+)
 
 
 def study(duration_s=10.0, blocks=5, **fixed):
@@ -201,3 +212,79 @@ def test_a_response_that_nothing_gives_is_refused_before_the_runs(verb, tmp_path
         'Did you mean "cpu_us_per_message"?'
     ) in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "campaigns").exists()
+
+
+@pytest.fixture
+def empty_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "cache"))
+
+
+def expected_of(one, cores=2):
+    prepared = prepare(one, Catalog(), None)
+    return expectations(prepared.treatments, prepared.cells, cores)
+
+
+def of_cells(*cells, **fixed):
+    document = {
+        "factors": {"cell": list(cells)},
+        "fixed": {"pattern": "service", "loop": "closed", "count": 200, **fixed},
+    }
+    return parse_study("t", document, "test")
+
+
+def test_eight_clients_on_a_runtime_that_starts_slowly_are_not_forecast_as_a_native_program(
+    empty_cache,
+):
+    one = of_cells("rest/java", "rest/go", clients=8)
+    expected = expected_of(one)
+    by_cell = {run.treatment["cell"]: expected[run.treatment.key] for run in runs_of(one)}
+    slow, quick = (by_cell[cell].start_s for cell in ("rest/java", "rest/go"))
+    assert slow > START_S + 5.0 > quick
+
+
+def test_earlier_runs_of_a_cell_replace_the_guess(empty_cache):
+    one = of_cells("loopback/python", "loopback/cpp")
+    note_run("loopback/python", ObservedRun(2, 9.5, 0.05), {})
+    prepared = prepare(one, Catalog(), None)
+    expected = expectations(prepared.treatments, prepared.cells, 2)
+    seen, guessed = (expected[t.key] for t in prepared.treatments)
+    assert (seen.start_s, seen.call_s, seen.observed) == (9.5, 0.05, (True, True))
+    assert guessed.observed == (False, False)
+    assert run_seconds(one, prepared.treatments[0], seen) == pytest.approx(2.1 + 10.0 + 9.5)
+    basis = forecast(one, runs_of(one), expected).basis
+    assert "(0.2 to 10 s at 1 to 50 ms a call, partly as in earlier runs here" in basis
+    assert "to 9.5 s for starting and ending (partly as in earlier runs here" in basis
+
+
+def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path, capsys):
+    note_build("loopback/cpp", 125.0)
+    (tmp_path / "s.toml").write_text(
+        'title = "T"\n[factors]\ncell = ["loopback/cpp", "udp/cpp"]\n[fixed]\npattern = "topic"\n'
+    )
+    assert main(["plan", str(tmp_path / "s.toml")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "after 2 builds in about 2 min 17 s." in told
+    assert (
+        "2 builds first, about 2 min 17 s (estimate): loopback/cpp 2 min 05 s, udp/cpp 12 s" in told
+    )
+
+
+@pytest.mark.parametrize(
+    ("fixed", "told"),
+    [
+        ({"loop": "closed", "count": 200, "clients": 2},
+         "percentiles: a run has 400 latencies, which carry p50, p90; p99 needs 1,000, p99.9 needs "
+         "10,000 that are independent (p99: --set count=500)"),
+        ({"rate_hz": 100.0, "clients": 1},
+         "percentiles: a run has 1,000 latencies, which carry p50, p90, p99; p99.9 needs 10,000 "
+         "that are independent (p99.9: --set plan.duration_s=100)"),
+        ({"rate_hz": 1000.0, "clients": 1},
+         "percentiles: a run has 10,000 latencies, which carry p50, p90, p99, p99.9"),
+        ({"rate_hz": 0.5, "clients": 1}, "percentiles: a run has 5 latencies, which carry none; "
+         "p50 needs 6, p90 needs 100, p99 needs 1,000, p99.9 needs 10,000 that are independent "
+         "(p50: --set plan.duration_s=12)"),
+    ],
+)  # fmt: skip
+def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, told):
+    one = study(pattern="service", **fixed)
+    assert percentile_words(one, [run.treatment for run in runs_of(one)]) == told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from dataclasses import asdict
 
 import pytest
 
@@ -12,6 +13,7 @@ from wattwire.cli.campaigns import _usable_words
 from wattwire.cli.main import main
 from wattwire.cli.screen import JsonProgress, PlainProgress
 from wattwire.cli.wrap import LOG_COLUMNS, columns, wrapped
+from wattwire.rig import BuildStep
 
 RUN = {"run": "b01-p001", "label": "cell=loopback/python payload_bytes=64 settings.delay_us=20"}
 DONE = {
@@ -29,7 +31,8 @@ def unasked(monkeypatch):
 
 def play(progress):
     progress.event("campaign", path="campaigns/c", runs=2, left=2, skipped=1)
-    progress.event("building", text="g++ " + "-Isomewhere/far/away " * 20)
+    name = "a-middleware/" + "of-a-very-long-name" * 3
+    progress.event("building", **asdict(BuildStep(name, 1, 5, 2, 4, 12.0)))
     progress.event("run", **RUN)
     progress.event("done", **DONE)
     progress.event("note", text="a word and another, " * 20)

@@ -1,0 +1,128 @@
+"""What this machine took: seconds of builds, of starting nodes, of calls; a file for each cell.
+
+Forecasts rest on it and nothing else: no measurement, no verdict. It lies in the user's cache of
+builds, and whoever deletes it gets the forecasts of a first day again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wattwire.rig import cache
+
+FOLDER = "observed"
+KEPT = 30
+"""So many of the latest runs and builds of a cell are kept."""
+
+
+@dataclass(frozen=True)
+class ObservedRun:
+    """A run of a cell: how many nodes it had, and seconds beyond those that its plan states.
+
+    `overhead_s` is starting, matching and ending nodes and converting what they recorded;
+    `call_s` the mean length of a call in a closed loop, None elsewhere.
+    """
+
+    nodes: int
+    overhead_s: float
+    call_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What is known of a cell, or of the environment of a middleware; empty at first."""
+
+    build_s: tuple[float, ...] = ()
+    runs: tuple[ObservedRun, ...] = ()
+    ready: dict[str, Any] = field(default_factory=dict)
+    """`library` and `guarantee` of the READY line seen last, with the day as `seen`."""
+
+    def typical_build_s(self) -> float | None:
+        """Median seconds of a build; None where none was seen."""
+        return statistics.median(self.build_s) if self.build_s else None
+
+    def overhead_s(self, nodes: int, base_s: float) -> float | None:
+        """Median seconds beyond the plan's of a run of so many nodes; None where none was seen.
+
+        Where no run had as many, the nearest number is scaled; of it `base_s` is no node's.
+        """
+        if not self.runs:
+            return None
+        near = min((run.nodes for run in self.runs), key=lambda n: (abs(n - nodes), n))
+        median_s = statistics.median(run.overhead_s for run in self.runs if run.nodes == near)
+        if near == nodes or median_s <= base_s:
+            return median_s
+        return base_s + (median_s - base_s) * nodes / near
+
+    def call_s(self, nodes: int) -> float | None:
+        """Median seconds of a call in a closed loop, by the nearest number of nodes."""
+        known = [run for run in self.runs if run.call_s is not None]
+        if not known:
+            return None
+        near = min((run.nodes for run in known), key=lambda n: (abs(n - nodes), n))
+        return statistics.median(run.call_s or 0.0 for run in known if run.nodes == near)
+
+
+def observed(name: str) -> Observed:
+    """What is known of a cell or an environment; a file that is damaged says nothing."""
+    try:
+        document = json.loads(_path(name).read_text(encoding="utf-8"))
+        return Observed(
+            tuple(_positive(seconds) for seconds in document["build_s"]),
+            tuple(_run(table) for table in document["runs"]),
+            dict(document["ready"]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return Observed()
+
+
+def note_build(name: str, seconds: float) -> None:
+    """Add the seconds of a build that was made now."""
+    known = observed(name)
+    _write(name, Observed((*known.build_s, seconds)[-KEPT:], known.runs, known.ready))
+
+
+def note_run(name: str, run: ObservedRun, ready: Mapping[str, Any]) -> None:
+    """Add a run that was made now; `ready` replaces what was seen before, unless it is empty."""
+    known = observed(name)
+    _write(name, Observed(known.build_s, (*known.runs, run)[-KEPT:], dict(ready) or known.ready))
+
+
+def _path(name: str) -> Path:
+    return cache.folder() / FOLDER / f"{name.replace('/', '+')}.json"
+
+
+def _run(table: Mapping[str, Any]) -> ObservedRun:
+    call_s = table.get("call_s")
+    return ObservedRun(
+        int(table["nodes"]),
+        _positive(table["overhead_s"]),
+        None if call_s is None else _positive(call_s),
+    )
+
+
+def _positive(value: Any) -> float:
+    number = float(value)
+    if not 0.0 <= number < 1e9:
+        raise ValueError(f"found {value!r}; allowed: seconds")
+    return number
+
+
+def _write(name: str, known: Observed) -> None:
+    """Replace the file in one step; a cache that cannot be written keeps nothing."""
+    path = _path(name)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, delete=False
+        ) as file:
+            json.dump(asdict(known), file)
+        os.replace(file.name, path)

@@ -1,0 +1,45 @@
+"""What a run took beyond its plan, noted for later forecasts (`rig/observed.py`)."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from wattwire.design import PlannedRun
+from wattwire.model.study import Study
+from wattwire.model.verdict import Outcome
+from wattwire.rig.observed import ObservedRun, note_run
+from wattwire.run.one_run import RunRecord
+
+
+def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
+    """Note a run of the design that completed; `elapsed_s` is all of it but the wait for quiet."""
+    if record.outcome is not Outcome.COMPLETED or planned.control:
+        return
+    nodes = len(record.nodes)
+    observed = observed_run(study, planned, nodes, record.seconds.get("window", 0.0), elapsed_s)
+    for cell in dict.fromkeys(node.cell.name for node in record.nodes):
+        note_run(cell, observed, _ready(record, cell))
+
+
+def observed_run(
+    study: Study, planned: PlannedRun, nodes: int, window_s: float, elapsed_s: float
+) -> ObservedRun:
+    """Split a run's seconds into those that its plan states and those that nobody knew before."""
+    plan, treatment = study.plan, planned.treatment
+    closed = treatment["loop"] == "closed"
+    stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000
+    stated_s += window_s if closed else plan.duration_s
+    call_s = window_s / int(treatment["count"]) if closed else None
+    return ObservedRun(nodes, max(0.0, elapsed_s - stated_s), call_s)
+
+
+def _ready(record: RunRecord, cell: str) -> dict[str, Any]:
+    """What the last node of the cell said of its library, with the day."""
+    for node in reversed(record.nodes):
+        state = record.processes.states.get(node.process)
+        line = state.lines.get("READY") if state and node.cell.name == cell else None
+        if line:
+            told = {key: line[key] for key in ("library", "guarantee") if line.get(key)}
+            return {**told, "seen": datetime.date.today().isoformat()}
+    return {}
