@@ -23,9 +23,9 @@ use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
 use crate::pump::{self, CappedFile, Sink, Stream};
 use crate::shm::{self, Journal};
 
-/// How long a node may leave its standard input unread before a `write` gives up.
 /// What `stdout` says where a node's lines are asked for (clause C-05).
 const LINES_ON_THREE: &str = "lines-on-3";
+/// How long a node may leave its standard input unread before a `write` gives up.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
 
 pub struct Processes {

@@ -148,9 +148,18 @@ _REGISTRY: tuple[Metric, ...] = (
         "cpu_us_per_message_above_silent", "µs", "measured", "the same above the silent baseline"
     ),
     Metric(
-        "cpu_silent_share", "cores", "measured", "CPU of the connected, silent nodes and services"
+        "cpu_silent_share",
+        "cores",
+        "measured",
+        "cores that the connected, silent nodes and services used",
     ),
-    Metric("cpu_share", "cores", "measured", "CPU time per second of cost_window_s", of=NODE),
+    Metric(
+        "cpu_share",
+        "cores",
+        "measured",
+        "cores used: CPU time per second of cost_window_s",
+        of=NODE,
+    ),
     Metric(
         "wire_bytes_per_message",
         "bytes",
@@ -266,7 +275,7 @@ _REGISTRY: tuple[Metric, ...] = (
         of=NODE,
         needs=SYSTEM_CALLS,
     ),
-    Metric("steal_share", "cores", "measured", "share of all cores that the hypervisor took"),
+    Metric("steal_share", "", "measured", "share of all cores' time that the hypervisor took"),
     Metric(
         "temperature_celsius",
         "°C",
@@ -279,8 +288,8 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric("clock_step_ms", "ms", "measured", "by how much the wall clock was set during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
-    Metric("harness_cpu_share", "cores", "measured", "CPU of the agent while sampling"),
-    Metric("other_load_share", "cores", "measured", "share of all cores used by other processes"),
+    Metric("harness_cpu_share", "cores", "measured", "cores that the agent used while sampling"),
+    Metric("other_load_share", "", "measured", "share of all cores' time of other processes"),
     Metric(
         "memory_kib_per_node",
         "KiB",

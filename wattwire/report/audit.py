@@ -13,7 +13,7 @@ from wattwire.model.validity import VALIDITY
 from wattwire.report import figures, words
 from wattwire.report.answers import fit_of
 from wattwire.report.conditions import pairs
-from wattwire.report.evidence import Evidence, all_levels, column, levels_of
+from wattwire.report.evidence import Evidence, all_levels, column, levels_of, same_level
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import CPU, LATENCY_P50, Response, measured
@@ -119,7 +119,7 @@ def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
     before: str | None = None
     for entry in evidence.planned:
         levels[entry["run"]] = before
-        before = words.plain(all_levels(entry).get(evidence.primary))
+        before = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
     values = column(evidence.usable, response.column)
     known = np.flatnonzero(values == values)
     runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
@@ -154,8 +154,7 @@ def _rejections(evidence: Evidence) -> str:
         runs = [
             run
             for run in of_design
-            if words.plain(all_levels(evidence.runs[run]).get(evidence.primary))
-            == words.plain(level)
+            if same_level(all_levels(evidence.runs[run]).get(evidence.primary), level)
         ]
         bad = sum(evidence.runs[run].get("verdict") != "ok" for run in runs)
         tallies.append((evidence.title(evidence.primary, level), bad, len(runs)))

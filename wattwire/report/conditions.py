@@ -13,9 +13,9 @@ from wattwire.report.parts import Column, Section, Table, Text
 
 VALUES_MAX = 3
 OWN = (
-    ("harness_cpu_share", "CPU of agent and recorder", "share of one core"),
-    ("steal_share", "CPU taken by other virtual machines", "share"),
-    ("other_load_share", "load of other processes", "share"),
+    ("harness_cpu_share", "CPU of agent and recorder", "cores"),
+    ("steal_share", "CPU taken by other virtual machines", "share of all cores"),
+    ("other_load_share", "load of other processes", "share of all cores"),
     ("schedule_late_p99_us", "lateness of sending, 99th percentile of a run", "µs"),
 )
 

@@ -120,7 +120,7 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
     different languages or middleware never share a group: their costs have nothing in common.
     """
     frame = evidence.usable
-    levels = [words.plain(v) for v in levels_of(frame, evidence.primary)]
+    levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
     roles = {
         role: [column(frame, name) for name in names]
         for prefix in prefixes
@@ -135,7 +135,7 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
                 cell = _cell_of(document, role)
                 places.setdefault(Group(pattern, levels[at], cell, role), []).append(at)
     order = {
-        name: {words.plain(v): at for at, v in enumerate(evidence.factors.get(name, ()))}
+        name: {evidence.word(name, v): at for at, v in enumerate(evidence.factors.get(name, ()))}
         for name in ("pattern", evidence.primary, "cell")
     }
 
@@ -168,9 +168,10 @@ def _group_columns(evidence: Evidence) -> list[Column]:
 
 
 def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
-    levels = {words.plain(v): v for v in evidence.factors.get(evidence.primary, ())}
+    primary = evidence.primary
+    levels = {evidence.word(primary, v): v for v in evidence.factors.get(primary, ())}
     level = levels.get(group.level, group.level)
-    return {**asdict(group), "level": evidence.title(evidence.primary, level), "runs": frame.height}
+    return {**asdict(group), "level": evidence.title(primary, level), "runs": frame.height}
 
 
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +22,9 @@ from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign
 
 FloatArray = NDArray[np.float64]
+LEVEL_TOLERANCE = 1e-12
+"""Relative difference below which two numbers are one level, computed in two ways."""
+_DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
 class CampaignReader(Protocol):
@@ -48,7 +52,8 @@ class Evidence:
     neither of the two. `traced` holds the usable runs that counted system calls: they are in no
     other frame, `attempts` included. `factors` maps each factor to the levels planned, without
     those of treatments that nobody asked for.
-    `levels_seen`, `titles_seen`, `fits` and `groups` remember what was worked out once.
+    `levels_seen`, `titles_seen`, `words_seen`, `fits` and `groups` remember what was worked out
+    once.
     """
 
     reader: CampaignReader
@@ -69,6 +74,7 @@ class Evidence:
         default_factory=dict
     )
     titles_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
+    words_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     stopping: dict[str, Any] | None = None
     """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
 
@@ -146,10 +152,31 @@ class Evidence:
             self.titles_seen[key] = words.level_title(factor, level, self.titles)
         return self.titles_seen[key]
 
+    def word(self, factor: str, level: Any) -> str:
+        """A level without its unit, by a word that no other level of the factor has.
+
+        Where True and "yes" are both levels, each says what it is.
+        """
+        key = (factor, type(level), str(level))
+        if key not in self.words_seen:
+            planned = self.factors.get(factor, ())
+            own = next((one for one in planned if same_level(one, level)), level)
+            word = words.plain(own)
+            if any(words.plain(one) == word and not same_level(one, own) for one in planned):
+                word = f"{word} ({_kind_of(own)})"
+            self.words_seen[key] = word
+        return self.words_seen[key]
+
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
         """The varied levels of a treatment, named, in the study's order."""
         kept = [name for name in self.varied if name not in without and name in treatment]
         return ", ".join([self.title(name, treatment[name]) for name in kept])
+
+
+def _kind_of(level: Any) -> str:
+    if isinstance(level, bool):
+        return "boolean"
+    return "number" if isinstance(level, (int, float)) else "text"
 
 
 def gather(reader: CampaignReader) -> Evidence:
@@ -211,9 +238,10 @@ def _levels_seen(frame: pl.DataFrame, factor: str) -> set[str]:
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
     """The planned levels of `factor` that any run had, in order; all of them without a run."""
     if factor not in evidence.levels_seen:
-        seen = _levels_seen(evidence.usable, factor) | _levels_seen(evidence.set_aside, factor)
+        had = {*levels_of(evidence.usable, factor), *levels_of(evidence.set_aside, factor)}
+        seen = {evidence.word(factor, level) for level in had if level is not None}
         planned = evidence.factors.get(factor, ())
-        run = [level for level in planned if words.plain(level) in seen]
+        run = [level for level in planned if evidence.word(factor, level) in seen]
         evidence.levels_seen[factor] = run or list(planned)
     return evidence.levels_seen[factor]
 
@@ -359,11 +387,11 @@ def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...
 
 
 def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
-    levels = [[words.plain(v) for v in levels_of(frame, name)] for name in evidence.varied]
+    levels = [[evidence.word(name, v) for v in levels_of(frame, name)] for name in evidence.varied]
     places: dict[tuple[str, ...], list[int]] = {}
     for at in range(frame.height):
         places.setdefault(tuple(each[at] for each in levels), []).append(at)
-    planned = [[words.plain(v) for v in evidence.factors[name]] for name in evidence.varied]
+    planned = [[evidence.word(name, v) for v in evidence.factors[name]] for name in evidence.varied]
 
     def place(key: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(
@@ -382,7 +410,7 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
 
 
 def same_level(one: Any, other: Any) -> bool:
-    """Whether two levels are the same, numbers compared as numbers."""
+    """Whether two levels are the same: numbers by value, texts by letter, True is no 1."""
     try:
         return _same_level(one, other)
     except TypeError:  # a level that is a list cannot be remembered
@@ -391,7 +419,17 @@ def same_level(one: Any, other: Any) -> bool:
 
 @lru_cache(maxsize=10_000, typed=True)
 def _same_level(one: Any, other: Any) -> bool:
-    try:
-        return math.isclose(float(one), float(other), rel_tol=1e-9)
-    except (TypeError, ValueError):
+    numbers = [_number(value) for value in (one, other)]
+    # Two texts are the same by their letters: "1.1" and "1.10" are two versions.
+    if None in numbers or (isinstance(one, str) and isinstance(other, str)):
         return str(one) == str(other)
+    return math.isclose(*numbers, rel_tol=LEVEL_TOLERANCE)  # type: ignore[arg-type]
+
+
+def _number(level: Any) -> float | None:
+    """A level as a number, also where a table holds it as text; None for anything else."""
+    if isinstance(level, bool) or not isinstance(level, (int, float, str)):
+        return None
+    if isinstance(level, str) and not _DECIMAL.fullmatch(level):
+        return None
+    return float(level)

@@ -162,7 +162,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
             "name": name,
             "title": words.factor_title(name),
             "levels": [
-                {"level": words.plain(level), "title": evidence.title(name, level)}
+                {"level": evidence.word(name, level), "title": evidence.title(name, level)}
                 for level in levels_run(evidence, name)
             ],
         }
@@ -221,7 +221,7 @@ def _runs(
             "treatment": [evidence.treatment_title(each) for each in levels],
         }
         for n, name in enumerate(factors):
-            found[f"f{n}"] = [words.plain(each.get(name)) for each in levels]
+            found[f"f{n}"] = [evidence.word(name, each.get(name)) for each in levels]
         for n, response in enumerate(responses):
             found[f"r{n}"] = _rounded(frame, response)
         for name, values in found.items():

@@ -97,7 +97,7 @@ def _choice(
             evidence.title(name, value)
             for name, value in zip(found.factors, one.levels, strict=True)
         )
-        of_runs = typical.get(tuple(map(words.plain, one.levels)), math.nan)
+        of_runs = typical.get(tuple(map(evidence.word, found.factors, one.levels)), math.nan)
         placed.append(Placed(title, one.levels, of_runs, one.over_lowest, one.at_most, group))
     return Choice(response, tuple(placed))
 
@@ -111,7 +111,7 @@ def _typical(
     logs: dict[tuple[str, ...], list[float]] = {}
     for value, levels in zip(values.tolist(), sides, strict=True):
         if value > 0 and math.isfinite(value):
-            logs.setdefault(tuple(map(words.plain, levels)), []).append(math.log(value))
+            logs.setdefault(tuple(map(evidence.word, factors, levels)), []).append(math.log(value))
     return {key: math.exp(float(np.mean(known))) for key, known in logs.items()}
 
 

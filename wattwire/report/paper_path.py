@@ -236,7 +236,7 @@ def _aligned(evidence: Evidence) -> Table | None:
         response = resolve(walk.response, evidence.described)
         frame = kept_by(evidence.usable, walk)
         levels = {name: levels_of(frame, name) for name in walk.by}
-        factors = {n: of for n, of in levels.items() if len({words.plain(v) for v in of}) > 1}
+        factors = {n: of for n, of in levels.items() if len({evidence.word(n, v) for v in of}) > 1}
         if len(factors) > 1 and measured(frame, response):
             rows += _aligned_rows(evidence, walk, column(frame, response.column), factors)
     if not rows:
@@ -267,7 +267,11 @@ def _aligned_rows(
     found = paper.aligned_ranks(
         values[known],
         {
-            name: [words.plain(level) for level, keep in zip(levels, known, strict=True) if keep]
+            name: [
+                evidence.word(name, level)
+                for level, keep in zip(levels, known, strict=True)
+                if keep
+            ]
             for name, levels in factors.items()
         },
     )

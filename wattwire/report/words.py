@@ -11,6 +11,8 @@ NARROW_SPACE = "\u202f"
 MISSING = "–"
 NO_P = "< 10⁻³⁰⁰"
 INFINITE = "∞ (lost)"
+LEVEL_DIGITS = 13
+"""Digits that tell two levels apart; rounding errors of a sum or a quotient lie beyond them."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -115,7 +117,10 @@ def factor_title(factor: str) -> str:
 
 
 def plain(level: Any) -> str:
-    """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05"."""
+    """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05".
+
+    It is for the eye; levels are told apart by `evidence.same_level`.
+    """
     try:
         return _plain(level)
     except TypeError:  # a list cannot be remembered
@@ -127,7 +132,7 @@ def _plain(level: Any) -> str:
     if isinstance(level, bool):
         return "yes" if level else "no"
     if isinstance(level, float):
-        return f"{level:g}"
+        return f"{level:.{LEVEL_DIGITS}g}"
     return str(level)
 
 

@@ -40,7 +40,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "cpu_s": ("s", "measured", "CPU time in the window, threads that ended included"),
     "cpu_user_s": ("s", "measured", "of it in user space, shared out as the kernel's ticks say"),
     "cpu_system_s": ("s", "measured", "of it in the kernel, shared out as the kernel's ticks say"),
-    "cpu_share": ("cores", "measured", "CPU time per second of the window"),
+    "cpu_share": ("cores", "measured", "cores used: CPU time per second of the window"),
     "memory_mean_kib": ("KiB", "measured", "resident memory, mean of readings once a second"),
     "memory_peak_kib": ("KiB", "measured", "resident memory, highest"),
     "pss_mean_kib": ("KiB", "measured", "proportional memory, mean over marks (every 10 s)"),
@@ -62,7 +62,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "processes": ("", "measured", "processes seen"),
     "unfollowed": ("", "measured", "looks at processes beyond the number that have rows"),
     "other_load_cores": ("cores", "measured", "CPU used by everything else, the kernel included"),
-    "harness_cpu_share": ("cores", "measured", "CPU of the agent while sampling"),
+    "harness_cpu_share": ("cores", "measured", "cores that the agent used while sampling"),
 }
 
 

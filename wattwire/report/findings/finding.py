@@ -86,7 +86,7 @@ def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
             Run(
                 run,
                 int(row["block"]),
-                all_levels(document),
+                _told_apart(evidence, all_levels(document)),
                 series[run].values_us,
                 float("nan") if p50 is None else float(p50),
                 float("nan") if loss is None else float(loss),
@@ -94,6 +94,15 @@ def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
             )
         )
     return found
+
+
+def _told_apart(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
+    """Levels whose plain words are unique in their factor; one that is not is its longer word."""
+    told = {}
+    for name, level in levels.items():
+        word = evidence.word(name, level)
+        told[name] = level if word == words.plain(level) else word
+    return told
 
 
 def settings_with(evidence: Evidence, runs: Sequence[Run], role: str) -> list[str]:
@@ -112,7 +121,7 @@ def by_treatment(
     for run in runs:
         found.setdefault(run.treatment(evidence.varied, without), []).append(run)
     planned = {
-        name: [words.plain(level) for level in levels] for name, levels in evidence.factors.items()
+        name: [evidence.word(name, v) for v in levels] for name, levels in evidence.factors.items()
     }
 
     def place(treatment: Treatment) -> tuple[int, ...]:
@@ -132,7 +141,7 @@ def told_levels(evidence: Evidence, treatment: Treatment) -> str:
 def told_level(evidence: Evidence, name: str, word: str) -> str:
     """A level, given as a word, as a sentence names it."""
     for level in evidence.factors.get(name, ()):
-        if words.plain(level) == word:
+        if evidence.word(name, level) == word:
             return evidence.title(name, level)
     return word
 

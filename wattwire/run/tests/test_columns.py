@@ -1,12 +1,42 @@
 """What the table of runs adds to each run: energies against pooled and against one idle power."""
 
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 
 from wattwire.run.columns import COLUMNS, pool_baselines
 from wattwire.run.costs import OF_LIFE, Readings, life_costs
+from wattwire.run.evidence import machine_figures
 
 S = 10**9
+
+
+def test_shares_of_all_cores_have_no_unit_and_amounts_of_cores_are_cores():
+    """The host took one of four cores, the agent used another whole one."""
+    rows = [
+        {"meter": "m", "quantity": quantity, "subject": subject, "scope": scope, "kind": "measured",
+         "t_ns": t_ns, "value": float(value)}
+        for quantity, scope, subject in (
+            ("steal_time", "machine", "machine"), ("busy_time", "machine", "machine"),
+            ("cpu_time", "harness", "agent"),
+        )
+        for t_ns, value in ((0, 0), (S, S))
+    ]  # fmt: skip
+    record = SimpleNamespace(
+        window={"start_ns": 0, "end_ns": S}, cpus=4, stop_ns=S, clocks={},
+        processes=SimpleNamespace(states={}),
+    )  # fmt: skip
+    figures = machine_figures(Readings(pl.DataFrame(rows)), record)
+    assert (figures["steal_share"], figures["harness_cpu_share"]) == (0.25, 1.0)
+    units = {name: unit for name, (unit, _, _) in COLUMNS.items()}
+    assert units["steal_share"] == units["other_load_share"] == ""
+    assert units["harness_cpu_share"] == units["cpu_share"] == units["cpu_silent_share"] == "cores"
+    words = {name: summary for name, (_, _, summary) in COLUMNS.items()}
+    assert all(
+        words[n].startswith("share of all cores") for n in ("steal_share", "other_load_share")
+    )
+    assert all(words[n].startswith("cores ") for n in ("harness_cpu_share", "cpu_silent_share"))
 
 
 def row(block, machine_w, silent_w, window_w, run_w, source="fake/energy"):
