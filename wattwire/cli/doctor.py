@@ -21,7 +21,7 @@ from wattwire.cli.amounts import size_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
 from wattwire.report.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host
-from wattwire.rig.artifacts import LackingError, NotBuiltError, require
+from wattwire.rig.artifacts import LackingError, NotBuiltError
 
 WIDTH = 80
 LOOK_S = 0.5
@@ -137,8 +137,6 @@ def _agent_item(agent: AgentClient) -> Item:
 def _cell_item(cell: Cell, agent: AgentClient) -> Item:
     """Whether a cell is built, could be, or what it lacks."""
     try:
-        for name, service in cell.middleware.services.items():
-            require(service.get("requires", []), f"the {name} of {cell.middleware.name}")
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
         told = str(error).removeprefix(f"{cell.name}: ")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import sys
 import tempfile
 import textwrap
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies
 from wattwire.cli.amounts import share, size_words
 from wattwire.cli.builds_ahead import build_words, builds_ahead
+from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
@@ -26,8 +27,7 @@ from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
 from wattwire.model.treatment import Treatment
 from wattwire.report.words import plural
-from wattwire.rig import host
-from wattwire.rig.agent import AgentClient
+from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import prepare
 from wattwire.run.forecast import (
     Expected,
@@ -69,10 +69,14 @@ def plan(options: argparse.Namespace) -> int:
     catalog = Catalog()
     name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
     study = parse_study(name, document, str(path))
-    try:
-        prepared = prepare(study, catalog, None, studies.chooser(study, options.only, catalog))
-    except MissingError as error:
-        raise MissingError(f"{error}{_importable(name, path)}") from error
+    with agent_here() as agent:
+        looking = Builder(agent, look=True) if agent else None
+        try:
+            chooser = studies.chooser(study, options.only, catalog)
+            prepared = prepare(study, catalog, looking, chooser)
+        except MissingError as error:
+            raise MissingError(f"{error}{_importable(name, path)}") from error
+        here = meters_here(agent)
     kept = prepared.treatments
     runs = make_plan(kept, study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
@@ -87,17 +91,16 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"stops by width: after any block from number {study.plan.blocks_min} on, once the "
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
              f"{study.plan.blocks} blocks are the most")  # fmt: skip
-    asked = [*kept, *(treatment for treatment, _ in prepared.skipped)]
     for factor, levels in study.factors.items():
-        had = {str(treatment[factor]) for treatment in asked}
+        had = {str(treatment[factor]) for treatment in kept}
         _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in had)}")
-    for reason, count in Counter(reason for _, reason in prepared.skipped).items():
-        _say(f"skipped, {plural(count, 'treatment')}: {reason}")
+    for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, here)):
+        _say(line)
     if builds:
         _say(build_words(builds))
     _forecast_lines(study, ahead)
     _say(percentile_words(study, kept))
-    _meter_lines(study, kept, meters_of(catalog, study), meters_here())
+    _meter_lines(study, kept, meters_of(catalog, study), here)
     if options.pilot:
         _pilot_lines(study, Path(options.pilot), options.width)
     elif options.width is not None:
@@ -165,9 +168,10 @@ def _meter_lines(
     study: Study,
     treatments: Sequence[Treatment],
     windows: Mapping[str, MeterWindow | None],
-    here: Collection[str] | None,
+    present: Sequence[Mapping[str, Any]] | None,
 ) -> None:
     """The window that each meter needs which can read here; those that cannot, by name."""
+    here = None if present is None else {meter["name"] for meter in present}
     told = [w for name, w in windows.items() if w and (here is None or name in here)]
     shortest_s = min(expected_window_s(study, treatment) for treatment in treatments)
     if told:
@@ -218,17 +222,26 @@ def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
     return found
 
 
-def meters_here() -> set[str] | None:
-    """Names of the meters that can read on this machine; None where there is no agent to ask."""
+@contextlib.contextmanager
+def agent_here() -> Iterator[AgentClient | None]:
+    """The agent for as long as it is asked; None where there is none."""
     with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state:
         try:
             agent = AgentClient(Path(state))
         except WattwireError:
-            return None
+            yield None
+            return
         try:
-            return {m["name"] for m in agent.hello["meters"] if m["state"] == "present"}
+            yield agent
         finally:
             agent.close()
+
+
+def meters_here(agent: AgentClient | None) -> list[dict[str, Any]] | None:
+    """What the agent says of the meters that can read on this machine; None without an agent."""
+    if agent is None:
+        return None
+    return [meter for meter in agent.hello["meters"] if meter["state"] == "present"]
 
 
 def run_command(options: argparse.Namespace) -> str:

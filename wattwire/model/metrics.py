@@ -24,8 +24,8 @@ ROLES = tuple(dict.fromkeys(role for pair in PATTERN_ROLES.values() for role in 
 class Metric:
     """A number, or a word, of each run.
 
-    `also` matches the other words for it. `of` is RUN or NODE; `needs` is what has to be there
-    beside the default meters, "" for nothing.
+    `also` matches the other words for it. `of` is RUN or NODE. `needs` is what has to be there:
+    ENERGY, SYSTEM_CALLS, or the name of the quantity that a meter reads; "" for nothing.
     """
 
     name: str
@@ -40,6 +40,11 @@ class Metric:
     def is_number(self) -> bool:
         """Whether it can be a response: a quantity, no identity and no verdict."""
         return self.kind in NUMERIC_KINDS and self.name != "outcome"
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it rests on a quantity that a meter has to read."""
+        return self.needs not in ("", ENERGY, SYSTEM_CALLS)
 
 
 _REGISTRY: tuple[Metric, ...] = (
@@ -143,15 +148,21 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "CPU time of nodes and services in cost_window_s, per message",
         also=r"cpu(_[nu]s)?(_per_message)?",
+        needs="cpu_time",
     ),
     Metric(
-        "cpu_us_per_message_above_silent", "µs", "measured", "the same above the silent baseline"
+        "cpu_us_per_message_above_silent",
+        "µs",
+        "measured",
+        "the same above the silent baseline",
+        needs="cpu_time",
     ),
     Metric(
         "cpu_silent_share",
         "cores",
         "measured",
         "cores that the connected, silent nodes and services used",
+        needs="cpu_time",
     ),
     Metric(
         "cpu_share",
@@ -159,6 +170,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "cores used: CPU time per second of cost_window_s",
         of=NODE,
+        needs="cpu_time",
     ),
     Metric(
         "wire_bytes_per_message",
@@ -166,23 +178,42 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "bytes sent by all interfaces, per message",
         also=r"wire_bytes(_per_message)?",
+        needs="tx_bytes",
     ),
-    Metric("memory_kib", "KiB", "measured", "resident memory, mean over cost_window_s", of=NODE),
-    Metric("memory_kib_total", "KiB", "measured", "resident memory of nodes and services"),
+    Metric(
+        "memory_kib",
+        "KiB",
+        "measured",
+        "resident memory, mean over cost_window_s",
+        of=NODE,
+        needs="rss",
+    ),
+    Metric(
+        "memory_kib_total", "KiB", "measured", "resident memory of nodes and services", needs="rss"
+    ),
     Metric(
         "memory_max_kib",
         "KiB",
         "measured",
         "largest resident memory of any one process of the node",
         of=NODE,
+        needs="max_rss",
     ),
-    Metric("faults_minor", "", "measured", "minor page faults of the node's whole life", of=NODE),
+    Metric(
+        "faults_minor",
+        "",
+        "measured",
+        "minor page faults of the node's whole life",
+        of=NODE,
+        needs="minor_faults",
+    ),
     Metric(
         "switches_voluntary",
         "",
         "measured",
         "voluntary context switches of the node's whole life",
         of=NODE,
+        needs="voluntary_switches",
     ),
     Metric("energy_source", "", "identity", "meter and quantity that power and energy are from"),
     Metric("power_machine_w", "W", "measured", "power before any process of the run", needs=ENERGY),
@@ -296,6 +327,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "resident memory, mean over the nodes",
         also=r"memory(_bytes|_kib|_kib_per_node)?",
+        needs="rss",
     ),
     Metric(
         "loss_share",

@@ -122,8 +122,7 @@ class Builder:
     def cell(self, cell: Cell) -> CellBuild:
         """Build a cell. Raises MissingError where this host lacks what it needs."""
         if cell.known_as not in self._cells:
-            require(cell.document["requires"], cell.name)
-            require_versions(cell.document["requires"], cell.document["versions"], cell.name)
+            check_requirements(cell)
             environment = self._environment(cell.middleware)
             self._cells[cell.known_as] = self._build_cell(cell, environment)
         return self._cells[cell.known_as]
@@ -158,7 +157,6 @@ class Builder:
         table = middleware.environment
         if table is None:
             return Artifact("", None)
-        require(table.get("requires", []), f"the environment of {middleware.name}")
         files = list(laid_out(middleware.folder, table.get("inputs", [])))
         # Only the variables that the manifest names are part of the key: a changed PATH is not.
         inherited = {n: os.environ.get(n, "") for n in table.get("host_env", [])}
@@ -303,6 +301,20 @@ def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
     if "expected_s" in table:
         return float(table["expected_s"])
     return BUILD_GUESS_S if table.get("commands") else 0.0
+
+
+def check_requirements(cell: Cell) -> None:
+    """Check that this host has the programs to build a cell and to run its services.
+
+    Starts nothing but programs that are asked for their version. Raises MissingError.
+    """
+    require(cell.document["requires"], cell.name)
+    require_versions(cell.document["requires"], cell.document["versions"], cell.name)
+    middleware = cell.middleware
+    needs = (middleware.environment or {}).get("requires", [])
+    require(needs, f"the environment of {middleware.name}")
+    for name, service in middleware.services.items():
+        require(service.get("requires", []), f"the {name} of {middleware.name}")
 
 
 def require(names: Sequence[str], wanted_by: str) -> None:

@@ -13,6 +13,7 @@ from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.rig import Builder, CellBuild
+from wattwire.rig.artifacts import NotBuiltError, check_requirements
 from wattwire.run.specs import needs
 from wattwire.run.syscalls import CALLS
 
@@ -41,7 +42,7 @@ def prepare(
     builder: Builder | None,
     choose: Callable[[Treatment], bool] | None = None,
 ) -> Prepared:
-    """Choose and build cells. Without a builder nothing is built (for `plan`).
+    """Choose and build cells. Without a builder, or with one that only looks, nothing is built.
 
     Treatments that `choose` refuses were not asked for: no cell is looked for, none is built.
     Raises UsageError for a word that the catalogue does not know, MissingError where no
@@ -181,15 +182,28 @@ def _choose(
         if gap is not None:
             reasons.append(gap)
             continue
-        if builder is None:
+        lacking = _build(cell, builder, builds)
+        if lacking is None:
             return cell, None
-        try:
-            builds[cell.known_as] = builder.cell(cell)
-        except MissingError as error:
-            reasons.append(str(error))
-            continue
-        return cell, None
+        reasons.append(lacking)
     return None, "; ".join(reasons)
+
+
+def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) -> str | None:
+    """Build a cell, or see whether it can be built; returns why not, None where it can.
+
+    A builder that only looks has built a cell, or would.
+    """
+    try:
+        if builder is None:
+            check_requirements(cell)
+        else:
+            builds[cell.known_as] = builder.cell(cell)
+    except NotBuiltError:
+        return None
+    except MissingError as error:
+        return str(error)
+    return None
 
 
 def _carried(treatment: Treatment) -> int:

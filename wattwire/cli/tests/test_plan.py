@@ -139,7 +139,8 @@ def test_a_short_plan_is_not_asked_about(monkeypatch):
 
 
 def meter_lines(capsys, tmp_path, monkeypatch, here):
-    monkeypatch.setattr(plan, "meters_here", lambda: here)
+    meters = here and [{"name": name, "quantities": []} for name in sorted(here)]
+    monkeypatch.setattr(plan, "meters_here", lambda _agent: meters)
     (tmp_path / "s.toml").write_text(
         'title = "T"\n[fixed]\ncell = "loopback/python"\npattern = "topic"\n'
         '[meters]\nuse = ["fake", "proc_cpu", "proc_memory"]\n'
@@ -165,7 +166,8 @@ def test_without_an_agent_all_windows_are_told_and_that_nobody_knows_who_can_rea
     assert "is not known: the agent is not here" in unknown
     monkeypatch.undo()
     monkeypatch.setenv("WATTWIRE_AGENT", "/bin/false")  # ends before it says hello
-    assert plan.meters_here() is None
+    with plan.agent_here() as agent:
+        assert agent is None and plan.meters_here(agent) is None
 
 
 def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):

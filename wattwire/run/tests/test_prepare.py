@@ -7,6 +7,7 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.study import parse_study
+from wattwire.rig.artifacts import NotBuiltError
 from wattwire.run import prepare
 
 LANGUAGE = 'title = "L"\n[build]\ncommands = []\n[run]\nargv = ["x"]\n'
@@ -212,3 +213,40 @@ def test_a_part_that_holds_nothing_is_refused_apart_from_one_that_cannot_be_run(
         part_of_three(tmp_path, [], Builder())
     with pytest.raises(MissingError, match="the 1 treatments that --only leaves can be run here"):
         part_of_three(tmp_path, ["mute"], Builder(lacking=["mute"]))
+
+
+@pytest.mark.parametrize("of", ["cell", "environment", "service"])
+def test_a_cell_whose_programs_are_not_here_is_left_out_of_a_plan_too(tmp_path, of):
+    of_three_languages(tmp_path)
+    node, middleware = (
+        tmp_path / "middleware/mmm/mute/node.toml", tmp_path / "middleware/mmm/middleware.toml"
+    )  # fmt: skip
+    requires = 'requires = ["no-such-program"]\n'
+    if of == "cell":
+        node.write_text(requires + node.read_text())
+    else:
+        table = {"environment": "[environment]\n", "service": "[services.broker]\nargv = ['x']\n"}
+        middleware.write_text(middleware.read_text() + table[of] + requires)
+    document = {
+        "factors": {"language": ["one", "two", "mute"]},
+        "fixed": {"middleware": "mmm", "pattern": "service"},
+    }
+    study = parse_study("t", document, "test")
+    if of != "cell":
+        with pytest.raises(MissingError, match="no-such-program is not on PATH"):
+            prepare(study, Catalog([tmp_path]), None)
+        return
+    found = prepare(study, Catalog([tmp_path]), None)
+    assert [t["language"] for t in found.treatments] == ["one", "two"]
+    assert [(t["language"], why) for t, why in found.skipped] == [
+        ("mute", "mmm/mute: no-such-program is not on PATH; install it and try again")
+    ]
+
+
+def test_a_cell_that_is_not_built_yet_is_planned(tmp_path):
+    class Looking(Builder):
+        def cell(self, cell):
+            raise NotBuiltError(cell.name, "")
+
+    found = part_of_three(tmp_path, ["one"], Looking())
+    assert [t["language"] for t in found.treatments] == ["one"] and not found.builds

@@ -1,0 +1,71 @@
+"""What a plan will not answer here: treatments that are left out, questions without a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wattwire.model.metrics import ENERGY, Metric, find
+from wattwire.model.study import Study
+from wattwire.model.treatment import Treatment
+from wattwire.report.words import factor_title, plural
+from wattwire.run.prepare import Prepared
+
+NAMED_MAX = 4
+"""Up to so many treatments a line names one by one."""
+
+
+def skipped_lines(prepared: Prepared) -> list[str]:
+    """Say which treatments will not be run, by their reason."""
+    by_reason: dict[str, list[Treatment]] = {}
+    for treatment, reason in prepared.skipped:
+        by_reason.setdefault(reason, []).append(treatment)
+    lines = []
+    for reason, treatments in by_reason.items():
+        named = f" ({'; '.join(t.label() for t in treatments)})"
+        few = len(treatments) <= NAMED_MAX
+        lines.append(f"skipped, {plural(len(treatments), 'treatment')}{named * few}: {reason}")
+    return lines
+
+
+def unanswerable_lines(
+    study: Study, kept: Sequence[Treatment], meters: Sequence[Mapping[str, Any]] | None
+) -> list[str]:
+    """Say which questions get no number here: a factor with one level, a response without a meter.
+
+    `meters` are those that can read here, as the agent describes them; None where nobody knows.
+    """
+    lines = []
+    for number, question in enumerate(study.questions, 1):
+        name = f"question {question.id or number}"
+        for factor in question.factors:
+            levels = dict.fromkeys(str(treatment[factor]) for treatment in kept)
+            if len(levels) < 2:
+                held = f"{factor_title(factor)} has one level here ({', '.join(levels)})"
+                lines.append(f"no answer to {name}: {held}, so there is nothing to compare")
+        if not question.factors and not question.beside:
+            lines.append(f"no answer to {name}: its factors are all held at one level")
+        asked = (*question.responses, *question.beside)
+        lacking = dict(_lacking(study, asked, meters)) if meters is not None else {}
+        for response, why in lacking.items():
+            lines.append(f"no answer to {name} in {response}: {why}")
+    return lines
+
+
+def _lacking(
+    study: Study, responses: Sequence[str], meters: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Responses that no meter of the study reads on this machine, with the reason."""
+    use = study.meters.use
+    used = [m for m in meters if m["name"] in use or (not use and m.get("default", True))]
+    quantities = [quantity for meter in used for quantity in meter["quantities"]]
+    names = {quantity["name"] for quantity in quantities}
+    has_energy = any(quantity.get("rank") is not None for quantity in quantities)
+    for name in responses:
+        metric: Metric | None = find(name)
+        if metric is None or not metric.needs:
+            continue
+        if metric.needs == ENERGY and not has_energy:
+            yield name, "no energy counter can be read on this machine (see wattwire doctor)"
+        elif metric.is_read and metric.needs not in names:
+            yield name, f"no meter of the study reads {metric.needs} on this machine"
