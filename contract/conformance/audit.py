@@ -190,7 +190,8 @@ def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Itera
     answered = [r for r in run.of_kind(MESSAGE, CALL, RESULT) if not r.flags & (TIMEOUT | FAILED)]
     if run.sends:
         attempts = run.of_kind(MESSAGE, CALL, RESULT)
-        sent = len([record for record in attempts if not record.flags & FAILED])
+        calls = run.spec["role"] != "publisher"
+        sent = len([record for record in attempts if calls or not record.flags & FAILED])
         received = 0 if run.spec["role"] == "publisher" else len(answered)
     else:
         sent, received = None, len(run.of_kind(MESSAGE, CALL, GOAL))

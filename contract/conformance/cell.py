@@ -55,6 +55,7 @@ CLAUSES = {
     "C-33": "calls overlap where the client may, and each reply goes to its own call",
     "C-34": "a server that shares nothing says so, and its clients' records count",
     "C-35": "over TLS a client trusts the run's authority, and nobody else",
+    "C-36": "a call that is answered with an error has failed, and is neither received nor corrupt",
 }
 
 
@@ -99,7 +100,8 @@ class CellUnderTest:
     `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
     middleware's settings without their prefix, at the values to test with, `excluded` a value for
     each that this cell does not have; `wire_name` is what it speaks where a middleware has
-    several wires, and only cells of one name talk to each other; `tls_setting` names the
+    several wires, and only cells of one name talk to each other; `error_replies` says that its
+    server answers what it must not serve with an error (C-36); `tls_setting` names the
     setting that switches TLS on, where there is one; `prompt` are spec keys with which no call
     waits for an acknowledgement (RFC 896), for scenarios that need a steady pace; `wire` makes
     a peer without a kit for a run's token, where the middleware's folder has one; `service` gives
@@ -117,6 +119,7 @@ class CellUnderTest:
     record_bytes_max: int | None = None
     payload_bytes_min: int = 0
     wire_name: str = ""
+    error_replies: bool = False
     tls_setting: str = ""
     prompt: Mapping[str, Any] = field(default_factory=dict)
     excluded: Mapping[str, Any] = field(default_factory=dict)

@@ -3,6 +3,8 @@
     flip      answers each call with its last character changed
     error     answers each call with HTTP 500 and a page
     gateway   answers each call with HTTP 503 and a page, as a proxy does whose server is away
+    object    answers each call with an error object of JSON-RPC, status 200
+    half      answers each second call with HTTP 500 and a page, the others well
     nowhere   says that it listens where nobody does
     silence   closes every connection at once
     tls       speaks HTTPS with the certificate and the key of the folder LIE_CERTIFICATE
@@ -26,7 +28,7 @@ from pathlib import Path
 
 LIE = os.environ["LIE"]
 HOST = "127.0.0.1"
-STATUS = {"error": 500, "gateway": 503}
+STATUS = {"error": 500, "gateway": 503, "half": 500}
 PROBE = "ff" * 6
 """How the counter of a probe begins a payload of text (C-20)."""
 
@@ -39,10 +41,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         call = json.loads(body) if body.startswith("{") else None
         text = call["params"][0] if call else body
         probe = text.startswith(PROBE)
-        if LIE in STATUS and not probe:
+        odd = int(text[1], 16) % 2 == 1  # the counter's lowest byte comes first
+        if LIE in STATUS and not probe and (LIE != "half" or odd):
             self.answer(STATUS[LIE], "<h1>Oops</h1>")
             return
-        text = text if probe else text[:-1] + ("A" if text[-1] != "A" else "B")
+        if LIE == "object" and call and not probe:
+            error = {"code": -32000, "message": "overloaded"}
+            self.answer(200, json.dumps({"jsonrpc": "2.0", "id": call["id"], "error": error}))
+            return
+        honest = probe or LIE == "half"
+        text = text if honest else text[:-1] + ("A" if text[-1] != "A" else "B")
         if call:
             text = json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": text})
         self.answer(200, text)

@@ -125,8 +125,7 @@ def some(*chosen, middleware=CALLS, ways=("",)):
 
 
 @pytest.mark.parametrize(
-    "middleware, lie",
-    some(("rest", "flip"), ("rpc", "error"), middleware=("rest", "rpc"), ways=("flip", "error")),
+    "middleware, lie", some(("rest", "flip"), middleware=("rest", "rpc"), ways=("flip",))
 )
 def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
     lies, nothing_left, middleware, lie
@@ -144,19 +143,47 @@ SPEAK_OTHERWISE = {("rpc", "go"), ("rpc", "java")}
 """net/rpc is no HTTP; JAX-WS wants SOAP, which the liar's probes don't speak."""
 
 
+COUNTS = ("verdict", "outcome", "sent", "received_unique", "failed", "lost", "corrupt")
+
+
 @pytest.mark.parametrize(
-    "middleware, client",
+    "lie, middleware, client",
     [
-        param
-        for param in some(("rest", "javascript"), middleware=("rest", "rpc"), ways=WEB_CLIENTS)
-        if param.values not in SPEAK_OTHERWISE
+        pytest.param(lie, *param.values, marks=() if (lie, *param.values) in {
+            ("gateway", "rest", "javascript"), ("error", "rpc", "python"),
+            ("object", "rpc", "python")} else pytest.mark.matrix)
+        for lie in ("error", "gateway", "object")
+        for param in some(middleware=("rest", "rpc"), ways=WEB_CLIENTS)
+        if param.values not in SPEAK_OTHERWISE and (lie, param.values[0]) != ("object", "rest")
     ],
-)
-def test_what_a_gateway_hands_to_nobody_was_not_sent(lies, nothing_left, middleware, client):
-    result, found = lies(middleware, "gateway", client=client)
-    assert result.code == 1, result.out + result.err
-    assert "senders say 0 sent" in result.out
-    assert (found["lost"], found["corrupt"]) == (CALLS_OF_A_LIAR, 0)
+)  # fmt: skip
+def test_a_call_answered_with_an_error_failed_and_its_run_counts(
+    lies, nothing_left, lie, middleware, client
+):
+    result, found = lies(middleware, lie, client=client)
+    assert result.code == 0, result.out + result.err
+    assert "1 of 1 run of the design can be used" in result.out
+    assert f"sent {CALLS_OF_A_LIAR}, failed {CALLS_OF_A_LIAR}, lost 0" in result.out
+    assert [found[name] for name in COUNTS] == ["ok", "completed", CALLS_OF_A_LIAR, 0,
+                                                CALLS_OF_A_LIAR, 0, 0]  # fmt: skip
+    assert found["latency_p50_us"] is None
+
+
+def test_refusing_every_second_call_at_once_makes_no_stack_fast(lies, nothing_left, tmp_path, cli):
+    """Failed calls stand in latency quantiles as lost ones do; the page names the treatment."""
+    result, found = lies("rest", "half")
+    assert result.code == 0, result.out + result.err
+    half = CALLS_OF_A_LIAR // 2
+    assert [found[name] for name in COUNTS] == ["ok", "completed", CALLS_OF_A_LIAR, half, half, 0,
+                                                0]  # fmt: skip
+    assert found["latency_p50_us"] > 0 and found["latency_p90_us"] is None
+    shown = cli("show", tmp_path / "c", "1").out
+    assert re.search(rf"calls failed +{half}\b", shown), shown
+    assert cli("report", tmp_path / "c").code == 0
+    named = f"Calls failed: all runs ({half}, 50 %)."
+    assert named in (tmp_path / "c" / "report" / "answer.txt").read_text()
+    page = (tmp_path / "c" / "report" / "index.html").read_text()
+    assert page.count(named) > 2, "first line, counts, threats"
 
 
 @pytest.mark.parametrize(
@@ -233,5 +260,5 @@ def test_a_server_that_is_killed_is_a_result_and_no_call_is_forgotten(
     assert killed
     found = row(tmp_path / "c")
     assert (found["outcome"], found["verdict"]) == ("died", "ok")
-    assert found["sent"] == count == found["received_unique"] + found["lost"]
-    assert found["lost"] > 0
+    assert found["sent"] == count == found["received_unique"] + found["failed"] + found["lost"]
+    assert found["failed"] + found["lost"] > 0

@@ -51,6 +51,11 @@ class Middleware:
     def environment(self) -> dict[str, Any] | None:
         return self.document.get("environment")
 
+    def has_error_replies(self, pattern: str) -> bool:
+        """Whether a server answers what it must not serve with an error (C-36)."""
+        found: bool = self.document.get("patterns", {}).get(pattern, {}).get("error_replies", False)
+        return found
+
     def listens(self, pattern: str) -> str:
         """The role that listens in a pattern, or "none" where roles discover each other."""
         return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")

@@ -46,7 +46,7 @@ ENVIRONMENT_KEYS: dict[str, Any] = {
 MIDDLEWARE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "payload_bytes_max": int, "record_bytes_max": int,
     "build": BUILD_KEYS, "run": RUN_KEYS,
-    "patterns": {"*": {"listens": str, "replies_told_by": str}},
+    "patterns": {"*": {"listens": str, "replies_told_by": str, "error_replies": bool}},
     "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
 }  # fmt: skip
@@ -58,7 +58,13 @@ METER_KEYS: dict[str, Any] = {
     "title": None, "summary": None, "tier": None, "default": None, "quantity": None,
     "run": None, "info": {"*": None},
 }  # fmt: skip
-KIND_WORDS = {str: "a string", int: "a whole number", float: "a number", list: "a list"}
+KIND_WORDS = {
+    bool: "true or false",
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Line:
     centre_us: float
     ratio: Result | None
     loss_share: float
+    failed_share: float
     cpu_us: float
     outcomes: tuple[str, ...]
 
@@ -99,6 +100,7 @@ class Comparison:
                     "latency_p50_us": _plain(row.latency_us),
                     "ratio_to_baseline": _plain(ratio),
                     "loss_share": _finite(row.loss_share),
+                    "failed_share": _finite(row.failed_share),
                     "cpu_us_per_message": _finite(row.cpu_us),
                     "outcomes": list(row.outcomes),
                 }
@@ -177,6 +179,7 @@ def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
         centre,
         None,
         float(column(frame, "lost").sum() / expected) if expected else math.nan,
+        float(column(frame, "failed").sum() / expected) if expected else math.nan,
         _geometric(positive),
         tuple(sorted(set(frame["outcome"].to_list()) - {"completed"})),
     )

@@ -169,6 +169,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
         record_bytes_max=document.get("record_bytes_max"),
         payload_bytes_min=document.get("payload_bytes_min", 0),
         wire_name=document.get("wire", ""),
+        error_replies=cell.middleware.has_error_replies("service"),
         excluded=_excluded(cell),
         tls_setting=cell.middleware.setting_with(TLS) or "",
         prompt=_prompt(cell),

@@ -209,7 +209,8 @@ def told(fields: dict[str, Any]) -> str:
         words += f" ({'; '.join(fields['reasons'])})"
     figures = fields["figures"]
     if figures.get("sent") is not None:
-        words += f", sent {figures['sent']}, lost {figures['lost']}"
+        failed = f", failed {figures['failed']}" if figures.get("failed") else ""
+        words += f", sent {figures['sent']}{failed}, lost {figures['lost']}"
     if figures.get("latency_p50_us") is not None:
         words += f", p50 {figures['latency_p50_us']:.0f} µs"
     if figures.get("cpu_us_per_message") is not None:

@@ -22,6 +22,7 @@ from wattwire.store.files import RESTORE
 WIDTH = 80
 FIGURES: tuple[tuple[str, str, str], ...] = (
     ("sent", "messages sent, or calls made", ""),
+    ("failed", "calls failed", ""),
     ("lost", "lost", ""),
     ("late", "late", ""),
     ("duplicates", "duplicates", ""),

@@ -19,7 +19,8 @@ SUBSCRIBER, PUBLISHER = "subscriber", "publisher"
 
 SCHEMA = {
     "node": pl.Int64, "sender": pl.Int64, "counter": pl.Int64, "due_ns": pl.Int64,
-    "end_ns": pl.Int64, "warm_up": pl.Boolean, "latency_us": pl.Float64, "response_us": pl.Float64,
+    "end_ns": pl.Int64, "warm_up": pl.Boolean, "failed": pl.Boolean, "latency_us": pl.Float64,
+    "response_us": pl.Float64,
 }  # fmt: skip
 _IDENTITY = ("node", "sender", "counter")
 
@@ -30,8 +31,9 @@ def deliveries(messages: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame
     Topics: a row per sent message and subscriber, from handed over to callback entered. Calls and
     actions: a row per call, from request to reply in hand. `roles` gives each node's role.
 
-    - `latency_us` is +inf for what was lost: never arrived, timed out, or failed. It is null for
-      what arrived and has no latency: corrupt, or too short for a send time.
+    - `latency_us` is +inf for what was lost (never arrived, timed out) or `failed` (a call that
+      ended with an error). It is null for what arrived and has no latency: corrupt, or too short
+      for a send time.
     - Of duplicates the first arrival counts.
     - `warm_up` and `due_ns` are the sender's own record of the message, so that a loss has them
       too. Only where a publisher left no record at all do its arrivals speak for themselves.
@@ -54,7 +56,7 @@ def deliveries(messages: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame
 
 
 def infinite(frame: pl.DataFrame) -> int:
-    """How many of these deliveries are lost."""
+    """How many of these deliveries are lost or failed."""
     return int(frame["latency_us"].is_infinite().sum())
 
 
@@ -77,7 +79,8 @@ def _shaped(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
     latency_us = (
         pl.when(lost).then(pl.lit(math.inf)).when(_has(FLAG_CORRUPT)).then(None).otherwise(took_us)
     )
-    frame = frame.with_columns(latency_us=latency_us, response_us=response_us)
+    failed = _has(FLAG_FAILED)
+    frame = frame.with_columns(latency_us=latency_us, response_us=response_us, failed=failed)
     frame = frame.with_columns(
         response_us=pl.when(pl.col("latency_us").is_finite()).then(pl.col("response_us"))
     )

@@ -64,13 +64,14 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("cell", "", "identity", "cell that was measured"),
     Metric("used", "", "verdict", "whether the study's answers use this attempt (controls never)"),
     Metric("factor", "", "identity", "level of a factor"),
-    Metric("sent", "messages", "measured", "messages sent; calls made, taken or not"),
+    Metric("sent", "messages", "measured", "messages sent; calls made, whatever came of them"),
     Metric("expected", "messages", "measured", "sent, once for each receiver"),
     Metric(
         "received_unique", "messages", "measured", "receptions without duplicates; calls answered"
     ),
+    Metric("failed", "messages", "measured", "calls that ended with an error before their timeout"),
     Metric(
-        "lost", "messages", "measured", "gaps in the receivers' sequence numbers; calls unanswered"
+        "lost", "messages", "measured", "gaps in the receivers' sequence numbers; calls timed out"
     ),
     Metric("skipped", "messages", "measured", "slots that a native timer passed over"),
     Metric("duplicates", "messages", "measured", "receptions beyond the first"),
@@ -88,6 +89,9 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "expected_after_warmup", "messages", "measured", "expected, without those of the warm-up"
+    ),
+    Metric(
+        "failed_after_warmup", "messages", "measured", "failed of them: infinite in quantiles, too"
     ),
     Metric(
         "lost_after_warmup", "messages", "measured", "lost of them: infinite in latency quantiles"
@@ -335,6 +339,13 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "share of the expected messages that were lost",
         also=r"loss(_share)?|lost",
+    ),
+    Metric(
+        "failed_share",
+        "",
+        "measured",
+        "share of expected calls that ended with an error before their timeout",
+        also=r"failed(_share)?",
     ),
     Metric(
         "time_us_per_message",

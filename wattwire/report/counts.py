@@ -1,4 +1,4 @@
-"""Messages counted: sent, expected, received, lost, late; how nodes started and matched."""
+"""Messages counted: sent, received, failed, lost, late; how nodes started and matched."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from wattwire.report import words
 from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns
 from wattwire.report.parts import Column, Section, Table, Text
 
-COUNTS = ("sent", "expected", "received_unique", "lost", "late", "duplicates", "corrupt", "foreign")
+COUNTS = (
+    "sent", "expected", "received_unique", "failed", "lost", "late", "duplicates", "corrupt",
+    "foreign",
+)  # fmt: skip
 TITLES = {"received_unique": "received"}
+FAILED_MEANS = (
+    "A failed call ended with an error before its timeout; like a lost one it counts as +∞ in "
+    "latency."
+)
+NAMED_MAX = 5
+"""Treatments with failed calls that a sentence names one by one."""
 
 
 def section(evidence: Evidence) -> Section:
@@ -22,6 +31,9 @@ def section(evidence: Evidence) -> Section:
         part.parts.append(Text("No usable run to count in.", "warning"))
         return part
     part.parts.append(Text(_loss_words(evidence)))
+    failed = failed_words(evidence)
+    if failed:
+        part.parts.append(Text(f"{failed} {FAILED_MEANS}", "warning"))
     part.parts.append(_counts_table(evidence))
     part.parts.append(_starts_table(evidence))
     return part
@@ -39,6 +51,23 @@ def _loss_words(evidence: Evidence) -> str:
         f"({words.percent(float(gone / total))}), in {with_loss} of "
         f"{words.plural(frame.height, 'run')}."
     )
+
+
+def failed_words(evidence: Evidence) -> str:
+    """Which treatments had failed calls, and how many; empty where none had."""
+    told = []
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        failed, expected = column(frame, "failed"), column(frame, "expected")
+        if np.nansum(failed) > 0:
+            levels = zip(evidence.varied, key, strict=True)
+            name = ", ".join(evidence.title(factor, level) for factor, level in levels)
+            share = words.percent(float(np.nansum(failed) / np.nansum(expected)))
+            told.append(f"{name or 'all runs'} ({words.count(float(np.nansum(failed)))}, {share})")
+    if not told:
+        return ""
+    more = f" and {words.plural(len(told) - NAMED_MAX, 'more treatment')}"
+    named = words.listed(told[:NAMED_MAX]) + (more if len(told) > NAMED_MAX else "")
+    return f"Calls failed: {named}."
 
 
 def _counts_table(evidence: Evidence) -> Table:
@@ -64,18 +93,23 @@ def _counts_table(evidence: Evidence) -> Table:
         columns,
         rows,
         "Expected: receptions due, one per subscriber and message, or one per call. Received: once "
-        "or more. Sum: received + lost = expected; duplicates stand apart."
+        "or more. Failed: calls that ended with an error before their timeout. Sum: received + "
+        "failed + lost = expected; duplicates stand apart."
         + (" These counts include the warm-up; latency and costs do not." if warm_up else ""),
     )
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Whether unique receptions and losses make up what was expected."""
+    """Whether unique receptions, failed calls and losses make up what was expected.
+
+    Campaigns from before failed calls were told apart have them among the lost.
+    """
     parts = [row.get("received_unique"), row.get("lost"), row.get("expected")]
     if any(part is None for part in parts):
         return "not known"
     got, lost, expected = (int(part) for part in parts if part is not None)
-    return "holds" if got + lost == expected else f"off by {got + lost - expected}"
+    over = got + int(row.get("failed") or 0) + lost - expected
+    return "holds" if over == 0 else f"off by {over}"
 
 
 def _starts_table(evidence: Evidence) -> Table:

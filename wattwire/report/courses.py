@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns
+from wattwire.report.evidence import Evidence, by_treatment, factor_columns, unanswered
 from wattwire.report.latency import FloatArray, Series, series_of
 from wattwire.report.parts import Column, Fold, Table
 from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN
@@ -32,7 +32,7 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row |= _course(series, runs)
         if cut:
-            lost = dict(zip(frame["run"].to_list(), column(frame, "lost"), strict=True))
+            lost = dict(zip(frame["run"].to_list(), unanswered(frame), strict=True))
             whole = [
                 series_of(evidence.reader.messages(run), evidence.runs[run], float(lost[run]), True)
                 for run in runs

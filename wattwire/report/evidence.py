@@ -322,6 +322,14 @@ def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
     return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
 
+def unanswered(frame: pl.DataFrame) -> FloatArray:
+    """Messages lost and calls failed in the whole window, shape (rows,).
+
+    Campaigns from before failed calls were told apart have them among the lost.
+    """
+    return column(frame, "lost") + np.nan_to_num(column(frame, "failed"))
+
+
 def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     """Add responses that follow from others: per node, per message, above the machine's own."""
     if frame.height == 0:
@@ -329,10 +337,12 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     sent, in_costs = column(frame, "sent"), messages_of_costs(frame)
     expected = _after_warmup(frame, "expected_after_warmup", "expected")
     lost = _after_warmup(frame, "lost_after_warmup", "lost")
+    failed = _after_warmup(frame, "failed_after_warmup", "failed")
     rate_hz = column(frame, "rate_hz_achieved")
     derived = {
         "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
         "loss_share": lost / np.where(expected > 0, expected, math.nan),
+        "failed_share": failed / np.where(expected > 0, expected, math.nan),
         "energy_uj_per_message": 1e6
         * column(frame, "energy_message_j")
         / np.where(in_costs > 0, in_costs, math.nan),
@@ -343,12 +353,13 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
         "time_us_per_message": 1e6 / np.where(rate_hz > 0, rate_hz, math.nan),
         "power_above_machine_w": column(frame, "power_window_w") - column(frame, "power_machine_w"),
     }
+    without_end = lost + np.nan_to_num(failed) > 0
     for name in frame.columns:
         if name.startswith("latency_p"):
-            # A quantile that falls among lost messages is stored as unknown; it is infinite.
+            # A quantile among lost messages or failed calls is stored as unknown: it is infinite.
             values = column(frame, name)
-            among_lost = np.isnan(values) & (lost > 0)
-            frame = frame.with_columns(pl.Series(name, np.where(among_lost, math.inf, values)))
+            infinite = np.isnan(values) & without_end
+            frame = frame.with_columns(pl.Series(name, np.where(infinite, math.inf, values)))
     fresh = {name: values for name, values in derived.items() if name not in frame.columns}
     return frame.with_columns([pl.Series(name, values) for name, values in fresh.items()])
 

@@ -19,9 +19,9 @@ from wattwire.report.evidence import (
     Evidence,
     all_levels,
     by_treatment,
-    column,
     factor_columns,
     levels_run,
+    unanswered,
 )
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
@@ -75,7 +75,7 @@ def all_series(evidence: Evidence) -> dict[str, Series]:
     if evidence.imported:
         return found
     runs = evidence.usable["run"].to_list() if evidence.usable.height else []
-    for run, lost in zip(runs, column(evidence.usable, "lost"), strict=True):
+    for run, lost in zip(runs, unanswered(evidence.usable), strict=True):
         found[run] = series_of(evidence.reader.messages(run), evidence.runs[run], float(lost))
     return found
 
@@ -91,7 +91,7 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
         Text(
             "Latency runs from the moment a message was handed over to its callback (topics), "
             "from a request to the reply in hand (calls), from a goal to its result (actions). "
-            "A lost message stands as +∞: its curve ends below 100 %."
+            "A lost message and a failed call stand as +∞: their curve ends below 100 %."
         )
     )
     part.parts.append(_curves(evidence, series))
@@ -229,7 +229,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column("runs", "runs", "measured"),
         Column("messages", "expected", "measured"),
         Column("latencies", "latencies", "measured"),
-        Column("lost", "lost", "measured"),
+        Column("lost", "lost or failed", "measured"),
     ]
     columns += [Column(_name(s), _name(s).split("_")[0], "measured", "µs") for s in SHARES]
     return Table(
@@ -240,9 +240,10 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval over "
         "runs. With one or two runs: the first run's percentile with its order-statistic interval, "
         "which describes that run only. “Latencies” stand behind a percentile together with the "
-        "lost messages, which count as +∞: “∞ (lost)” where more than that were lost, at 95 %, "
-        "or in a run whose percentile falls among them. “Too few (found of needed)” where "
-        "the effective sample, or the number of separate clusters above the percentile, does not "
+        "lost messages and failed calls, which count as +∞: “∞ (lost)” where more than that were "
+        "lost or failed, at 95 %, or in a run whose percentile falls among them. “Too few (found "
+        "of needed)” where the effective sample, or the number of separate clusters above the "
+        "percentile, does not "
         "carry it in some run.",
     )
 

@@ -55,6 +55,7 @@ _KNOWN: dict[str, Response] = {
             "power_above_machine_w", "power above the machine's own", "W", "drew", energy=True
         ),
         Response("loss_share", "share of messages lost", "", share=True),
+        Response("failed_share", "share of calls that failed", "", share=True),
         Response("startup_s_max", "slowest node's start", "s"),
         Response("discovery_s_max", "slowest discovery", "s"),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from wattwire import stats
 from wattwire.report import lowest, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
+from wattwire.report.counts import failed_words
 from wattwire.report.evidence import Evidence
 from wattwire.stats import distributions
 
@@ -102,7 +103,13 @@ def _degrees(interval: stats.Interval) -> str:
 
 
 def headline(evidence: Evidence, answers: Answers) -> str:
-    """The page's first sentence: the primary factor's first answer that is not about energy."""
+    """The page's first sentence, and which treatments had failed calls, if any."""
+    failed = failed_words(evidence)
+    return f"{first_sentence(evidence, answers)} {failed}".strip()
+
+
+def first_sentence(evidence: Evidence, answers: Answers) -> str:
+    """The primary factor's first answer that is not about energy."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     prefix = ""

@@ -13,6 +13,7 @@ from wattwire.report import audit, words
 from wattwire.report.answered import gaps
 from wattwire.report.answers import Answers
 from wattwire.report.companions import cautions
+from wattwire.report.counts import failed_words
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.findings import Findings
 from wattwire.report.methods import boots, facts_of
@@ -86,6 +87,9 @@ def _construct(evidence: Evidence) -> Iterator[str]:
         )
         return
     yield _energy(evidence)
+    failed = failed_words(evidence)
+    if failed:
+        yield f"{failed} What a message costs is of answered and failed calls together."
     if len(evidence.reader.machine.get("hosts", {})) < 2:
         yield (
             "All nodes share one machine: no network between hosts is in these numbers, and a "

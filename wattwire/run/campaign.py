@@ -351,7 +351,7 @@ class CampaignRunner:
                 "them. End the other work, or accept it for a look, not for a comparison: "
                 "--set validity.other_load_max=1.0",
             )
-        shown = ("sent", "lost", "latency_p50_us", "cpu_us_per_message")
+        shown = ("sent", "failed", "lost", "latency_p50_us", "cpu_us_per_message")
         self._progress.event(
             "done",
             run=planned.run,

@@ -1,4 +1,4 @@
-"""Messages of one run, counted end to end: sent = unique received + lost, gap by gap."""
+"""Messages of one run, counted end to end: expected = unique received + failed + lost."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from wattwire.run.specs import NodePlan
 
 CALL_KINDS = ("call", "result")
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
+NONE_FAILED = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One expected stream: `sent` messages of `sender` that `receiver` is to get."""
+    """One expected stream: `sent` messages of `sender` that `receiver` is to get.
+
+    sent = unique + failed + lost. Only calls fail: they end with an error before their timeout.
+    """
 
     sender: int
     receiver: int
@@ -28,6 +32,7 @@ class Pair:
     lost: tuple[int, ...]
     duplicates: int
     out_of_range: int
+    failed: int = 0
 
 
 def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
@@ -47,7 +52,8 @@ def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
             calls = _sent_records(messages, node)
             bad = FLAG_TIMEOUT | FLAG_FAILED
             answered = calls.filter((pl.col("flags") & bad) == 0)
-            pairs.append(_pair(node.node, node.node, _counters(calls), answered))
+            failed = _counters(calls.filter((pl.col("flags") & FLAG_FAILED) != 0))
+            pairs.append(_pair(node.node, node.node, _counters(calls), answered, failed))
     return pairs
 
 
@@ -55,10 +61,17 @@ def _counters(frame: pl.DataFrame) -> npt.NDArray[np.uint64]:
     return frame["counter"].unique().sort().to_numpy().astype(np.uint64)
 
 
-def _pair(sender: int, receiver: int, sent: npt.NDArray[np.uint64], arrived: pl.DataFrame) -> Pair:
+def _pair(
+    sender: int,
+    receiver: int,
+    sent: npt.NDArray[np.uint64],
+    arrived: pl.DataFrame,
+    failed: npt.NDArray[np.uint64] = NONE_FAILED,
+) -> Pair:
     unique = _counters(arrived)
     in_range = np.intersect1d(unique, sent, assume_unique=True)
-    lost = np.setdiff1d(sent, unique, assume_unique=True)
+    missing = np.setdiff1d(sent, unique, assume_unique=True)
+    lost = np.setdiff1d(missing, failed, assume_unique=True)
     return Pair(
         sender,
         receiver,
@@ -67,6 +80,7 @@ def _pair(sender: int, receiver: int, sent: npt.NDArray[np.uint64], arrived: pl.
         tuple(int(c) for c in lost),
         len(arrived) - len(unique),
         len(unique) - len(in_range),
+        len(missing) - len(lost),
     )
 
 
@@ -76,15 +90,17 @@ def expected_deliveries(messages: pl.DataFrame, nodes: list[NodePlan]) -> pl.Dat
 
 
 def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
-    """Latency of one run in µs, warm-up left out. A quantile among the lost is null (infinite)."""
+    """Latency of one run in µs, warm-up left out. A quantile among lost messages and
+    failed calls is null (infinite)."""
     kept = expected.filter(~pl.col("warm_up"))
     values = np.sort(kept.filter(pl.col("latency_us").is_finite())["latency_us"].to_numpy())
-    lost = infinite(kept)
-    total = len(values) + lost
+    unanswered, failed = infinite(kept), int(kept["failed"].sum())
+    total = len(values) + unanswered
     summary: dict[str, float | None] = {
         "latency_samples": len(values),
         "expected_after_warmup": len(kept),
-        "lost_after_warmup": lost,
+        "failed_after_warmup": failed,
+        "lost_after_warmup": unanswered - failed,
     }
     for name, share in LATENCY_QUANTILES.items():
         at = quantile_rank(total, share) if total else 0
@@ -163,6 +179,7 @@ def count_summary(
         "sent": sum(senders.values()),
         "expected": sum(p.sent for p in pairs),
         "received_unique": sum(p.unique for p in pairs),
+        "failed": sum(p.failed for p in pairs),
         "lost": sum(len(p.lost) for p in pairs),
         "duplicates": sum(p.duplicates for p in pairs),
         "late": int((expected["end_ns"] > late_after_ns).sum()),

@@ -201,10 +201,10 @@ class Collected:
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
         """What the nodes say of themselves must agree with what their files hold."""
         record, row, reasons = self.record, self.row, []
-        if row["received_unique"] + row["lost"] != row["expected"]:
+        if row["received_unique"] + row["failed"] + row["lost"] != row["expected"]:
             text = (
-                f"received {row['received_unique']} + lost {row['lost']} is not the "
-                f"{row['expected']} expected"
+                f"received {row['received_unique']} + failed {row['failed']} + lost "
+                f"{row['lost']} is not the {row['expected']} expected"
             )
             reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
         if evidence.is_complete(record.outcome):

@@ -196,7 +196,7 @@ public sealed class Kit {
                 flags = reply == null || endNs - beginNs > limitNs ? Timeout
                     : messages.IsReply(reply, message, seq) ? 0 : Corrupt;
             lock (counts) {
-                if (flags != Failed) sent++;
+                if (flags != Failed || !topic) sent++;
                 if (flags == Corrupt) corrupt++;
                 if (!topic && (flags == 0 || flags == Corrupt)) received++;
                 firstNs = Math.Min(firstNs ?? Never, beginNs);

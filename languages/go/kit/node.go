@@ -130,7 +130,7 @@ func Run(roles map[string]func(*Kit), settings, capabilities string) {
 	code := map[string]byte{"server": 2, "client": 3, "ping": 6, "pong": 7}[role]
 	WriteSamples(os.Args[4]+"/samples.bin", code, uint16(s.Integer("node")),
 		s.Integer("payload.seed"), c["overflow"], k.samples)
-	Print("DONE", map[string]any{"sent": c["right"] + c["wrong"] + c["late"],
+	Print("DONE", map[string]any{"sent": c["right"] + c["wrong"] + c["late"] + c["failed"],
 		"received": c["right"] + c["wrong"] + c["ok"] + c["corrupt"] + c["left"],
 		"corrupt":  c["wrong"] + c["corrupt"] + c["unreadable"], "foreign": c["foreign"],
 		"recorded": len(k.samples), "overflow": c["overflow"], "probes": c["probe"]})
@@ -149,7 +149,7 @@ func (k *Kit) listen() {
 	}
 }
 
-// Call: an error says that no reply came in time (os.IsTimeout), or else that it was not sent.
+// Call: an error says that no reply came in time (os.IsTimeout), or else that it failed (C-36).
 type Call func(message []byte, timeout time.Duration) (reply []byte, err error)
 
 // Probe calls until a reply comes, and gives the nanoseconds that it took.
@@ -178,7 +178,7 @@ func (k *Kit) Calls(call Call) {
 		})
 	}
 	workers.Wait()
-	sent := k.counts["right"] + k.counts["wrong"] + k.counts["late"]
+	sent := k.counts["right"] + k.counts["wrong"] + k.counts["late"] + k.counts["failed"]
 	span := map[bool][]any{true: {k.firstNs, k.lastNs}, false: {nil, nil}}[k.lastNs > 0]
 	Print("SENT", map[string]any{"begin_ns": span[0], "end_ns": span[1],
 		"sent": sent, "scheduled": k.scheduled, "skipped": 0})

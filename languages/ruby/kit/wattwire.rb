@@ -5,7 +5,7 @@ module Wattwire
 
   START_NS = now
   require 'json'
-  class SendFailed < StandardError; end # the middleware did not take a message; the run goes on
+  class SendFailed < StandardError; end # not taken, or a failed call (C-36); the run goes on
 
   # Types and their keys (C-02).
   BOOLEAN = [true, false].method(:include?)
@@ -289,7 +289,7 @@ module Wattwire
       others = Array.new(@workers - 1) { |index| Thread.new { work(index + 1, &send) } }
       found, first_ns, last_ns = [work(0, &send), *others.map(&:value)].transpose
       found = found.transpose.map(&:sum)
-      @sent.merge!(sent: found.sum - found[FAILED], begin_ns: first_ns.compact.min,
+      @sent.merge!(sent: found.sum - (@topic ? found[FAILED] : 0), begin_ns: first_ns.compact.min,
                    end_ns: last_ns.compact.max)
       @done[:received], @done[:corrupt] = found[OK] + found[CORRUPT], found[CORRUPT] unless @topic
       @lines.line('SENT', @sent)

@@ -41,12 +41,10 @@ class Calls {
     fill(&request, payload);
     const grpc::Status status = ((kept_ ? *kept_ : *stub).*method)(&context, request, reply);
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return std::nullopt;
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      if (status.error_message().find("handshake failed") != std::string::npos)
-        throw wattwire::MiddlewareFailed("TLS: " + status.error_message());
-      throw wattwire::SendFailed(status.error_message());
-    }
-    if (!status.ok()) return wattwire::Bytes();
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+        status.error_message().find("handshake failed") != std::string::npos)
+      throw wattwire::MiddlewareFailed("TLS: " + status.error_message());
+    if (!status.ok()) throw wattwire::SendFailed(status.error_message());
     if (security_.empty()) security_ = security_of(context);  // of the probe: one thread
     return read(*reply, record);
   }

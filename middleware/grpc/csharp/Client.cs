@@ -64,13 +64,13 @@ sealed class Client {
             .Add(Exchange.Op.ReceiveMessage, exchange.Message).AddReceivedStatus().Run(call);
         int status = Marshal.ReadInt32(exchange.Status);
         byte[] reply = codec.Decode(exchange.TakeMessage());
-        string details = status == Core.Unavailable ? exchange.TakeDetails() : null;
+        bool failed = status != Core.Ok && status != Core.DeadlineExceeded;
+        string details = failed ? exchange.TakeDetails() : null;
         exchange.Clear(call);
         Core.grpc_byte_buffer_destroy(sent);
-        if (status == Core.Unavailable)
-            throw new IOException("UNAVAILABLE: " + details);
-        // What is no answer is a payload that nobody sent.
-        return status == Core.DeadlineExceeded ? null
-            : status == Core.Ok ? reply ?? new byte[0] : new byte[0];
+        if (failed)
+            throw new IOException($"gRPC status {status}: {details}");
+        // What cannot be decoded is a payload that nobody sent.
+        return status == Core.DeadlineExceeded ? null : reply ?? new byte[0];
     }
 }

@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 /// What this cell uses of gRPC's C core, version 29 of its binary interface (grpc/grpc.h).
 static class Core {
     const string Library = "libgrpc.so.29";
-    public const int Ok = 0, DeadlineExceeded = 4, FailedPrecondition = 9, Unavailable = 14;
+    public const int Ok = 0, DeadlineExceeded = 4, FailedPrecondition = 9;
 
     /// grpc_slice: a counter of references, then a pointer and a length or up to 23 bytes in place.
     [StructLayout(LayoutKind.Sequential)]

@@ -66,15 +66,10 @@ func client(kit *wattwire.Kit) {
 			defer own.Close()
 		}
 		reply, err := called(ctx, pb.NewCallsClient(own), name, message, options...)
-		switch status.Code(err) {
-		case codes.OK:
-			return reply, nil
-		case codes.DeadlineExceeded:
+		if status.Code(err) == codes.DeadlineExceeded {
 			return nil, os.ErrDeadlineExceeded
-		case codes.Unavailable:
-			return nil, err
 		}
-		return nil, nil // no answer to the call
+		return reply, err
 	}
 	discoveryNs := kit.Probe(func(message []byte, timeout time.Duration) ([]byte, error) {
 		return call(message, timeout, grpc.Peer(&far))

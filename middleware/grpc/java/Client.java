@@ -65,11 +65,8 @@ final class Client {
             return stub.bytes(Wattwire.BytesPayload.newBuilder().setData(data).build()).getData()
                 .toByteArray();
         } catch (StatusRuntimeException error) {
-            Status.Code code = error.getStatus().getCode();
-            if (code == Status.Code.DEADLINE_EXCEEDED) return null;
-            if (code == Status.Code.UNAVAILABLE)
-                throw new IOException(error + ": " + error.getStatus().getCause(), error);
-            return Cell.NO_ANSWER;
+            if (error.getStatus().getCode() == Status.Code.DEADLINE_EXCEEDED) return null;
+            throw new IOException(error + ": " + error.getStatus().getCause(), error);
         } finally {
             if (!kept) used.shutdownNow();
         }

@@ -10,11 +10,10 @@ module.exports = async function client(kit) {
   const { spec } = kit;
   const { name, toKit, toWire } = methodOf(spec);
   const Calls = calls();
-  const { DEADLINE_EXCEEDED, UNAVAILABLE } = grpc.status;
+  const { DEADLINE_EXCEEDED } = grpc.status;
   const credentials = isTls(spec)
     ? grpc.credentials.createSsl(fs.readFileSync(spec['tls.authority']))
     : grpc.credentials.createInsecure();
-  const noAnswer = name === 'Record' ? undefined : Buffer.alloc(0);
   // A global pool would keep a channel that was closed for the next one to the same address.
   const options = { 'grpc.use_local_subchannel_pool': 1 };
   const open = () => new Calls(spec['peers.endpoints'][0], credentials, options);
@@ -29,8 +28,7 @@ module.exports = async function client(kit) {
         stub[name](toWire(message), { deadline }, (error, reply) => {
           if (!error) resolve(toKit(reply));
           else if (error.code === DEADLINE_EXCEEDED) resolve(null);
-          else if (error.code === UNAVAILABLE) reject(error);
-          else resolve(noAnswer);
+          else reject(error);
         });
       });
     } finally {

@@ -74,14 +74,14 @@ final class Client {
         $bytes = $this->call->received !== null ? $this->core->read($this->call->received) : '';
         $this->call->received = null;
         $status = $this->call->status;
-        if ($status === UNAVAILABLE && !$this->kit->stopped) {
-            $this->kit->reason = $this->core->bytes($this->call->status_details);
+        if ($status !== STATUS_OK && $status !== DEADLINE_EXCEEDED && !$this->kit->stopped) {
+            $details = $this->core->bytes($this->call->status_details);
+            $this->kit->reason = "gRPC status $status: $details";
         }
         return match (true) {
             $status === STATUS_OK => decode($this->method, $bytes),
             $status === DEADLINE_EXCEEDED || $this->kit->stopped => null,
-            $status === UNAVAILABLE => false,
-            default => $this->method === 'Record' ? [] : '',
+            default => false,
         };
     }
 }

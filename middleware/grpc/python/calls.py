@@ -11,7 +11,7 @@ import wattwire_pb2_grpc as stubs
 from messages import GUARANTEE, LIBRARY, effective, method, to_message, to_payload
 from wattwire_kit import Kit, SendFailed, Slot
 
-TIMED_OUT, UNAVAILABLE = grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE
+TIMED_OUT = grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 def client(kit: Kit) -> None:
@@ -27,7 +27,8 @@ def client(kit: Kit) -> None:
             with _channel(kit) as own:
                 return to_payload(getattr(stubs.CallsStub(own), name)(message, timeout=timeout_s))
         except grpc.RpcError as error:
-            return _without_reply(error)
+            _check_timeout(error)
+            return None
 
     discovery_ns = kit.probe(call)
     workers = kit.setting("server_workers")
@@ -47,13 +48,10 @@ def _channel(kit: Kit) -> grpc.Channel:
     return grpc.secure_channel(endpoint, grpc.ssl_channel_credentials(authority))
 
 
-def _without_reply(error: Any) -> Any:
-    """What an error is to the kit: a timeout, a call that was not sent, or a wrong reply."""
-    if error.code() is TIMED_OUT:
-        return None
-    if error.code() is UNAVAILABLE:
-        raise SendFailed(error.details())
-    return b""
+def _check_timeout(error: Any) -> None:
+    """Raise SendFailed for a call that failed (C-36); one at its deadline timed out."""
+    if error.code() is not TIMED_OUT:
+        raise SendFailed(f"{error.code().name}: {error.details()}")
 
 
 def _overlap(kit: Kit, channel: grpc.Channel | None) -> None:
@@ -69,9 +67,7 @@ def _overlap(kit: Kit, channel: grpc.Channel | None) -> None:
             kit.complete(slot, to_payload(future.result()))
         except grpc.RpcError as error:
             try:
-                reply = _without_reply(error)
-                if reply is not None:
-                    kit.complete(slot, reply)
+                _check_timeout(error)
             except SendFailed:
                 kit.fail(slot)
         if own is not None:

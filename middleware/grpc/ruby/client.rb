@@ -15,7 +15,7 @@ class Client < Web::Caller
     @stub = stub(@channel) if @channel
   end
 
-  # The reply, nil at the deadline, an unreadable one for another status; raises where not sent.
+  # The reply, nil at the deadline; raises where the call failed (C-36).
   def call(message, timeout_s, _worker)
     opened = channel unless @channel
     stub = @stub || stub(opened)
@@ -24,10 +24,8 @@ class Client < Web::Caller
     @shape.from_wire.call(reply)
   rescue GRPC::DeadlineExceeded
     nil
-  rescue GRPC::Unavailable => error
+  rescue GRPC::BadStatus => error
     raise Wattwire::SendFailed, error.message
-  rescue GRPC::BadStatus
-    @shape.unreadable
   ensure
     opened&.close
   end

@@ -5,21 +5,20 @@ require 'wattwire_pb' # its package is called as the kit's module; they share no
 # The kit's messages as protobuf's, and back.
 module Messages
   # The method of the run's encoding, its type, and the two ways between kit and wire.
-  Shape = Struct.new(:method, :to_wire, :from_wire, :unreadable)
+  Shape = Struct.new(:method, :to_wire, :from_wire)
 
   def self.shape(spec)
     case spec['payload.literal'].empty? ? spec['payload.encoding'] : 'text'
     when 'bytes'
       wire = ->(message) { Wattwire::BytesPayload.new(data: message) }
-      Shape.new(:bytes, wire, :data.to_proc, '')
+      Shape.new(:bytes, wire, :data.to_proc)
     when 'text'
       wire = lambda do |message|
         Wattwire::TextPayload.new(data: message.dup.force_encoding(Encoding::UTF_8))
       end
-      Shape.new(:text, wire, ->(payload) { payload.data.b }, '')
+      Shape.new(:text, wire, ->(payload) { payload.data.b })
     else
-      Shape.new(:record, method(:record_to_wire), method(:record_from_wire),
-                Wattwire::Record::UNREADABLE)
+      Shape.new(:record, method(:record_to_wire), method(:record_from_wire))
     end
   end
 

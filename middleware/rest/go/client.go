@@ -82,12 +82,8 @@ func client(kit *wattwire.Kit) {
 				effective["tls"] = tls.VersionName(response.TLS.Version)
 			}
 		}
-		switch response.StatusCode {
-		case http.StatusOK:
-		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return nil, errors.New("HTTP status " + response.Status) // no application took it
-		default:
-			return nil, nil // no answer to the call
+		if response.StatusCode != http.StatusOK {
+			return nil, errors.New("HTTP status " + response.Status)
 		}
 		if isRecord {
 			found, _ = decoded(found)

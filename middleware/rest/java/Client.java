@@ -55,8 +55,8 @@ final class Client {
                 client.send(request, HttpResponse.BodyHandlers.ofByteArray());
             if (response.sslSession().isPresent())
                 tls = response.sslSession().get().getProtocol();
-            Cell.checkTaken(response.statusCode());
-            return response.statusCode() == 200 ? bodies.decode(response.body()) : Cell.NO_ANSWER;
+            Cell.checkStatus(response.statusCode());
+            return bodies.decode(response.body());
         } catch (HttpTimeoutException late) {
             return null;
         } catch (InterruptedException error) {

@@ -3,7 +3,7 @@
 
 const http = require('node:http');
 const https = require('node:https');
-const { isNobody, isTls, ready, requestOptions, timed } = require('web');
+const { isTls, ready, requestOptions, timed } = require('web');
 const { bodyOf, VERSION } = require('./common');
 
 const CONTENT_TYPES = {
@@ -34,8 +34,8 @@ module.exports = async function client(kit) {
     response.on('data', (chunk) => chunks.push(chunk));
     response.on('end', () => {
       const { statusCode } = response;
-      if (isNobody(statusCode)) return reject(new Error(`HTTP status ${statusCode}`));
-      const found = Buffer.concat(statusCode === 200 ? chunks : []);
+      if (statusCode !== 200) return reject(new Error(`HTTP status ${statusCode}`));
+      const found = Buffer.concat(chunks);
       return resolve(isRecord ? decoded(found) : found);
     });
   }

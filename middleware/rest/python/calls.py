@@ -9,16 +9,12 @@ from bodies import content_type, decoded, encoded
 from wattwire_kit import Kit
 from wattwire_web import Caller, python_build
 
-OK = 200
-
 
 def client(kit: Kit) -> None:
     caller, type_ = Caller(kit), content_type(kit)
 
     def call(message: Any, timeout_s: float) -> Any:
         response = caller.post(encoded(message), type_, timeout_s)
-        if response is None:
-            return None
-        return decoded(kit, response.content if response.status_code == OK else b"")
+        return None if response is None else decoded(kit, response.content)
 
     caller.run(call, ("requests", requests.__version__, python_build()))

@@ -141,8 +141,7 @@ def test_a_full_backlog_is_told_by_its_status(cell: CellUnderTest, tmp_path: Pat
     assert failed > 5
     assert flags.count(ANSWERED) > 0
     assert flags.count(TIMEOUT) <= 1, "only the call that STOP found open"
-    assert done["sent"] == len(flags) - failed
-    assert done["sent"] == done["received"] + flags.count(TIMEOUT)
+    assert done["sent"] == len(flags) == done["received"] + failed + flags.count(TIMEOUT)
     assert done["corrupt"] == 0
     assert f"HTTP status 502 instead of 200: {failed} responses" in said
     assert not [pid for pid in ours if Path(f"/proc/{pid}").exists()]
@@ -150,7 +149,7 @@ def test_a_full_backlog_is_told_by_its_status(cell: CellUnderTest, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_calls_that_the_pool_cannot_answer_in_time_are_lost_and_counted(
+def test_calls_that_the_pool_cannot_answer_are_lost_or_failed_and_counted(
     name: str, tmp_path: Path
 ) -> None:
     cli = Cli(tmp_path)
@@ -166,7 +165,10 @@ def test_calls_that_the_pool_cannot_answer_in_time_are_lost_and_counted(
     messages = pl.read_parquet(folder / "messages.parquet")
     assert summary["verdict"] == "ok", ran.out
     assert summary["outcome"] in ("completed", "saturated"), ran.out
-    assert summary["sent"] == summary["received_unique"] + summary["lost"] == len(messages)
-    assert summary["lost"] == len(messages.filter(pl.col("flags") != ANSWERED)) > 0
+    by_flag = {flag: len(messages.filter(pl.col("flags") == flag)) for flag in (FAILED, TIMEOUT)}
+    assert (summary["failed"], summary["lost"]) == (by_flag[FAILED], by_flag[TIMEOUT])
+    unanswered = summary["failed"] + summary["lost"]
+    assert summary["sent"] == summary["received_unique"] + unanswered == len(messages)
+    assert unanswered > 0
     assert messages["flags"].is_in([ANSWERED, FAILED, TIMEOUT]).all()
     assert marked_processes(tokens_below(tmp_path)) == []

@@ -125,7 +125,8 @@ class GoalSender {
       session_.settle();
     };
     options.result_callback = [this, slot](const typename Handle::WrappedResult& told) {
-      kit_.complete(slot, view(told.result->result));
+      const bool succeeded = told.code == rclcpp_action::ResultCode::SUCCEEDED;
+      succeeded ? kit_.complete(slot, view(told.result->result)) : kit_.fail(slot);
       session_.settle();
     };
     submit(buffer, options, [this, slot](wattwire::Bytes data) { kit_.feedback(data, slot); });

@@ -8,6 +8,9 @@ from interfaces import action_type, field_of
 from session import Session, with_session
 from wattwire_kit import Kit
 
+SUCCEEDED = 4
+"""action_msgs/GoalStatus.STATUS_SUCCEEDED; an aborted or canceled goal has another status."""
+
 
 def patient_client() -> Any:
     """An action client that hears all feedback of a goal.
@@ -74,7 +77,11 @@ class GoalSender:
             handle.get_result_async().add_done_callback(on_result)
 
         def on_result(done: Any) -> None:
-            kit.complete(slot, done.result().result.result)
+            outcome = done.result()
+            if outcome.status == SUCCEEDED:
+                kit.complete(slot, outcome.result.result)
+            else:
+                kit.fail(slot)
             self.session.settle()
 
         listener = on_feedback if missing else None

@@ -78,16 +78,19 @@ inline std::string request(uint64_t id, const char* method, Json params) {
 struct Response {
   bool ours;                   // it has the request's id, or is an error that has none
   std::optional<Json> result;  // nothing: an error, or no response at all
+  std::string error;           // as the server says it; empty: none
 };
 
 inline Response response_to(uint64_t id, std::string_view text) {
   Json response = Json::parse(text, nullptr, false);
-  if (!response.is_object()) return {true, std::nullopt};
+  if (!response.is_object()) return {true, std::nullopt, ""};
   const auto found = response.find("id");
-  if (found != response.end() && !found->is_null() && *found != id) return {false, std::nullopt};
+  if (found != response.end() && !found->is_null() && *found != id)
+    return {false, std::nullopt, ""};
   const auto result = response.find("result");
-  if (result == response.end() || response.count("error") != 0) return {true, std::nullopt};
-  return {true, std::move(*result)};
+  if (response.count("error") != 0) return {true, std::nullopt, response["error"].dump()};
+  if (result == response.end()) return {true, std::nullopt, ""};
+  return {true, std::move(*result), ""};
 }
 
 }  // namespace rpc

@@ -74,6 +74,7 @@ void call(Kit& kit) {
     if (!body) return std::nullopt;
     rpc::Response response = rpc::response_to(id, body->view());
     if (!response.ours) return std::nullopt;  // no other comes on this connection
+    if (!response.error.empty()) throw wattwire::SendFailed("JSON-RPC error " + response.error);
     own.result = std::move(response.result);
     return own.result ? payload_of(kit, *own.result, &own.record) : Bytes();
   };

@@ -1,3 +1,4 @@
+using System.IO;
 using System.Threading;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
@@ -29,6 +30,9 @@ sealed class Client {
     byte[] Result(byte[] body, long id) {
         try {
             var found = Node.Parse(body) as JObject;
+            JToken error = found?["error"];
+            if (error != null && error.Type != JTokenType.Null)
+                throw new IOException("JSON-RPC error " + error.ToString(Formatting.None));
             bool mine = found != null && JToken.DeepEquals(found["id"], new JValue(id));
             return mine ? Node.FromJson(method, found["result"]) : null;
         } catch (JsonException) {

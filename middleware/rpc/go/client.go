@@ -99,9 +99,6 @@ func client(kit *wattwire.Kit) {
 			err = called(own, name, toRecord(message), &record, timeout)
 			reply = record.bytes()
 		}
-		if _, refused := err.(rpc.ServerError); refused {
-			return nil, nil // no answer to the call
-		}
 		return reply, err
 	}
 	discoveryNs := kit.Probe(call)

@@ -29,7 +29,12 @@ final class Client {
         encoding = Cell.encoding(kit);
         Service service = Service.create(URI.create(address + "?wsdl").toURL(), SERVICE);
         ports = new Calls[(int) kit.number("outstanding_max")];
-        for (int i = 0; i < ports.length; i++) ports[i] = service.getPort(Calls.class);
+        for (int i = 0; i < ports.length; i++) {
+            ports[i] = service.getPort(Calls.class);
+            // The WSDL's address is what the server thinks of itself.
+            ((BindingProvider) ports[i]).getRequestContext()
+                .put(BindingProvider.ENDPOINT_ADDRESS_PROPERTY, address);
+        }
     }
 
     static void ask(Kit kit) throws Exception {
@@ -57,14 +62,14 @@ final class Client {
             if (encoding.equals("text"))
                 return port.echo(new String(message, UTF_8)).getBytes(UTF_8);
             return port.echoBytes(message);
-        } catch (SOAPFaultException refused) {
-            return Cell.NO_ANSWER;
+        } catch (SOAPFaultException error) {
+            throw new IOException(error);
         } catch (WebServiceException error) {
             if (error.getCause() instanceof SocketTimeoutException) return null;
             if (error.getCause() instanceof IOException) throw (IOException) error.getCause();
             if (error instanceof ClientTransportException refused
                 && "http.status.code".equals(refused.getKey()))
-                Cell.checkTaken((Integer) refused.getArguments()[0]);
+                Cell.checkStatus((Integer) refused.getArguments()[0]);
             return Cell.NO_ANSWER;
         }
     }

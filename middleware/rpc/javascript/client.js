@@ -2,7 +2,7 @@
 // Client and ping: jayson's HTTP client, with an agent of Node.js's.
 
 const jayson = require('jayson');
-const { isNobody, isTls, ready, requestOptions, timed } = require('web');
+const { isTls, ready, requestOptions, timed } = require('web');
 const { library } = require('./common');
 
 module.exports = async function client(kit) {
@@ -17,12 +17,12 @@ module.exports = async function client(kit) {
   if (isTls(kit.spec))
     server.on('http response', (response) => { tls = response.socket.getProtocol(); });
 
-  /** The reply in what the library hands over; throws where the request was not sent. */
+  /** The reply in what the library hands over; throws where the call failed (C-36). */
   function replyOf(request, error, response) {
-    const isStatusOrBody = typeof error?.code === 'number' || error instanceof SyntaxError;
-    if (error && !isStatusOrBody) throw error;
-    if (isNobody(error?.code)) throw new Error(`HTTP status ${error.code}`);
-    if (error || response?.id !== request.id || response.error) return noAnswer;
+    if (typeof error?.code === 'number') throw new Error(`HTTP status ${error.code}`);
+    if (error && !(error instanceof SyntaxError)) throw error;
+    if (response?.error) throw new Error(`JSON-RPC error ${JSON.stringify(response.error)}`);
+    if (error || response?.id !== request.id) return noAnswer;
     if (isRecord) return response.result;
     return typeof response.result === 'string' ? Buffer.from(response.result) : noAnswer;
   }
@@ -32,8 +32,8 @@ module.exports = async function client(kit) {
     const request = server.request(method, params, (error, response) => {
       try {
         resolve(replyOf(request, error, response));
-      } catch (unsent) {
-        reject(unsent);
+      } catch (failure) {
+        reject(failure);
       }
     });
     const sent = last; // what the library made of the statement above

@@ -20,8 +20,12 @@ function client(Kit $kit): void {
         $call = ['jsonrpc' => '2.0', 'id' => ++$id, 'method' => $method, 'params' => [$message]];
         return json_encode($call, JSON_FLAGS);
     };
-    $result = function (string $body) use ($record, &$id): string|array {
+    $result = function (string $body) use ($kit, $record, &$id): string|array|false {
         $response = json_decode($body, true);
+        if (isset($response['error'])) {
+            $kit->reason = 'JSON-RPC error ' . json_encode($response['error']);
+            return false;
+        }
         $found = ($response['id'] ?? null) === $id ? $response['result'] ?? null : null;
         return $record ? Record::decode(json_encode($found)) : (is_string($found) ? $found : '');
     };

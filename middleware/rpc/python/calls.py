@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import requests
-from wattwire_kit import Kit, Record
+from wattwire_kit import Kit, Record, SendFailed
 from wattwire_web import Caller, python_build
 
 
@@ -33,9 +33,13 @@ def client(kit: Kit) -> None:
 
 
 def _result(response: requests.Response, number: int) -> Any:
-    """What the call came to; None where it is an error, or the reply to another call."""
+    """The result; None where it is none, or of another call. SendFailed: the reply is an error."""
     try:
         found = response.json()
     except requests.JSONDecodeError:
         return None
-    return found.get("result") if isinstance(found, dict) and found.get("id") == number else None
+    if not isinstance(found, dict):
+        return None
+    if found.get("error") is not None:
+        raise SendFailed(f"JSON-RPC error {found['error']}")
+    return found.get("result") if found.get("id") == number else None

@@ -26,6 +26,7 @@ class Client < Web::Client
     case JSON.parse(text, symbolize_names: true)
     in { jsonrpc: '2.0', id: ^id, result: found }
       @record ? Wattwire::Record.checked(found) : found.to_s.b
+    in { jsonrpc: '2.0', error: found } then raise Wattwire::SendFailed, "JSON-RPC error #{found}"
     else nil
     end
   rescue JSON::ParserError

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.model.records import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run import costs, counting
 from wattwire.run.convert import MESSAGE_SCHEMA
 from wattwire.run.specs import NodePlan
@@ -76,6 +76,32 @@ def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
 
 def latency(frame, nodes=None):
     return counting.latency_summary(counting.expected_deliveries(frame, nodes or NODES))
+
+
+def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
+    call = {"kind": "call", "flow": "service", "node": 1, "sender": 1}
+    rows = [{**call, "counter": c} for c in range(4)]
+    rows[1] |= {"flags": FLAG_FAILED, "end_ns": None}
+    rows[2] |= {"flags": FLAG_FAILED, "end_ns": 10}  # an error that came sooner than any reply
+    rows[3] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
+    nodes = [node(0, "server"), node(1, "client")]
+    pairs = counting.count_pairs(messages(rows), nodes)
+    expected = counting.expected_deliveries(messages(rows), nodes)
+    summary = counting.count_summary(messages(rows), pairs, expected, 10**18)
+    counts = ("sent", "expected", "received_unique", "failed", "lost")
+    assert [summary[name] for name in counts] == [4, 4, 1, 2, 1]
+    found = counting.latency_summary(expected)
+    counts = ("expected_after_warmup", "latency_samples", "failed_after_warmup",
+              "lost_after_warmup")  # fmt: skip
+    assert [found[name] for name in counts] == [4, 1, 2, 1]
+    assert found["latency_p50_us"] is None
+
+
+def test_a_publishers_failed_send_is_not_sent():
+    rows = [{"node": 0, "sender": 0, "counter": c} for c in range(3)]
+    rows[1] |= {"flags": FLAG_FAILED}
+    (pair,) = counting.count_pairs(messages(rows), NODES)
+    assert (pair.sent, pair.failed, pair.lost) == (2, 0, (0, 2))
 
 
 def test_lost_messages_stand_as_infinite_latencies():

@@ -84,15 +84,16 @@ def call(roll, sent, kind):
 def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
     pairs = counting.count_pairs(messages, nodes)
-    lost = sum(len(pair.lost) for pair in pairs)
+    unanswered = sum(pair.failed + len(pair.lost) for pair in pairs)
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
-    series = series_of(messages, document, lost)
+    series = series_of(messages, document, unanswered)
     summary = counting.latency_summary(counting.expected_deliveries(messages, nodes))
     values = np.sort(series.values_us)
 
     assert series.loose == 0
     assert summary["latency_samples"] == np.isfinite(values).sum()
-    assert summary["lost_after_warmup"] == np.isinf(values).sum()
+    infinite = summary["failed_after_warmup"] + summary["lost_after_warmup"]
+    assert infinite == np.isinf(values).sum()
     for name, share in counting.LATENCY_QUANTILES.items():
         told = summary[f"latency_{name}_us"]
         assert (math.inf if told is None else told) == nearest_rank(values, share)
@@ -100,10 +101,12 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
 
 @pytest.mark.parametrize("pattern", PAIRS)
 @pytest.mark.parametrize("seed", range(4))
-def test_every_loss_that_is_counted_is_infinite_in_the_whole_windows_series(pattern, seed):
+def test_all_losses_and_failures_counted_are_infinite_in_the_whole_windows_series(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    lost = sum(len(pair.lost) for pair in counting.count_pairs(messages, nodes))
+    pairs = counting.count_pairs(messages, nodes)
+    lost = sum(pair.failed + len(pair.lost) for pair in pairs)
     expected = counting.expected_deliveries(messages, nodes)
     assert lost > 0
     assert expected["latency_us"].is_infinite().sum() == lost
-    assert len(expected) == sum(p.sent for p in counting.count_pairs(messages, nodes))
+    assert expected["failed"].sum() == sum(pair.failed for pair in pairs)
+    assert len(expected) == sum(pair.sent for pair in pairs)

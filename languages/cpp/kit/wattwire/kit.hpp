@@ -198,11 +198,11 @@ class Kit {
     }
   }
 
-  // The message was not taken, or the goal was rejected.
+  // The message was not taken, the goal was rejected, or the call failed (C-36).
   void fail(Slot* slot) {
     Lock lock(mutex_);
     if (!slot->open) return;
-    --sent_;
+    sent_ -= kind_ == kMessage;  // a call was made, however it ended
     resolve(slot, kind_ == kMessage ? now_ns() : kUnknownNs, kFailed);
   }
 
@@ -494,6 +494,7 @@ class Kit {
         ++sent_;
       } catch (const SendFailed&) {
         outcome.end_ns = kind_ == kMessage ? now_ns() : kUnknownNs;
+        sent_ += kind_ != kMessage;  // a call was made, however it ended
       }
       last_end_ns_ = outcome.end_ns == kUnknownNs ? now_ns() : outcome.end_ns;
       record(slot, outcome.end_ns, kind_, outcome.flags);

@@ -25,9 +25,6 @@ inline bool asks(const Kit& kit, const std::string& setting) {
   return kit.string("settings." + setting) == "on";
 }
 
-// What a gateway says that found no application to take the request.
-inline bool is_nobody(int status) { return status >= 502 && status <= 504; }
-
 // What was asked of the last socket and of the last handshake, for READY.
 class Found {
  public:
@@ -85,8 +82,8 @@ class Client {
     });
   }
 
-  // The response's body until the next call, empty with another status than 200; nothing at the
-  // timeout. Throws SendFailed, and MiddlewareFailed for what TLS does not trust.
+  // The response's body until the next call; nothing at the timeout. Throws SendFailed where the
+  // call failed (C-36), and MiddlewareFailed for what TLS does not trust.
   std::optional<Bytes> post(Bytes body, const char* content_type, int64_t timeout_ns) {
     const int64_t begin = now_ns();
     const auto seconds = static_cast<time_t>(timeout_ns / 1000000000);
@@ -96,9 +93,9 @@ class Client {
     client_.set_read_timeout(seconds, microseconds);
     result_ =
         client_.Post(path_, reinterpret_cast<const char*>(body.data), body.size, content_type);
-    if (result_ && is_nobody(result_->status))
+    if (result_ && result_->status != 200)
       throw SendFailed("HTTP status " + std::to_string(result_->status));
-    if (result_) return result_->status == 200 ? Bytes(result_->body) : Bytes();
+    if (result_) return Bytes(result_->body);
     const std::string reason = httplib::to_string(result_.error());
     if (result_.error() == httplib::Error::SSLServerVerification ||
         result_.error() == httplib::Error::SSLLoadingCerts)

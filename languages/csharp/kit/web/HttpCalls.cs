@@ -9,10 +9,8 @@ using System.Threading;
 /// Calls of a client or a ping: POSTs of one HttpClient, which holds as many connections as calls
 /// are open.
 sealed class HttpCalls {
-    /// No answer, or one that cannot be decoded: a payload that nobody sent, counted as corrupt.
+    /// A reply that cannot be decoded: a payload that nobody sent, counted as corrupt.
     public static readonly byte[] Nobodys = new byte[0];
-    // Of a gateway with no application that takes the request: it was not sent.
-    static readonly int[] nobody = { 502, 503, 504 };
     readonly Kit kit;
     readonly string address;
     readonly HttpClient http;
@@ -34,8 +32,8 @@ sealed class HttpCalls {
             http.DefaultRequestHeaders.ConnectionClose = true;
     }
 
-    /// The body of the response, Nobodys where its status is not 200; null where none came in
-    /// time. An IOException says that the request was not sent.
+    /// The body of the response; null where none came in time. An IOException says that the call
+    /// failed (C-36).
     public byte[] Post(byte[] body, long timeoutNs) {
         var content = new ByteArrayContent(body);
         content.Headers.ContentType = type;
@@ -43,10 +41,9 @@ sealed class HttpCalls {
             using (var limit = new CancellationTokenSource(TimeSpan.FromTicks(timeoutNs / 100)))
             using (var response =
                     http.PostAsync(address, content, limit.Token).GetAwaiter().GetResult()) {
-                if (Array.IndexOf(nobody, (int)response.StatusCode) >= 0)
+                if (response.StatusCode != HttpStatusCode.OK)
                     throw new IOException($"HTTP status {(int)response.StatusCode}");
-                return response.StatusCode != HttpStatusCode.OK ? Nobodys
-                    : response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
+                return response.Content.ReadAsByteArrayAsync().GetAwaiter().GetResult();
             }
         } catch (OperationCanceledException) {
             return null;

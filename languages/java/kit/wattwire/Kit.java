@@ -212,7 +212,7 @@ public final class Kit {
             synchronized (this) {
                 firstNs = Math.min(firstNs, beginNs);
                 lastNs = Math.max(lastNs, endNs);
-                sent += flags == FAILED ? 0 : 1;
+                sent += flags == FAILED && topic ? 0 : 1;
                 received += inTime ? 1 : 0;
                 corrupt += flags == Payload.CORRUPT ? 1 : 0;
                 long intendedNs = closed ? beginNs : dueNs;

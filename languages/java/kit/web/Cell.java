@@ -43,9 +43,9 @@ public final class Cell {
         return found.get(0).asString();
     }
 
-    /** Fails where a gateway found no application to take the request: it was not sent. */
-    public static void checkTaken(int status) throws IOException {
-        if (status >= 502 && status <= 504) throw new IOException("HTTP status " + status);
+    /** Fails where the response is an error (C-36). */
+    public static void checkStatus(int status) throws IOException {
+        if (status != 200) throw new IOException("HTTP status " + status);
     }
 
     /** Tells where a server can be called. */

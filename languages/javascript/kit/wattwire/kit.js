@@ -67,7 +67,7 @@ class Kit {
     const startup_ns = now() - this.startedNs;
     line('READY', { matched: null, discovery_ns: null, ...fields, startup_ns });
   }
-  /** The schedule: `call(message, timeoutMs)` → reply, null at timeout; rejects if not sent. */
+  /** The schedule: `call(message, timeoutMs)` → reply, null at timeout; rejects if failed. */
   async calls(call) {
     await this.go;
     const length = this.isClosed || this.isTopic ? 1 : this.spec.outstanding_max;
@@ -120,7 +120,7 @@ class Kit {
       this.corrupt += flags / CORRUPT;
       this.received += 1;
     }
-    this.sent += flags === FAILED ? 0 : 1;
+    this.sent += flags === FAILED && this.isTopic ? 0 : 1;
     this.lastNs = endNs;
     this.open.delete(slot);
     this.record(slot, this.peer, flags & (FAILED | TIMEOUT) ? UNKNOWN_NS : endNs, flags);

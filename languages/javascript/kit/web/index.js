@@ -58,9 +58,6 @@ function timed(timeoutMs, begin) {
   });
 }
 
-/** Whether a status is a gateway's that found no application to take the request. */
-const isNobody = (status) => status >= 502 && status <= 504;
-
 /** The server's certificate and its key; without TLS there are none. */
 function secrets(spec) {
   if (!isTls(spec)) return {};
@@ -92,4 +89,4 @@ function ready(kit, library, known, discovery_ns = null) {
   });
 }
 
-module.exports = { isNobody, isTls, listen, ready, requestOptions, secrets, timed };
+module.exports = { isTls, listen, ready, requestOptions, secrets, timed };

@@ -110,7 +110,7 @@ final class Kit {
         return [];
     }
 
-    /** $call(message, until_ns) gives the reply, null at the timeout or STOP, false: not sent. */
+    /** $call(message, until_ns) gives the reply, null at the timeout or STOP, false: failed. */
     public function calls(callable $call): void {
         $closed = $this->spec['loop'] === 'closed';
         ['period_ns' => $period_ns, 'phase_ns' => $phase_ns, 'spin_ns' => $spin_ns] = $this->spec;
@@ -149,7 +149,7 @@ final class Kit {
                 : $reply === $this->message->reply($message) => OK,
             default => CORRUPT,
         };
-        $this->counts['sent'] += (int) ($flags !== FAILED);
+        $this->counts['sent']++;
         $this->counts['corrupt'] += (int) ($flags === CORRUPT);
         $this->counts['received'] += (int) ($flags === OK || $flags === CORRUPT);
         $known_ns = $flags & (FAILED | TIMEOUT) ? UNKNOWN_NS : $end_ns;

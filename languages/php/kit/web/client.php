@@ -7,12 +7,11 @@ use CurlHandle, CurlMultiHandle;
 use Wattwire\{Kit, Refused};
 
 const NOT_SENT = [CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING];
-const NOBODY = [502, 503, 504]; // what a gateway says with no application that takes the request
 const LOOK_NS = 100_000_000;
 
 /**
  * A role: posts what $body(message) makes, of that content type. $reply(body) gives the kit's
- * reply; it gets '' for another status than 200, which is no answer to the call.
+ * reply, or false for an error: the call failed (C-36), as it does with another status than 200.
  */
 function call(Kit $kit, string $type, callable $body, callable $reply): void {
     checkVersion($kit);
@@ -33,12 +32,10 @@ function call(Kit $kit, string $type, callable $body, callable $reply): void {
         $status = curl_getinfo($handle, CURLINFO_RESPONSE_CODE);
         if ($status !== 200) {
             $refused[$status] = ($refused[$status] ?? 0) + 1;
-        }
-        if (in_array($status, NOBODY, true)) {
             $kit->reason = "HTTP status $status";
             return false;
         }
-        return $reply($status === 200 ? curl_multi_getcontent($handle) : '');
+        return $reply(curl_multi_getcontent($handle));
     };
     try {
         announceClient($kit, $kit->probe($call));

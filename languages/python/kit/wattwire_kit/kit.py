@@ -30,7 +30,7 @@ Call = Callable[[Message, float], Any]
 
 
 class SendFailed(Exception):
-    """The middleware did not take this message; the run goes on."""
+    """The middleware did not take this message, or the call failed (C-36); the run goes on."""
 
 
 class Slot:
@@ -267,10 +267,10 @@ class Kit:
                 self._resolve(slot, end_ns, self._check_reply(slot.seq, reply))
 
     def fail(self, slot: Slot) -> None:
-        """The message was not taken, or the goal was rejected."""
+        """The message was not taken, the goal was rejected, or the call failed (C-36)."""
         with self._lock:
             if slot.open:
-                self._sent -= 1
+                self._sent -= self._kind == MESSAGE  # a call was made, however it ended
                 end_ns = monotonic_ns() if self._kind == MESSAGE else UNKNOWN_NS
                 self._resolve(slot, end_ns, FAILED)
 
@@ -397,7 +397,7 @@ class Kit:
             yield seq, begin_ns if closed else due_ns, begin_ns
             due_ns += period_ns
             seq += 1
-        self._sent += seq - first_seq  # less those that failed, which the sender took off
+        self._sent += seq - first_seq  # less messages not taken, which send_all took off
         self._through = True
 
     def _call_reply(self, call: Call, begin_ns: int) -> tuple[int, int]:
@@ -405,7 +405,6 @@ class Kit:
         try:
             reply = call(self._payload.buffer, self._timeout_ns / 1e9)
         except (SendFailed, OSError):
-            self._sent -= 1
             return UNKNOWN_NS, FAILED
         end_ns = monotonic_ns()
         if reply is None or end_ns - begin_ns > self._timeout_ns:

@@ -18,8 +18,7 @@ from wattwire_kit import Kit, SendFailed, Slot
 from wattwire_kit.forked import Processes
 
 GUARANTEE = ("reliable", "none", "block")
-NOBODY = (502, 503, 504)
-"""What a gateway says that found no application to take a request."""
+OK = 200
 WorkerCounter = Callable[[], int]
 
 
@@ -125,7 +124,7 @@ class Caller:
         return session
 
     def post(self, body: bytes, content_type: str, timeout_s: float) -> requests.Response | None:
-        """The response, or None at the timeout. Raises SendFailed where nobody took the call."""
+        """The response of status 200, None at the timeout; SendFailed: the call failed (C-36)."""
         try:
             response = self._session().post(
                 self._url, data=body, headers={"Content-Type": content_type}, timeout=timeout_s
@@ -134,7 +133,7 @@ class Caller:
             return None
         except requests.RequestException as error:
             raise SendFailed(str(error)) from error
-        if response.status_code in NOBODY:
+        if response.status_code != OK:
             raise SendFailed(f"HTTP status {response.status_code}")
         return response
 

@@ -8,8 +8,6 @@ module Web
   # type, the content type of requests; body(message, worker), their text; and reply(text, worker),
   # the kit's reply or nil where the text is none.
   class Client < Caller
-    NOBODY = %w[502 503 504].freeze # of a gateway with no application that takes the request
-
     def initialize(kit)
       super
       @address = URI(kit.spec['peers.endpoints'].fetch(0))
@@ -19,17 +17,16 @@ module Web
       @connections = Array.new(kit.workers) { connection }
     end
 
-    # The reply, nil at the timeout, an unreadable one for an error; raises where nothing was sent.
+    # The reply, nil at the timeout; raises where the call failed (C-36).
     def call(message, timeout_s, worker)
       http = @connections[worker]
       deadline_ns = @kit.now + (timeout_s * 1e9).to_i
       connect(http, timeout_s)
       http.read_timeout = http.write_timeout = [(deadline_ns - @kit.now) / 1e9, 0.000_001].max
       response = http.request(request(message, worker))
-      raise Wattwire::SendFailed, "HTTP status #{response.code}" if NOBODY.include?(response.code)
+      raise Wattwire::SendFailed, "HTTP status #{response.code}" unless response.is_a?(Net::HTTPOK)
 
-      found = reply(response.body, worker) if response.is_a?(Net::HTTPOK)
-      found || (@record ? Wattwire::Record::UNREADABLE : '')
+      reply(response.body, worker) || (@record ? Wattwire::Record::UNREADABLE : '')
     rescue Net::ReadTimeout, Net::WriteTimeout
       http.finish if http.started? # the late response must not answer the next call
       nil

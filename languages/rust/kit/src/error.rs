@@ -79,7 +79,7 @@ impl fmt::Display for Causes<'_> {
     }
 }
 
-/// The middleware did not take this message; the run goes on.
+/// The middleware did not take this message, or the call failed (C-36); the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendFailed;
 

@@ -228,7 +228,8 @@ impl Kit {
         }
     }
 
-    /// A message that was not sent, and why: where no reply to a probe comes, this is told.
+    /// A message that was not taken, or a failed call (C-36), and why: where no reply to a probe
+    /// comes, this is told.
     pub fn not_sent(&self, reason: impl Display) -> SendFailed {
         if self.dialogue.start_ns() == 0 {
             *self.reason.lock().expect("a panic ends the process") = reason.to_string();

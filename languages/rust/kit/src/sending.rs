@@ -14,8 +14,8 @@ use crate::schedule::{Open, Slot};
 
 /// A client that blocks.
 pub trait Call {
-    /// Sends `request` and returns its reply; None at the timeout, SendFailed where it was not
-    /// sent.
+    /// Sends `request` and returns its reply; None at the timeout, SendFailed where the call
+    /// failed (C-36).
     fn call(
         &mut self,
         request: Message,
@@ -86,14 +86,15 @@ impl Kit {
         }
     }
 
-    /// The message was not taken, or the goal was rejected.
+    /// The message was not taken, the goal was rejected, or the call failed (C-36).
     pub fn fail(&self, slot: Slot) {
         let mut state = self.lock();
         if state.schedule.find(slot).is_none() {
             return;
         }
-        state.counts.sent -= 1;
-        let end_ns = if self.kind == Kind::Message { now_ns() } else { UNKNOWN_NS };
+        let is_message = self.kind == Kind::Message;
+        state.counts.sent -= u64::from(is_message); // a call was made, however it ended
+        let end_ns = if is_message { now_ns() } else { UNKNOWN_NS };
         self.resolve(&mut state, slot, end_ns, flag::FAILED);
     }
 
@@ -275,7 +276,8 @@ impl Kit {
 
     /// A blocking message has ended; nobody else knew of it.
     fn settle(&self, state: &mut State, open: &Open, end_ns: i64, flags: u8) {
-        state.counts.sent += u64::from(flags & flag::FAILED == 0);
+        let taken = flags & flag::FAILED == 0 || self.kind != Kind::Message;
+        state.counts.sent += u64::from(taken);
         self.record_end(state, open, end_ns, flags);
     }
 

@@ -72,8 +72,7 @@ fn outcome(kit: &Kit, ended: Result<Buffer, Status>) -> Result<Option<Buffer>, S
     };
     match status.code() {
         Code::DeadlineExceeded => Ok(None),
-        Code::Unavailable => Err(kit.not_sent(causes(&status))),
-        _ => Ok(Some(Buffer::Unreadable)),
+        _ => Err(kit.not_sent(causes(&status))),
     }
 }
 

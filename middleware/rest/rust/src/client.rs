@@ -10,7 +10,7 @@ use wattwire_kit::{
     causes, locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime,
     SendFailed, COMPILER,
 };
-use wattwire_web::{body_of, buffer_of, is_nobody, on_or_off, switch, tls, Tokio};
+use wattwire_web::{body_of, buffer_of, on_or_off, switch, tls, Tokio};
 
 use crate::{content_type, GUARANTEE, LOCKED};
 
@@ -52,10 +52,7 @@ async fn exchange(
     };
     match received.await {
         Ok((StatusCode::OK, body)) => Ok(Some(buffer_of(kit, body.into()))),
-        Ok((status, _)) if is_nobody(status.as_u16()) => {
-            Err(kit.not_sent(format_args!("HTTP status {status}")))
-        }
-        Ok(_) => Ok(Some(Buffer::Unreadable)),
+        Ok((status, _)) => Err(kit.not_sent(format_args!("HTTP status {status}"))),
         Err(error) if error.is_timeout() => Ok(None),
         Err(error) => Err(kit.not_sent(causes(&error))),
     }

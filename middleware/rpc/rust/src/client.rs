@@ -8,14 +8,13 @@ use std::time::Duration;
 use jsonrpsee::core::client::{ClientT, Error as CallError};
 use jsonrpsee::core::params::ArrayParams;
 use jsonrpsee::http_client::HttpClient;
-use jsonrpsee_http_client::transport::Error as TransportError;
 use wattwire_kit::{
     causes, locked_version, Buffer, Error, Futures, Kit, Library, Message, Ready, Runtime,
     SendFailed, COMPILER,
 };
 use wattwire_web::json::JsonRecord;
 use wattwire_web::tls::ClientConfig;
-use wattwire_web::{is_nobody, on_or_off, switch, tls, Tokio};
+use wattwire_web::{on_or_off, switch, tls, Tokio};
 
 use crate::{BODY_BYTES_MAX, GUARANTEE, LOCKED};
 
@@ -42,7 +41,7 @@ fn open(kit: &Kit, url: &str, config: Option<ClientConfig>) -> Result<HttpClient
     builder.build(url)
 }
 
-/// What a call's end is: a reply, a timeout, or not sent.
+/// What a call's end is: a reply, a timeout, or a failed call (C-36).
 async fn within<T>(
     kit: &Kit,
     limit: Option<Duration>,
@@ -59,13 +58,9 @@ async fn within<T>(
     match ended {
         Ok(reply) => Ok(Some(buffer(reply))),
         Err(CallError::RequestTimeout) => Ok(None),
-        Err(CallError::Transport(error)) => match error.downcast_ref() {
-            Some(TransportError::Rejected { status_code }) if !is_nobody(*status_code) => {
-                Ok(Some(Buffer::Unreadable))
-            }
-            _ => Err(kit.not_sent(causes(&*error))),
-        },
-        Err(_) => Ok(Some(Buffer::Unreadable)), // an error object, or no JSON-RPC
+        Err(CallError::Transport(error)) => Err(kit.not_sent(causes(&*error))),
+        Err(CallError::Call(error)) => Err(kit.not_sent(error)),
+        Err(_) => Ok(Some(Buffer::Unreadable)), // no JSON-RPC
     }
 }
 

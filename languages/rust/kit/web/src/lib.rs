@@ -51,11 +51,6 @@ pub fn on_or_off(on: bool) -> Value {
     (if on { "on" } else { "off" }).into()
 }
 
-/// Whether a status is a gateway's that found no application to take the request.
-pub fn is_nobody(status: u16) -> bool {
-    (502..=504).contains(&status)
-}
-
 /// A reply's body: bytes or characters, or a record as JSON where payloads are records.
 pub fn buffer_of(kit: &Kit, body: Vec<u8>) -> Buffer {
     if kit.encoding() != "record" {

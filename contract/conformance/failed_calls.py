@@ -1,0 +1,143 @@
+"""Calls that are answered with an error, by a cell's own server that takes them for strangers'."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .cell import Problem, Skipped
+from .process import NodeProcess
+from .samples import FAILED, UNKNOWN_NS, WARM_UP, Record
+from .scenario import Bench, Scenario
+from .spec import SENDER_NODE
+from .wire import await_line, go, stop
+
+CALLS = 10
+ADDRESS = re.compile(r"(127\.0\.0\.1|localhost):(\d+)")
+READ_BYTES = 65_536
+
+
+class Relay:
+    """Hands connections on to a port of this host; `turn` ends them and hands on to another."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def turn(self, port: int) -> None:
+        with self._lock:
+            self._target = port
+            self._hang_up()
+
+    def close(self) -> None:
+        self._listener.close()
+        with self._lock:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self._open = []
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                near = self._listener.accept()[0]
+                with self._lock:
+                    try:
+                        far = socket.create_connection(("127.0.0.1", self._target))
+                    except OSError:
+                        near.close()
+                        continue
+                    self._open += [near, far]
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(READ_BYTES):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
+def answered_with_errors(bench: Bench) -> list[Problem]:
+    """The client is matched with a server of its run; then its calls come to one of another run,
+    which must not serve them."""
+    cell = bench.cell
+    if not cell.error_replies:
+        raise Skipped("the middleware has no error replies: a stranger's call is not answered")
+    bench.need("loop.closed")
+    changes: dict[str, Any] = {"loop": "closed", "count": CALLS, "period_ns": 0, "duration_ns": 0}
+    if "keep_alive" in cell.settings and cell.excluded.get("keep_alive") != "off":
+        changes["settings__keep_alive"] = "off"  # a kept connection would end with the first server
+    own = bench.single(bench.lone_spec("service", "server"))
+    strange = {"peers__nodes": [SENDER_NODE + 1]}
+    other = bench.single(bench.lone_spec("service", "server", **strange))
+    nodes, relay = [own, other], None
+    try:
+        relay = Relay(_port(own)[1])
+        address, port = _port(own)
+        client = bench.single(
+            bench.lone_spec("service", "client", **changes)
+            | {"peers.endpoints": [address.replace(f":{port}", f":{relay.port}", 1)]}
+        )
+        nodes.append(client)
+        await_line(client, "READY", "C-07")
+        relay.turn(_port(other)[1])
+        for node in (other, client):
+            go(node)
+        sent = await_line(client, "SENT", "C-14")
+        done, records, problems = stop(client)
+        strangers = stop(other)[0].get("foreign")
+    finally:
+        for node in nodes:
+            node.kill()
+        if relay is not None:
+            relay.close()
+    breaches = _breaches(sent, done, records, strangers)
+    return problems + [Problem("C-36", f"{client.label}: {text}") for text in breaches]
+
+
+def _port(server: NodeProcess) -> tuple[str, int]:
+    """(endpoint, its port) of a server that listens."""
+    endpoint = await_line(server, "LISTENING", "C-06")["endpoints"][0]
+    found = ADDRESS.search(endpoint)
+    if found is None:
+        raise Skipped(f"its endpoint {endpoint} names no port of this host")
+    return endpoint, int(found[2])
+
+
+def _breaches(
+    sent: dict[str, Any], done: dict[str, Any], records: list[Record], strangers: int | None
+) -> Iterator[str]:
+    if strangers is not None and strangers != CALLS:
+        yield f"the server refused {strangers} calls; {CALLS} must have come to it"
+    flags = sorted({record.flags & ~WARM_UP for record in records})
+    if flags != [FAILED] or len(records) != CALLS:
+        yield (
+            f"{CALLS} calls were answered with errors; recorded are {len(records)} with flags "
+            f"{flags}, where all must have {FAILED} (failed)"
+        )
+    if any(record.end_ns != UNKNOWN_NS for record in records):
+        yield "a failed call has an end_ns, which must be unknown"
+    counts = {"sent": CALLS, "received": 0, "corrupt": 0, "recorded": CALLS}
+    found = {name: done.get(name) for name in counts}
+    if found != counts or sent.get("sent") != CALLS:
+        yield f"DONE says {found}, SENT says sent {sent.get('sent')}; must be {counts}"
+
+
+def scenarios(patterns: list[str]) -> list[Scenario]:
+    if "service" not in patterns:
+        return []
+    return [Scenario("failed-calls", ("C-36",), answered_with_errors)]

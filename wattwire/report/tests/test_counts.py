@@ -1,0 +1,71 @@
+"""Failed calls are counted apart, named, and unknown in campaigns that did not tell them apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire.report import counts
+from wattwire.report.answers import answer_all
+from wattwire.report.evidence import Evidence, column, gather, unanswered, with_derived
+from wattwire.report.parts import Table
+from wattwire.report.sentences import headline
+from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.threats import threats
+
+SHAPE = Shape(blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
+FAILED = 3
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: Any) -> Evidence:
+    """A campaign whose summary has no column `failed`."""
+    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("c") / "c", SHAPE)))
+
+
+def after(before: Evidence) -> Evidence:
+    """The same, in which FAILED calls of each run of FAST failed that had been received."""
+    is_fast = pl.col("factor.language") == FAST
+    usable = before.usable.with_columns(
+        failed=pl.when(is_fast).then(FAILED).otherwise(0),
+        received_unique=pl.col("received_unique") - pl.when(is_fast).then(FAILED).otherwise(0),
+    )
+    return replace(before, usable=usable)
+
+
+def rows(evidence: Evidence) -> list[dict[str, Any]]:
+    tables = [part for part in counts.section(evidence).parts if isinstance(part, Table)]
+    return list(next(table for table in tables if table.id == "counts").rows)
+
+
+def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence) -> None:
+    evidence = after(before)
+    assert {row["check"] for row in rows(evidence)} == {"holds"}
+    assert {row["failed"] for row in rows(evidence)} == {0, 4 * FAILED}
+    told = counts.failed_words(evidence)
+    assert told.startswith("Calls failed: Swift (12, ") and "Python" not in told
+    assert headline(evidence, answer_all(evidence)).endswith(told)
+    internal = [text for _, text in threats(evidence, answer_all(evidence))]
+    assert any(told in text for text in internal)
+
+
+def test_in_an_older_campaign_failed_calls_are_unknown_and_among_the_lost(
+    before: Evidence,
+) -> None:
+    assert "failed" not in before.usable.columns
+    assert {row["failed"] for row in rows(before)} == {None}
+    assert {row["check"] for row in rows(before)} == {"holds"}
+    assert counts.failed_words(before) == ""
+    assert (unanswered(before.usable) == column(before.usable, "lost")).all()
+    assert np.isnan(column(with_derived(before.usable), "failed_share")).all()
+
+
+def test_a_quantile_among_failed_calls_is_infinite() -> None:
+    frame = pl.DataFrame({"failed": [6, 0], "lost": [0, 0], "latency_p50_us": [None, None]})
+    found = column(with_derived(frame), "latency_p50_us")
+    assert found[0] == math.inf and math.isnan(found[1])
