@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from wattwire.model.errors import WattwireError
 from wattwire.report import library, pen
 from wattwire.report.parts import Figure
 
+REASON_MAX = 300
 FORMAT = 1
 """To be raised when files of the same spec would turn out otherwise than before."""
 
@@ -25,7 +27,9 @@ class Drawer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._drawn: dict[str, Future[str]] = {}
+        self.failed: dict[str, str] = {}
+        """Why a figure could not be drawn, by its id; complete once `pictures` has returned."""
+        self._drawn: dict[str, Future[str | None]] = {}
         self._waiting = ThreadPoolExecutor(1)  # for the process that draws
         folder.mkdir(parents=True, exist_ok=True)
         self._library = self._waiting.submit(library.for_pages)
@@ -49,13 +53,18 @@ class Drawer:
 
     def pictures(self) -> dict[str, str]:
         """The SVG for the page of every figure begun, by id, once they are drawn."""
-        return {name: drawn.result() for name, drawn in self._drawn.items()}
+        drawn = {name: picture.result() for name, picture in self._drawn.items()}
+        return {name: svg for name, svg in drawn.items() if svg is not None}
 
     def library(self) -> str:
         """The drawing library for a page."""
         return self._library.result()
 
-    def _draw(self, figure: Figure) -> str:
+    def _draw(self, figure: Figure) -> str | None:
+        """Draw a figure, unless it is there. One that cannot be drawn costs no other and no page.
+
+        Raises OSError where a file cannot be written.
+        """
         mark = _mark(figure)
         svg, pdf = (self._folder / f"{figure.id}.{end}" for end in ("svg", "pdf"))
         if pdf.is_file() and svg.is_file():
@@ -63,13 +72,30 @@ class Drawer:
             if there.endswith(mark):
                 return pen.unsized(there.removesuffix(mark))
         pdf.unlink(missing_ok=True)
-        return pen.shared().draw(figure.spec, svg, pdf, mark)
+        for again in (False, True):
+            try:
+                return pen.shared().draw(figure.spec, svg, pdf, mark)
+            except ValueError as error:
+                self.failed[figure.id] = _first_line(error)
+                break
+            except WattwireError:  # ended from outside, or by what it drew: then it ends again
+                if again:
+                    self.failed[figure.id] = "the process that draws ended twice at this figure"
+        svg.unlink(missing_ok=True)
+        pdf.unlink(missing_ok=True)
+        return None
 
     def _remove_others(self) -> None:
         for pattern in ("*.svg", "*.pdf"):
             for path in self._folder.glob(pattern):
                 if path.stem not in self._drawn:
                     path.unlink()
+
+
+def _first_line(error: ValueError) -> str:
+    """The library's reason without the stack of its calls."""
+    told = [line for line in str(error).splitlines() if line and not line.startswith("    at ")]
+    return " ".join(told)[:REASON_MAX]
 
 
 def _mark(figure: Figure) -> str:

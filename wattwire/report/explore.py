@@ -160,11 +160,8 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
     factors = tuple(
         {
             "name": name,
-            "title": words.factor_title(name),
-            "levels": [
-                {"level": evidence.word(name, level), "title": evidence.title(name, level)}
-                for level in levels_run(evidence, name)
-            ],
+            "title": figures.drawable(words.factor_title(name)),
+            "levels": [_level(evidence, name, level) for level in levels_run(evidence, name)],
         }
         for name in dict.fromkeys([*first, *evidence.varied])
     )
@@ -180,7 +177,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         },
         "responses": [
             {
-                "title": each.title + (f" ({each.unit})" if each.unit else ""),
+                "title": figures.drawable(each.title + (f" ({each.unit})" if each.unit else "")),
                 "log": not each.share,
             }
             for each in responses
@@ -192,6 +189,14 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         "runs": _runs(evidence, names, responses),
     }
     return Explorer(factors, responses, kinds, evidence.set_aside.height, data)
+
+
+def _level(evidence: Evidence, factor: str, level: Any) -> dict[str, str]:
+    """A level: as the data hold it, its title, and what a chart holds where that differs."""
+    title = evidence.title(factor, level)
+    drawn = figures.drawable(title)
+    found = {"level": evidence.word(factor, level), "title": title}
+    return found if drawn == title else {**found, "drawn": drawn}
 
 
 def _kind_data(kind: Kind) -> dict[str, Any]:
@@ -218,7 +223,7 @@ def _runs(
             "block": frame["block"].to_list(),
             "order": [place.get(run, 0) for run in runs],
             "used": [used] * len(runs),
-            "treatment": [evidence.treatment_title(each) for each in levels],
+            "treatment": [figures.drawable(evidence.treatment_title(each)) for each in levels],
         }
         for n, name in enumerate(factors):
             found[f"f{n}"] = [evidence.word(name, each.get(name)) for each in levels]

@@ -162,13 +162,15 @@ def _render(
         loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
     )
     drawn = [figure for section in sections for figure in figures_of(section.parts)]
-    charts = packed_charts({figure.id: figure.spec for figure in drawn})
+    pictures = drawer.pictures()
+    charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id in pictures})
     return environment.get_template("page.html").render(
         title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
         first=told[0],
         others=[one for one in told[1:] if one],
         sections=sections,
-        images={name: _data_address(svg) for name, svg in drawer.pictures().items()},
+        images={name: _data_address(svg) for name, svg in pictures.items()},
+        failed=drawer.failed,
         specs=Markup(script_json(charts)),
         library=Markup(drawer.library()),
         style=Markup((folder / "page.css").read_text("utf-8")),

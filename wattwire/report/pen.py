@@ -170,8 +170,11 @@ def serve() -> None:
             answer = {"errno": error.errno, "error": error.strerror, "file": error.filename}
         except Exception as error:  # noqa: BLE001 - the library's own, told to who asked
             answer = {"error": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+        try:
+            answers.write(json.dumps(answer) + "\n")
+            answers.flush()
+        except BrokenPipeError:  # who asked was killed: nobody is left to be told
+            os._exit(1)
 
 
 def _drawn(request: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
+from wattwire.report.figures.letters import drawable
 from wattwire.report.figures.relations import heat_chart, scatter_chart
 from wattwire.report.figures.runs import (
     BOX_RUNS_MIN,
@@ -20,6 +21,7 @@ __all__ = [
     "POINTS",
     "VIOLIN_RUNS_MIN",
     "box_chart",
+    "drawable",
     "ecdf_chart",
     "finish",
     "heat_chart",

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from wattwire.report.figures.letters import drawable
+
 LETTER_PX = 6.1
 """Mean width of a letter of 12 px."""
 CROWD = 400
@@ -64,7 +66,7 @@ def wrapped(title: str, room_px: float) -> list[str]:
             lines[-1] = longer
         else:
             lines.append(word)
-    return lines
+    return [drawable(line) for line in lines]
 
 
 def _along(

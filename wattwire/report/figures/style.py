@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire.report.figures.fitting import fit
+from wattwire.report.figures.letters import drawable
 
 Spec = dict[str, Any]
 Points = Sequence[Mapping[str, Any]]
@@ -78,11 +79,30 @@ CONFIG: Spec = {
 
 
 def finish(chart: Spec, points: Points | None) -> Spec:
-    """The chart in the page's style with its points; without points it stays a pattern."""
+    """The chart in the page's style with its points; without points it stays a pattern.
+
+    Names of levels and columns are made drawable, whatever a table or a study called them.
+    """
+    chart = _drawable_words(chart)
+    if points is not None and not all(map(_is_drawable, points)):
+        points = [_drawable_words(point) for point in points]
     fit(chart, points)
     # Not copied: charts of the same points stand on one copy of them on the page.
     held = {} if points is None else {"datasets": {POINTS: points}}
     return {"config": CONFIG, **chart, **held}
+
+
+def _is_drawable(point: Mapping[str, Any]) -> bool:
+    return all(drawable(value) == value for value in point.values() if isinstance(value, str))
+
+
+def _drawable_words(node: Any) -> Any:
+    """A part of a chart with every text in it drawable."""
+    if isinstance(node, str):
+        return drawable(node)
+    if isinstance(node, Mapping):
+        return {key: _drawable_words(value) for key, value in node.items()}
+    return [_drawable_words(each) for each in node] if isinstance(node, (list, tuple)) else node
 
 
 def rounded(value: float, digits: int = 4) -> float:

@@ -88,7 +88,7 @@ function chosen(data, choice, levels, shown) {
   const factor = (place) => {
     const { title, levels: all } = data.factors[place];
     const kept = all.filter(({ level }) => levels[place].has(level));
-    const of = new Map(kept.map((one) => [one.level, one.title]));
+    const of = new Map(kept.map((one) => [one.level, one.drawn ?? one.title]));
     return { title, titles: [...of.values()], of };
   };
   const tone = factor(at("tone"));
@@ -183,7 +183,8 @@ function wrapped(title, room) {
     if (longer.length <= letters || !lines.at(-1)) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
-  return lines;
+  // What every object has, such as constructor, is no key for Vega (letters.py).
+  return lines.map((line) => (line in {} ? `${line}\u00a0` : line));
 }
 
 function ticks(channel, room, points) {
