@@ -133,7 +133,7 @@ def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp
     )  # fmt: skip
     assert "failed" in result.out
     assert "samples.bin: 8 bytes; the header alone has 64" in result.out
-    assert result.code == 1
+    assert result.code == 4
 
 
 TAKES = "import socket, sys; socket.socket().bind(('127.0.0.1', int(sys.argv[1])))"

@@ -131,7 +131,7 @@ def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
     lies, nothing_left, middleware, lie
 ):
     result, found = lies(middleware, lie)
-    assert result.code == 1, result.out + result.err
+    assert result.code == 4, result.out + result.err
     assert "0 of 1 run of the design can be used" in result.out
     assert (found["verdict"], found["corrupt"], found["sent"]) == ("unknown", CALLS_OF_A_LIAR,
                                                                    CALLS_OF_A_LIAR)  # fmt: skip

@@ -18,7 +18,7 @@ from wattwire.cli.reporting import write_report
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, WattwireError
+from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
 from wattwire.report.words import plural
 from wattwire.rig import host
@@ -30,7 +30,9 @@ from wattwire.store.campaign import used_attempt
 
 def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
-    verb = verbs.add_parser("run", help="run a study, or go on with a campaign")
+    verb = verbs.add_parser(
+        "run", help="run a study, or go on with a campaign", epilog=compare.EXIT_CODES
+    )
     studies.add_options(verb)
     variants.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
@@ -195,7 +197,7 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
-    return code if usable else EXIT_BAD_RESULT
+    return code if usable else EXIT_NOTHING_USABLE
 
 
 def _answer(page: Path | None) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattwire.cli.amounts import share
 from wattwire.cli.wrap import columns, wrapped
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
+EXIT_CODES = (
+    "Exit codes: 0 fine; 1 something is worse or a limit of the study is broken (or, with "
+    "--on-unclear fail, it cannot be told); 2 usage; 3 this machine lacks something; 4 no run is "
+    "valid, so nothing could be answered (--on-unclear does not change that)."
+)
 
 
 def add_to(verbs: Any) -> None:
@@ -30,7 +35,8 @@ def add_to(verbs: Any) -> None:
         help="is one campaign, or one variant, worse than another?",
         description="Compares B with A, treatment by treatment: worse, not worse, or cannot tell, "
         "against a margin. With one campaign of `run --variant`, its variants are compared inside "
-        "the blocks. Exit code 1: something is worse, or a limit of the study is broken.",
+        "the blocks.",
+        epilog=EXIT_CODES,
     )
     verb.add_argument("base", metavar="A", help="a campaign; alone: one that holds variants")
     verb.add_argument("head", metavar="B", nargs="?", help="the campaign that may be worse")
@@ -131,13 +137,17 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
     return check_limits(gather(campaign))
 
 
-def is_bad(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> bool:
-    """Whether the exit code has to say that something is wrong."""
+def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
+    """The exit code: worse or broken before "nothing usable", that before "unclear"."""
+    from wattwire.report.comparing import nothing_usable  # noqa: PLC0415
     from wattwire.report.limits import any_broken, any_unclear  # noqa: PLC0415
 
-    unclear_is_bad = options.on_unclear == "fail"
-    worse = judged is not None and judged.bad(unclear_is_bad)
-    return worse or any_broken(limits) or (unclear_is_bad and any_unclear(limits))
+    if any_broken(limits) or (judged is not None and judged.bad(unclear_is_bad=False)):
+        return EXIT_BAD_RESULT
+    if nothing_usable(judged, limits):
+        return EXIT_NOTHING_USABLE
+    unclear = any_unclear(limits) or (judged is not None and judged.bad(unclear_is_bad=True))
+    return EXIT_BAD_RESULT if unclear and options.on_unclear == "fail" else EXIT_OK
 
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
@@ -149,7 +159,7 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
         text_lines,
     )
 
-    code = EXIT_BAD_RESULT if is_bad(judged, limits, options) else EXIT_OK
+    code = exit_code(judged, limits, options)
     if options.markdown and options.markdown != STDOUT:
         Path(options.markdown).write_text(markdown(judged, limits), encoding="utf-8")
     if options.junit:

@@ -1,4 +1,7 @@
-"""The command line: verbs, options, exit codes (0 ok, 1 result is bad, 2 usage, 3 environment)."""
+"""The command line: verbs, options, exit codes.
+
+0 ok, 1 the result is bad, 2 usage, 3 environment, 4 no run is valid.
+"""
 
 from __future__ import annotations
 

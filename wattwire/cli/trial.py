@@ -21,7 +21,7 @@ from wattwire.cli.screen import duration_words, make_progress
 from wattwire.cli.studies import change
 from wattwire.cli.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, unknown
+from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
 from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.report.words import listed, plural
@@ -141,7 +141,7 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
         if page:
             print(f"Page      {page.resolve()}")
         print(f"Next: wattwire show {shlex.quote(str(directory))} 1")
-    return EXIT_OK if compared.usable else EXIT_BAD_RESULT
+    return EXIT_OK if compared.usable else EXIT_NOTHING_USABLE
 
 
 # -- the study ---------------------------------------------------------------------------------

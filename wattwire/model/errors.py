@@ -13,6 +13,8 @@ EXIT_OK = 0
 EXIT_BAD_RESULT = 1
 EXIT_USAGE = 2
 EXIT_ENVIRONMENT = 3
+EXIT_NOTHING_USABLE = 4
+"""No run is valid, so nothing can be answered: neither good nor bad."""
 
 
 class WattwireError(Exception):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from wattwire import stats
 from wattwire.model.limits import Limit, parse_limits
+from wattwire.model.variants import FACTOR
 from wattwire.report import words
 from wattwire.report.evidence import Evidence, FloatArray, all_levels, column
 from wattwire.report.parts import Column, Section, Table, Text
@@ -23,7 +25,10 @@ Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
 
 @dataclass(frozen=True)
 class Checked:
-    """One limit at one treatment. `found` is the interval, or the one value of all runs."""
+    """One limit at one treatment. `found` is the interval, or the one value of all runs.
+
+    `base` is the same treatment in the base variant, which is shown beside and not judged.
+    """
 
     limit: Limit
     response: Response
@@ -31,6 +36,7 @@ class Checked:
     found: Estimate
     runs: int
     verdict: str = UNCLEAR
+    base: Checked | None = None
 
     @property
     def sure(self) -> bool:
@@ -49,7 +55,17 @@ class Checked:
         return f"{self.response.title} {' and '.join(bounds)}{at}"
 
     def value(self) -> str:
-        """What was found, with its interval and runs."""
+        """What was found, with its interval and runs, and beside it what the base has."""
+        own = self._own_value()
+        return f"{own}; {self.base_value()}" if self.base else own
+
+    def base_value(self) -> str:
+        """The base's value with its name and whether it keeps the limit; "" without a base."""
+        if self.base is None:
+            return ""
+        return f"{self.base.treatment} {self.base._own_value()}, {self.base.verdict} there"
+
+    def _own_value(self) -> str:
         runs = words.plural(self.runs, "run")
         if isinstance(self.found, stats.Interval):
             low, high = words.number(self.found.low), words.number(self.found.high)
@@ -77,7 +93,7 @@ def check_limits(evidence: Evidence) -> list[Checked]:
     limits = parse_limits(evidence.study.get("limit", []), levels, "study")
     cases = [case for limit in limits for case in _cases(evidence, limit)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
-    return [_checked(evidence, *case, level) for case in cases]
+    return [_checked(evidence, case, level) for case in cases]
 
 
 def any_broken(checked: Sequence[Checked]) -> bool:
@@ -105,34 +121,66 @@ def in_short(checked: Sequence[Checked]) -> str:
     return f"{limits} of the study hold." if len(checked) > 1 else "The study's limit holds."
 
 
-def _cases(evidence: Evidence, limit: Limit) -> Iterator[tuple[Limit, str, FloatArray | None]]:
-    """The limit with each treatment's title and values, shape (runs,); None: not measured."""
+@dataclass(frozen=True)
+class _Case:
+    """A limit at a treatment, with the values of its runs, shape (runs,); None: not measured."""
+
+    limit: Limit
+    title: str
+    values: FloatArray | None
+    base: _Case | None = None
+
+
+def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
+    """The variant that the others are compared with, which a limit does not judge.
+
+    None without variants, and where the limit names variants by itself.
+    """
+    variants = [str(level) for level in evidence.factors.get(FACTOR, ())]
+    if len(variants) < 2 or FACTOR in limit.where:
+        return None
+    named = evidence.study.get("answers", {}).get("baseline", {}).get(FACTOR)
+    return str(named) if named is not None else variants[0]
+
+
+def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
+    """The limit at each treatment that it judges, in the order of the plan's first block."""
     response = resolve(limit.response, evidence.described)
     planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     values = column(evidence.usable, response.column)
-    groups: dict[str, list[float]] = {
-        evidence.treatment_title(levels): []
-        for levels in planned.values()
-        if limit.concerns(levels)
-    }
+    concerned = [levels for levels in planned.values() if limit.concerns(levels)]
+    groups: dict[str, list[float]] = {evidence.treatment_title(one): [] for one in concerned}
+    levels_of = {evidence.treatment_title(one): one for one in concerned}
     for run, value in zip(evidence.usable["run"].to_list(), values, strict=True):
         levels = planned.get(run)
         if levels is not None and limit.concerns(levels):
             groups[evidence.treatment_title(levels)].append(float(value))
     known = measured(evidence.usable, response)
-    for title, found in groups.items():
-        yield limit, title, np.array(found) if known else None
+    base = _base_variant(evidence, limit)
+    cases = {t: _Case(limit, t, np.array(v) if known else None) for t, v in groups.items()}
+    bases = {
+        _without_variant(levels_of[title]): replace(case, title=evidence.title(FACTOR, base))
+        for title, case in cases.items()
+        if base is not None and str(levels_of[title].get(FACTOR)) == base
+    }
+    for title, case in cases.items():
+        if base is None or str(levels_of[title].get(FACTOR)) != base:
+            yield replace(case, base=bases.get(_without_variant(levels_of[title])))
 
 
-def _checked(
-    evidence: Evidence, limit: Limit, title: str, values: FloatArray | None, level: float
-) -> Checked:
-    response = resolve(limit.response, evidence.described)
-    if values is None:
+def _without_variant(levels: Mapping[str, Any]) -> str:
+    return repr(sorted((k, v) for k, v in levels.items() if k != FACTOR))
+
+
+def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
+    response = resolve(case.limit.response, evidence.described)
+    base = _checked(evidence, case.base, level) if case.base else None
+    if case.values is None:
         why = stats.NotComputable("not measured in this campaign")
-        return Checked(limit, response, title, why, 0)
-    found = _estimate(values, level)
-    return Checked(limit, response, title, found, int(values.size), _verdict(limit, found))
+        return Checked(case.limit, response, case.title, why, 0, base=base)
+    found, runs = _estimate(case.values, level), int(case.values.size)
+    verdict = _verdict(case.limit, found)
+    return Checked(case.limit, response, case.title, found, runs, verdict, base)
 
 
 def _estimate(values: FloatArray, level: float) -> Estimate:
@@ -171,9 +219,16 @@ def section(evidence: Evidence) -> Section | None:
     part = Section("limits", "Limits")
     part.parts.append(Text(in_short(checked), "warning" if any_broken(checked) else ""))
     rows = [
-        {"limit": one.what(), "verdict": one.verdict, "value": one.found, "runs": one.runs}
+        {
+            "limit": one.what(),
+            "verdict": one.verdict,
+            "value": one.found,
+            "runs": one.runs,
+            "base": one.base_value(),
+        }
         for one in checked
     ]
+    bases = [Column("base", "base variant, not judged")] if any(o.base for o in checked) else []
     part.parts.append(
         Table(
             "limits",
@@ -183,6 +238,7 @@ def section(evidence: Evidence) -> Section | None:
                 Column("verdict", "verdict"),
                 Column("value", "typical run [interval]", "measured"),
                 Column("runs", "runs", "measured"),
+                *bases,
             ],
             rows,
             "Intervals over run summaries, in the response's unit, all limits together at "

@@ -2,7 +2,13 @@
 
 from wattwire.report.comparing.inside import compare_variants, suspect_keys
 from wattwire.report.comparing.judged import NOT_WORSE, UNCLEAR, WORSE, Item, Judged
-from wattwire.report.comparing.output import first_line, junit, markdown, text_lines
+from wattwire.report.comparing.output import (
+    first_line,
+    junit,
+    markdown,
+    nothing_usable,
+    text_lines,
+)
 from wattwire.report.comparing.sides import Wanted
 from wattwire.report.comparing.two import Source, compare_two
 
@@ -19,6 +25,7 @@ __all__ = [
     "first_line",
     "junit",
     "markdown",
+    "nothing_usable",
     "suspect_keys",
     "text_lines",
 ]

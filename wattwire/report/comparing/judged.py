@@ -52,6 +52,24 @@ class Item:
         is_good = self.verdict == NOT_WORSE and self.all_completed
         return self.response == COMPLETED and is_good
 
+    def detectable_share(self, margin: float) -> float | None:
+        """Return the smallest harm that would have been worse: 0.12 is 12 % more, or less.
+
+        With an interval as wide as this one, and beyond what two identical labels differed by.
+        None where there is no interval, or where no change of any size would do.
+        """
+        if self.exact is not None:
+            return margin
+        if not isinstance(self.ratio, stats.Interval):
+            return None
+        centre, low, high = self.ratio.estimate, self.ratio.low, self.ratio.high
+        flip = self.response.column in MORE_IS_BETTER
+        if not (0.0 < low <= centre <= high < math.inf):
+            return None
+        least = (1.0 + margin) * (high / centre if flip else centre / low)
+        least = max(least, math.exp(self.noise or 0.0))
+        return 1.0 - 1.0 / least if flip else least - 1.0
+
     def ratio_words(self) -> str:
         """The ratio with its limits, or why there is none."""
         if isinstance(self.ratio, stats.Interval):
@@ -98,6 +116,29 @@ class Judged:
             return WORSE
         return UNCLEAR if self.of(UNCLEAR) or not self.items else NOT_WORSE
 
+    @property
+    def nothing_usable(self) -> bool:
+        """Whether no treatment has a valid run on both sides, so that nothing was compared."""
+        return not any(min(item.base_runs, item.head_runs) for item in self.items)
+
+    def detectable(self) -> dict[Response, list[float | None]]:
+        """For each response: the smallest change that each treatment could have shown."""
+        found: dict[Response, list[float | None]] = {}
+        for item in self.items:
+            if item.response != COMPLETED:
+                found.setdefault(item.response, []).append(item.detectable_share(self.margin))
+        return found
+
+    def detectable_words(self) -> str:
+        """What this gate could have detected, by response; "" where nothing was compared."""
+        told = [_detectable(response, found) for response, found in self.detectable().items()]
+        if not told or self.nothing_usable:
+            return ""
+        return (
+            f"This gate could have detected {words.listed(told)} (the margin of "
+            f"{margin_words(self.margin)} and the interval's width; more blocks detect less)."
+        )
+
     def bad(self, unclear_is_bad: bool) -> bool:
         """Whether whoever asked should stop: something is worse, or unclear where that counts."""
         return self.verdict == WORSE or (unclear_is_bad and self.verdict == UNCLEAR)
@@ -108,7 +149,10 @@ class Judged:
         verb = "is" if len(self.heads) == 1 else "are"
         count = words.plural(len(self.shown), "comparison")
         margin = f"margin {margin_words(self.margin)}"
-        if self.verdict == WORSE:
+        if self.nothing_usable:
+            both = f"{self.base} and {head}"
+            said = f"Nothing could be compared: no treatment has valid runs of {both}"
+        elif self.verdict == WORSE:
             worse = self.of(WORSE)
             told = "; ".join(_named(item) for item in worse[:NAMED_MAX])
             more = len(worse) - NAMED_MAX
@@ -139,6 +183,8 @@ class Judged:
             "family": self.family,
             "looks": self.looks,
             "method": self.method,
+            "nothing_usable": self.nothing_usable,
+            "detectable": {response.column: found for response, found in self.detectable().items()},
             "items": [_item_json(item) for item in self.items],
             "notes": list(self.notes),
         }
@@ -147,6 +193,19 @@ class Judged:
 def _named(item: Item) -> str:
     told = item.why if item.response is COMPLETED else item.ratio_words()
     return f"{item.response.title}, {item.treatment}: {told}"
+
+
+def _detectable(response: Response, found: Sequence[float | None]) -> str:
+    known = sorted(share for share in found if share is not None)
+    way = "decrease" if response.column in MORE_IS_BETTER else "increase"
+    if not known:
+        return f"no change of {response.title}"
+    told = f"{'an' if way == 'increase' else 'a'} {way} of {response.title} by ≥ "
+    told += f"{words.number(100 * known[0], 2)} %"
+    if len(found) > 1 and (len(known) < len(found) or known[-1] > 1.05 * known[0]):
+        most = f"≥ {words.number(100 * known[-1], 2)} %" if len(known) == len(found) else "none"
+        told += f" in the most precise treatment, {most} in the least precise"
+    return told
 
 
 def _finite(value: float) -> float | None:

@@ -48,7 +48,17 @@ def _table(shown: Sequence[Item]) -> list[str]:
 
 
 def _remarks(judged: Judged | None) -> list[str]:
-    return [] if judged is None else [*completed(judged), basis(judged), *judged.notes]
+    if judged is None:
+        return []
+    detectable = filter(None, (judged.detectable_words(),))
+    return [*detectable, *completed(judged), basis(judged), *judged.notes]
+
+
+def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
+    """Whether there is no valid run to compare; without a comparison, none to hold to a limit."""
+    if judged is not None:
+        return judged.nothing_usable
+    return bool(limits) and all(one.runs == 0 for one in limits)
 
 
 def completed(judged: Judged) -> list[str]:
@@ -103,6 +113,7 @@ def junit(
     """JUnit XML: a test case for each treatment and response, and for each limit.
 
     Worse is a failure; what cannot be told is skipped, or a failure where that counts as bad.
+    Where no run is valid, a case of its own is an error, so that a build server shows no success.
     """
     suites = ElementTree.Element("testsuites", name="wattwire")
     if judged is not None:
@@ -120,8 +131,21 @@ def junit(
             for one in limits
         ]
         _suite(suites, "limits", of_limits, unclear_is_bad)
+    if nothing_usable(judged, limits):
+        _no_valid_run(suites, first_line(judged, limits))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True).decode() + "\n"
+
+
+def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
+    """A suite of one case that is an error."""
+    suite = ElementTree.SubElement(
+        suites, "testsuite", name="runs", tests="1", failures="0", errors="1", skipped="0", time="0"
+    )
+    case = ElementTree.SubElement(
+        suite, "testcase", classname="runs", name="there are valid runs", time="0"
+    )
+    ElementTree.SubElement(case, "error", message=message, type="no valid run").text = message
 
 
 class _Case:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.model.errors import UsageError
+from wattwire.cli.compare import exit_code
+from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.report import comparing
 from wattwire.report.answers import answer_all
 from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted, section
@@ -29,6 +32,7 @@ from wattwire.report.tests.synthetic import (
     write_campaign,
 )
 
+ALL = tuple(range(1000))
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "duration_s": 2.0}
 
 
@@ -357,3 +361,72 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
     assert comparing.text_lines(found)[0] == found.first_line()
     assert json.loads(json.dumps(found.to_json()))["verdict"] == WORSE
+
+
+# -- nothing usable, and what a gate can detect ----------------------------------------------------
+
+
+def gate(**options: Any) -> Any:
+    return argparse.Namespace(on_unclear="pass", **options)
+
+
+def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path):
+    found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=ALL), Wanted())
+    assert found.nothing_usable and found.detectable_words() == ""
+    assert found.first_line().startswith("Nothing could be compared: no treatment has valid runs")
+    root = ElementTree.fromstring(comparing.junit(found))
+    assert sum(int(suite.get("errors", 0)) for suite in root) == 1
+    assert root.find(".//error[@type='no valid run']") is not None
+    for unclear in ("pass", "fail"):
+        options = argparse.Namespace(on_unclear=unclear)
+        assert exit_code(found, [], options) == EXIT_NOTHING_USABLE
+    base = made(tmp_path / "d", 1)
+    two_of = two(base, made(tmp_path / "e", 2, unknown_runs=ALL))
+    assert exit_code(two_of, [], gate()) == EXIT_NOTHING_USABLE
+
+
+def test_an_answer_that_is_unclear_for_another_reason_has_its_old_code(tmp_path):
+    few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
+    assert not few.nothing_usable
+    assert exit_code(few, [], gate()) == 0
+    assert exit_code(few, [], argparse.Namespace(on_unclear="fail")) == 1
+    worse = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
+    assert exit_code(worse, [], gate()) == 1
+    assert ElementTree.fromstring(comparing.junit(worse)).find(".//error") is None
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "high", "noise", "share"),
+    [
+        ("cpu_us_per_message", 0.9, 1.1, None, 1.05 * 1.0 / 0.9 - 1.0),
+        ("cpu_us_per_message", 0.9, 1.1, math.log(1.4), 0.4),
+        ("rate_hz_achieved", 0.9, 1.1, None, 1.0 - 1.0 / (1.05 * 1.1)),
+        ("cpu_us_per_message", 0.0, math.inf, None, None),
+    ],
+)
+def test_the_smallest_change_that_would_have_been_worse_is_at_the_verdict_s_edge(
+    column, low, high, noise, share
+):
+    interval = stats.Interval(1.0, low, high, 0.95, 5, "t")
+    one = Item("t", Response(column, column, ""), "a", "b", interval, noise=noise)
+    assert one.detectable_share(0.05) == (None if share is None else pytest.approx(share))
+    if share is None:
+        return
+    less = column == "rate_hz_achieved"
+    for times, verdict in ((1.001, WORSE), (0.999, UNCLEAR)):
+        effect = 1.0 - times * share if less else 1.0 + times * share
+        moved = stats.Interval(effect, low * effect, high * effect, 0.95, 5, "t")
+        assert judged(replace(one, ratio=moved), 0.05).verdict == verdict
+
+
+def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
+    found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
+    told = found.detectable_words()
+    assert told.startswith(
+        "This gate could have detected an increase of CPU time per message by ≥ "
+    )
+    assert told in comparing.text_lines(found)
+    assert "This gate could have detected" in comparing.markdown(found)
+    suite = ElementTree.fromstring(comparing.junit(found)).find("testsuite")
+    assert told in (suite.find("system-out").text or "")
+    assert min(found.to_json()["detectable"]["cpu_us_per_message"]) > 0.05

@@ -19,6 +19,7 @@ from wattwire.report.limits import (
     section,
 )
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.test_comparing import of_variants as variants_of
 
 SHAPE = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
 
@@ -95,3 +96,30 @@ def test_the_page_has_limits_only_where_the_study_has(tmp_path):
     part = section(gather(FileCampaign(tmp_path / "c")))
     assert part is not None and part.title == "Limits"
     assert part.parts[0].tone == "warning" and len(part.parts[1].rows) == 2
+
+
+def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> list[Any]:
+    """The limit at a campaign whose two languages are called variants."""
+    campaign = variants_of(folder, base=base, blocks=4)
+    document = json.loads((campaign.path / "study.json").read_text())
+    document["limit"] = [limit]
+    (campaign.path / "study.json").write_text(json.dumps(document))
+    return check_limits(gather(FileCampaign(campaign.path)))
+
+
+def test_a_limit_judges_the_head_and_shows_the_base_beside_it(tmp_path):
+    """The slow one breaks the limit: as a base it is no reason to fail what mends it."""
+    limit = {"response": "latency_p50_us", "max": 280}
+    mended = of_variants(tmp_path / "c", limit, base=SLOW)
+    assert [one.verdict for one in mended] == [HOLDS] and not any_broken(mended)
+    assert mended[0].base is not None and mended[0].base.verdict == BROKEN
+    assert "; python 3" in mended[0].value() and mended[0].value().endswith("broken there")
+    broken = of_variants(tmp_path / "d", limit, base=FAST)
+    assert [one.verdict for one in broken] == [BROKEN]
+    assert broken[0].base is not None and broken[0].base.verdict == HOLDS
+
+
+def test_a_limit_that_names_a_variant_judges_that_variant(tmp_path):
+    limit = {"response": "latency_p50_us", "max": 280, "where": {"variant": SLOW}}
+    found = of_variants(tmp_path / "c", limit, base=SLOW)
+    assert [(one.verdict, one.base) for one in found] == [(BROKEN, None)]
