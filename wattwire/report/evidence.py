@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.model.service_names import service_of
 from wattwire.model.study import ONLY, TRACED
 from wattwire.model.validity import with_current_names
 from wattwire.report import words
@@ -182,7 +183,7 @@ def _kind_of(level: Any) -> str:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = with_current_names(reader.study, str(reader.path)), list(reader.plan)
-    everything = with_derived(_with_levels(reader.summary(), plan))
+    everything = with_derived(_with_levels(with_services(reader.summary()), plan))
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
     attempts = everything.filter(~is_traced)
@@ -328,6 +329,21 @@ def unanswered(frame: pl.DataFrame) -> FloatArray:
     Campaigns from before failed calls were told apart have them among the lost.
     """
     return column(frame, "lost") + np.nan_to_num(column(frame, "failed"))
+
+
+def with_services(summary: pl.DataFrame) -> pl.DataFrame:
+    """Give every service process the columns of its service.
+
+    One that was started again, since its port was taken, had columns of its own in campaigns of
+    old: memory_kib.broker.try1, which looks like a node.
+    """
+    for name in summary.columns:
+        service = service_of(name)
+        if service == name:
+            continue
+        known = [pl.col(service)] if service in summary.columns else []
+        summary = summary.with_columns(pl.coalesce(*known, name).alias(service)).drop(name)
+    return summary
 
 
 def with_derived(frame: pl.DataFrame) -> pl.DataFrame:

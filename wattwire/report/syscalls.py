@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.service_names import service_of
 from wattwire.report import words
 from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns, levels_of
 from wattwire.report.figures.calls import OTHER, calls_chart
@@ -148,7 +149,8 @@ def _note(
 
 
 def _role(process: str) -> str:
-    return process.rsplit("-", 1)[0] if process.rsplit("-", 1)[-1].isdigit() else process
+    role, _, index = process.rpartition("-")
+    return role if index.isdigit() else service_of(process)
 
 
 # -- words -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.model.service_names import service_of
 from wattwire.run.specs import SECOND_NS
 
 CPU_TIME, RSS, SENT_BYTES = "cpu_time", "rss", "tx_bytes"
@@ -115,8 +116,8 @@ class Readings:
 
 
 def column(stem: str, process: str) -> str:
-    """The summary's column of one process: publisher-0 → STEM.publisher.0."""
-    return f"{stem}.{process.replace('-', '.', 1)}"
+    """The summary's column of one process: publisher-0 → STEM.publisher.0, broker → STEM.broker."""
+    return f"{stem}.{service_of(process).replace('-', '.', 1)}"
 
 
 def total(values: Iterable[float | None]) -> float | None:

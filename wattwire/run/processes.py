@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import WattwireError
+from wattwire.model.service_names import process_of
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.artifacts import substitute
@@ -196,7 +197,7 @@ def start_service(
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
-        process = name if attempt == 0 else f"{name}.try{attempt}"
+        process = process_of(name, attempt)
         wanted = int(table.get("ports", 0))
         ports = agent.request("ports", count=wanted)["ports"] if wanted else []
         out = folder / "out" / process

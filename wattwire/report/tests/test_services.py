@@ -1,0 +1,38 @@
+"""A service process is no node, also where it was started a second time."""
+
+import polars as pl
+
+from wattwire.report.costs import by_cell_and_role
+from wattwire.report.evidence import gather, members
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.run.costs import column
+
+
+def test_a_broker_that_found_its_port_taken_stays_the_broker(tmp_path):
+    """In the first run of an earlier version's campaign it was written under another name."""
+    shape = Shape(blocks=3, patterns=("topic",), intervals_s=(0.5,), clients=(1,))
+    write_campaign(tmp_path / "c", shape)
+    plain = gather(FileCampaign(tmp_path / "c")).usable["memory_kib_per_node"].to_list()
+    for place, path in enumerate(sorted((tmp_path / "c").glob("runs/*/summary.parquet"))):
+        service = "broker.try2" if place == 0 else "broker"
+        figures = {f"memory_kib.{service}": 9000.0, f"cpu_share.{service}": 0.5}
+        pl.read_parquet(path).with_columns(
+            **{k: pl.lit(v) for k, v in figures.items()}
+        ).write_parquet(path)
+    evidence = gather(FileCampaign(tmp_path / "c"))
+    assert evidence.usable["memory_kib_per_node"].to_list() == plain
+    assert {name.split(".")[1] for name in members(evidence.usable, "memory_kib")} == {
+        "publisher", "subscriber",
+    }  # fmt: skip
+    brokers = {
+        g: f for g, f in by_cell_and_role(evidence, "memory_kib").items() if "broker" in g.role
+    }
+    assert {group.role for group in brokers} == {"broker"}
+    assert sum(frame.height for frame in brokers.values()) == evidence.usable.height
+
+
+def test_the_column_of_a_service_is_its_own_whichever_attempt_to_start_it_served():
+    assert (
+        column("memory_kib", "broker.try1") == column("memory_kib", "broker") == "memory_kib.broker"
+    )
+    assert column("memory_kib", "publisher-0") == "memory_kib.publisher.0"
