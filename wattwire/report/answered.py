@@ -256,7 +256,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
         "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
         "anything else is undecided; “within noise” excludes 1 too, but two identical labels "
-        "differed by as much (see the control runs).",
+        "may differ by as much (far end of their interval; see the control runs).",
     )
 
 

@@ -53,14 +53,14 @@ class Answers:
     block_count: int
     family_of_all: int = 1
     noise: dict[str, float] = field(default_factory=dict)
-    """|log ratio| of two identical labels, by the response's column, where there are controls."""
+    """Noise floor as a |log ratio|, by the response's column, where there are control runs."""
     plain_noise: dict[str, float] = field(default_factory=dict)
-    """|difference| of two identical labels, in the response's unit."""
+    """Noise floor as a |difference| in the response's unit."""
 
     def outcome(self, answer: Answer) -> str:
         """ "different", "equivalent", "undecided", or "within noise": claimed by no one.
 
-        A difference is not claimed where two identical labels differed by as much.
+        A difference is not claimed where two identical labels may differ by as much.
         """
         if isinstance(answer.result, stats.Difference):
             return self._of_difference(answer)

@@ -1,7 +1,8 @@
 """The control runs: what two identical labels differ by, and what sampling costs.
 
 Each block measures one treatment twice under two labels (A/A), and once more with the sampler
-silent between the window's edges. No effect smaller than the A/A difference is claimed.
+silent between the window's edges. No effect is claimed that is smaller than what the A/A difference
+may be: the far end of its interval, since its estimate may be near zero by luck.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from wattwire.report.responses import Response, measured, resolve
 PAIRS_MIN = 3
 """From so many pairs on there is an interval; below, the geometric mean alone is printed."""
 
+CONFIDENCE = 0.95
 UNASKED = ("latency_p50_us", "cpu_us_per_message")
 """What the control runs are compared by where the study asks no question."""
 
@@ -60,10 +62,23 @@ def _both(
     return joined["value"].to_numpy(), joined["value_right"].to_numpy()
 
 
-def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
-    """|log ratio| of the two identical labels, by the column of each response asked for.
+def noise_floor(differences: FloatArray) -> float | None:
+    """Return the end of the mean's 95 % t interval that is farther from 0; `differences` (pairs,).
 
-    On the "plain" scale their |difference|, in the response's unit.
+    Below PAIRS_MIN pairs there is no interval: the largest |difference|. None without a pair.
+    """
+    if differences.size < PAIRS_MIN:
+        return float(np.max(np.abs(differences))) if differences.size else None
+    (interval,) = stats.block_intervals([differences], CONFIDENCE)
+    if not isinstance(interval, stats.Interval):
+        return float(np.max(np.abs(differences)))
+    return max(abs(interval.low), abs(interval.high))
+
+
+def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
+    """The noise floor of each response asked for, by its column, on the scale of log ratios.
+
+    On the "plain" scale that of differences, in the response's unit.
     """
     found = {}
     for response in asked_responses(evidence):
@@ -72,8 +87,9 @@ def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
             if scale == "plain"
             else np.log(pairs(evidence, response, "b", "a"))
         )
-        if values.size:
-            found[response.column] = abs(float(np.mean(values)))
+        floor = noise_floor(values)
+        if floor is not None:
+            found[response.column] = floor
     return found
 
 
@@ -88,7 +104,8 @@ def section(evidence: Evidence) -> Section | None:
         Text(
             f"Each block also measured one treatment{f' ({treatment})' if treatment else ''} "
             "twice under two labels, A and B, and once with the sampler silent within the "
-            "window. Whatever A and B differ by is noise: no smaller effect is claimed above. "
+            "window. Whatever A and B differ by is noise: an effect is claimed above only where "
+            "it is larger than the far end of the interval of B / A. "
             "These runs are in no other table of responses."
         )
     )

@@ -127,7 +127,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     words_of_it = sentence(evidence, candidates[0], answers.family)
     outcome = answers.outcome(candidates[0])
     if outcome == "within noise":
-        words_of_it += " Two identical labels differed by as much: no difference is claimed."
+        words_of_it += " Two identical labels may differ by as much: no difference is claimed."
     elif outcome == "undecided":
         same = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
         words_of_it += f" The two cannot be told apart: {same} lies inside the interval."

@@ -238,8 +238,8 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
     noisy = max(answers.noise.values(), default=0.0)
     if noisy:
         yield (
-            f"Two identical labels differed by up to {100 * math.expm1(noisy):.2g} %: no smaller "
-            "effect is claimed."
+            f"Two identical labels may differ by up to {100 * math.expm1(noisy):.2g} % (far end of "
+            "their interval): no smaller effect is claimed."
         )
     yield (
         "Messages inside a run are not independent and add no degrees of freedom; the unit is the "

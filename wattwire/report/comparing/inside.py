@@ -295,6 +295,6 @@ def _noise(evidence: Evidence, response: Response) -> str:
         return "not known, there were no pairs of identical labels (plan.controls)."
     percent = f"{100 * np.expm1(found):.2g} %"
     return (
-        f"two identical labels differed by {noise_words('the controls', evidence, response)}; "
+        f"two identical labels may differ by {noise_words('the controls', evidence, response)}; "
         f"no effect of {percent} or less is claimed."
     )

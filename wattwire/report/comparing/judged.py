@@ -246,7 +246,7 @@ def margin_words(margin: float) -> str:
 
 def judged(item: Item, margin: float) -> Item:
     """The item with its verdict. Worse: the whole interval lies beyond the margin, and the effect
-    beyond what two identical labels differed by. Not worse: none of it lies beyond the margin.
+    beyond what two identical labels may differ by. Not worse: none of it lies beyond the margin.
     """
     flip = item.response.column in MORE_IS_BETTER
     if item.exact is not None:
@@ -264,7 +264,7 @@ def judged(item: Item, margin: float) -> Item:
         return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
     if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
         by = factor(math.exp(item.noise))
-        why = f"two identical labels differed by as much ({by} times): no difference is claimed"
+        why = f"two identical labels may differ by as much ({by} times): no difference is claimed"
         return replace(item, verdict=UNCLEAR, why=why)
     return replace(item, verdict=WORSE)
 

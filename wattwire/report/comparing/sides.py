@@ -15,7 +15,7 @@ from wattwire.model import metrics
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
 from wattwire.report.comparing.judged import CONFIDENCE, MARGIN, margin_words
-from wattwire.report.controls import pairs
+from wattwire.report.controls import noise_floor, pairs
 from wattwire.report.evidence import Evidence, FloatArray, all_levels, column
 from wattwire.report.responses import Response, resolve
 
@@ -126,18 +126,17 @@ def _positive(evidence: Evidence, response: Response) -> bool:
 
 
 def noise_of(evidence: Evidence, response: Response) -> float | None:
-    """|log ratio| of the two identical labels; None where the campaign has no such pair."""
-    ratios = pairs(evidence, response, "b", "a")
-    return abs(float(np.mean(np.log(ratios)))) if ratios.size else None
+    """The noise floor as a |log ratio|; None where the campaign has no pair of identical labels."""
+    return noise_floor(np.log(pairs(evidence, response, "b", "a")))
 
 
 def noise_words(name: str, evidence: Evidence, response: Response) -> str:
-    """What two identical labels differed by in one campaign, in words."""
+    """By how much two identical labels may differ in one campaign, in words."""
     found = noise_of(evidence, response)
     if found is None:
         return f"{name} has no pair of identical labels for it"
     count = pairs(evidence, response, "b", "a").size
-    return f"{100 * math.expm1(found):.2g} % in {name} ({count} pairs)"
+    return f"up to {100 * math.expm1(found):.2g} % in {name} ({count} pairs)"
 
 
 def constant(values: FloatArray) -> bool:

@@ -262,7 +262,7 @@ def _noise_note(base: Source, head: Source, sides: Pair, response: Response) -> 
             "(plan.controls)."
         )
     return (
-        f"Noise floor of {response.title}, what two identical labels differed by: "
+        f"Noise floor of {response.title}, the far end of the interval of two identical labels: "
         f"{'; '.join(told)}. No effect of {100 * math.expm1(max(known)):.2g} % or less is claimed."
     )
 

@@ -3,7 +3,7 @@
 What: groups of runs alike in all but the rate whose median latency is lower at the highest rate
 than at the lowest, and does not rise in between.
 How: log ratio of the medians inside each block, `stats.block_intervals` over blocks, Bonferroni
-over the groups. The ratio must exceed RATIO_MIN and the difference of two identical labels.
+over the groups. The ratio must exceed RATIO_MIN and the noise floor of two identical labels.
 What it misses: what wakes up. Idle states of the CPU, its frequency, cold caches and batching
 interrupts all do this; contrasts over rates cannot tell them apart, so it stays a suspicion.
 Reference: Linux Documentation/admin-guide/pm/cpuidle.rst; measurement by run summaries.
@@ -55,7 +55,7 @@ class Group:
 
 
 def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) -> Finding | Silence:
-    """The finding over all groups together; `noise` is |log ratio| of identical labels."""
+    """The finding over all groups together; `noise` is the noise floor of each response."""
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:
         return Silence("Whether latency depends on the rate, this study cannot show: one rate.")

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
-from wattwire.report.tests.synthetic import CPU_RATIO, Shape
+from wattwire.report.answers import answer_all
+from wattwire.report.comparing.sides import noise_of
+from wattwire.report.controls import noise, noise_floor, pairs
+from wattwire.report.evidence import gather
+from wattwire.report.responses import resolve
+from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
 from wattwire.report.tests.test_page import built, table
 
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
@@ -35,11 +43,46 @@ def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
     words, page = built(tmp_path / "campaign", Shape(b_over_a=CPU_RATIO**-3, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "within noise"
-    assert "Two identical labels differed by as much: no difference is claimed." in words.heading
+    assert "Two identical labels may differ by as much: no difference is claimed." in words.heading
     other, page = built(tmp_path / "quiet", Shape(b_over_a=1.0, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "different"
     assert "no difference is claimed" not in other.heading
+
+
+def scatter_b(path: Path, factor: float) -> None:
+    """Let B cost `factor` times as much in one block and a `factor`-th in the next."""
+    for summary in path.glob("runs/*/summary.parquet"):
+        frame = pl.read_parquet(summary)
+        if frame["control"][0] == "b":
+            by = factor if frame["block"][0] % 2 else 1 / factor
+            frame.with_columns(pl.col("cpu_us_per_message") * by).write_parquet(summary)
+
+
+def test_labels_that_differ_in_no_direction_are_noise_by_the_far_end_of_their_interval(tmp_path):
+    """Their mean is next to nothing by luck; it may be more than the languages differ by."""
+    write_campaign(tmp_path / "c", Shape(b_over_a=1.0, **{**SMALL, "blocks": 6}))
+    scatter_b(tmp_path / "c", 5.0)
+    evidence = gather(FileCampaign(tmp_path / "c"))
+    logs = np.log(pairs(evidence, resolve("cpu_us_per_message"), "b", "a"))
+    assert abs(logs.mean()) < 0.1
+    floor = noise(evidence)["cpu_us_per_message"]
+    assert floor == pytest.approx(max(abs(end) for end in t_interval(logs)))
+    assert floor > -math.log(CPU_RATIO)
+    found = answer_all(evidence)
+    answer = next(i for i in found.computed() if i.response.column == "cpu_us_per_message")
+    assert found.outcome(answer) == "within noise"
+    assert noise_of(evidence, answer.response) == floor, "comparisons use the same one"
+
+
+def t_interval(logs) -> tuple[float, float]:
+    half = 2.570582 * logs.std(ddof=1) / math.sqrt(len(logs))  # t of 5 degrees at 97.5 %
+    return logs.mean() - half, logs.mean() + half
+
+
+def test_of_one_or_two_pairs_the_larger_difference_is_the_floor():
+    assert noise_floor(np.array([])) is None
+    assert noise_floor(np.array([0.1, -0.3])) == pytest.approx(0.3)
 
 
 def test_control_runs_are_in_no_answer(tmp_path):
