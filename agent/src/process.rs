@@ -25,6 +25,9 @@ use crate::shm::{self, Journal};
 
 /// What `stdout` says where a node's lines are asked for (clause C-05).
 const LINES_ON_THREE: &str = "lines-on-3";
+/// A node has five lines to print. What it prints beyond these is read and dropped, so that it
+/// fills neither its pipe nor the controller's memory.
+const NODE_LINES_MAX: usize = 64;
 /// How long a node may leave its standard input unread before a `write` gives up.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
 
@@ -87,7 +90,8 @@ impl Processes {
         let lines = matches!(request.stdout.as_str(), "lines" | LINES_ON_THREE);
         let starting = lines.then(|| watch.clone());
         let output = match request.stdout.as_str() {
-            "lines" | LINES_ON_THREE => self.line_sink(&request.process, watch.clone()),
+            "lines" => self.line_sink(&request.process, watch.clone(), usize::MAX),
+            LINES_ON_THREE => self.line_sink(&request.process, watch.clone(), NODE_LINES_MAX),
             path => file_sink(path.as_ref())?,
         };
         let cgroup = self.cgroups.make(&request.run, &request.process).map_err(|error| {
@@ -125,9 +129,14 @@ impl Processes {
         Ok(answer)
     }
 
-    fn line_sink(&self, process: &str, watch: Arc<Watch>) -> Sink {
+    fn line_sink(&self, process: &str, watch: Arc<Watch>, lines_max: usize) -> Sink {
         let (output, process) = (self.output.clone(), process.to_string());
+        let mut lines = 0;
         Sink::Lines(Box::new(move |t_ns, text| {
+            if lines == lines_max {
+                return;
+            }
+            lines += 1;
             output.send_when_room(
                 &json!({"event": "line", "process": process, "t_ns": t_ns, "text": text}),
             );

@@ -12,7 +12,7 @@ use crate::guard::{Ended, Status};
 /// What a file that a node writes through the agent may hold.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// A line longer than this is given on in pieces.
-const LINE_BYTES_MAX: usize = 1 << 20;
+const LINE_BYTES_MAX: usize = 64 << 10;
 /// How long the pipes may stay open once the guard has gone.
 const DRAIN_NS: i64 = 1_000_000_000;
 

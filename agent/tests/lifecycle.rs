@@ -99,6 +99,20 @@ fn a_nodes_lines_are_those_of_descriptor_3_and_its_output_is_its_log() {
 }
 
 #[test]
+fn a_flood_of_lines_and_a_line_without_end_are_read_and_not_passed_on() {
+    let (folder, run) = scratch();
+    let mut agent = Agent::start(&folder, "none");
+    let script = "yes 'SENT {}' | head -n 300000 >&3; head -c 30000000 /dev/zero >&3; exit 3";
+    agent.spawn_with("node", &run, &["sh", "-c", script], "lines-on-3");
+    let mut events = vec![agent.wait(|message| message["process"] == json!("node"))];
+    while events.last().unwrap()["event"] != json!("exit") {
+        events.push(agent.wait(|message| message["process"] == json!("node")));
+    }
+    assert_eq!(events.len(), 64 + 1);
+    assert_eq!(events[64]["code"], json!(3));
+}
+
+#[test]
 fn closing_the_input_is_seen_by_the_node() {
     let (folder, run) = scratch();
     let mut agent = Agent::start(&folder, "none");

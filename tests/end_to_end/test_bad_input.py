@@ -121,8 +121,11 @@ def test_a_node_that_dies_in_the_window_is_a_result_that_says_so(cli, mini, tmp_
 def test_a_truncated_sample_file_fails_the_run_and_names_the_file(cli, mini, tmp_path):
     body = (
         'for word in "$@"; do case $previous in --out) out=$word;; esac; previous=$word; done\n'
-        "exec >&3; echo 'READY {\"matched\":null}'; read go\n"
-        'echo \'SENT {"begin_ns":1,"end_ns":2,"sent":0,"scheduled":0,"skipped":0}\'\n'
+        'exec >&3; echo \'READY {"matched":null,"startup_ns":1,"discovery_ns":null,"library":'
+        '{"name":"","version":"","build":""},"effective":{},"guarantee":{"delivery":"reliable",'
+        '"ordering":"none","overload":"block"}}\'; read go; sleep 0.2\n'
+        'case $out in *publisher*) echo \'SENT {"begin_ns":null,"end_ns":null,"sent":0,'
+        '"scheduled":20,"skipped":0}\';; esac\n'
         "read stop; printf WATTWIRE > $out/samples.bin\n"
         'echo \'DONE {"sent":0,"received":0,"recorded":0,"overflow":0,"foreign":0,'
         '"corrupt":0,"probes":0}\'\n'
@@ -211,6 +214,35 @@ def test_a_full_disk_stops_the_campaign_and_keeps_what_is_done(cli, mini, tmp_pa
         (folder / "ballast").unlink()
         again = cli("run", "--resume", folder / "d", "--plain", "--no-report")
         assert again.code in (0, 2), again.err
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_stops_the_campaign_and_resume_goes_on(cli, mini, tmp_path):
+    """What fills it are the campaign's own files, so that it is full at any place of a run."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: a small file system is mounted")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=260k", "tmpfs", folder]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        limits = ("--set", "validity.free_disk_bytes_min=0", "--set", "plan.blocks=3")
+        full = run(cli, mini, folder / "c", *limits)
+        again = cli("run", "--resume", folder / "c", "--plain", "--no-report")
+        for result in (full, again):
+            assert result.code == 3
+            assert "Traceback" not in result.err
+            assert "the disk is full" in result.err
+        subprocess.run(["mount", "-o", "remount,size=8m", folder], check=True)
+        whole = cli("run", "--resume", folder / "c", "--plain", "--no-report")
+        assert whole.code == 0, whole.err
+        campaign = Campaign(folder / "c")
+        attempts = [a for a in campaign.journal.attempts() if a.state == "done"]
+        campaign.close()
+        assert len({a.run for a in attempts if a.verdict == "ok"}) == 9
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
 

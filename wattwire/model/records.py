@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +37,36 @@ READING_RECORD = np.dtype(
     [("t_ns", "<i8"), ("series", "<u4"), ("read_ns", "<u4"), ("value", "<f8")]
 )
 _HEADER_BYTES = 64
+RECORDS_MAX = 10**9
+"""Of a file whose node's capacity is not known."""
 
 
 class SampleFileError(WattwireError):
     """A sample file is not what the contract says (truncated, foreign, another version)."""
+
+
+def read_regular(path: Path, bytes_max: int) -> bytes:
+    """Return the content of a file that a node left. Raises SampleFileError, never waits.
+
+    A node may leave anything under a name that is read later: a pipe that nobody writes to, a
+    link to a device without end, a file with more bytes than there is memory.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise SampleFileError(f"{path}: cannot be opened as a file ({error.strerror})") from error
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise SampleFileError(f"{path}: is no regular file")
+        if status.st_size > bytes_max:
+            raise SampleFileError(
+                f"{path}: {status.st_size:,} bytes; at most {bytes_max:,} are possible here"
+            )
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(status.st_size)
+    finally:
+        os.close(handle)
 
 
 @dataclass(frozen=True)
@@ -52,13 +80,18 @@ class NodeSamples:
 
 
 def read_node_samples(
-    path: Path, seed: int | None = None, role: str = "", node: int | None = None
+    path: Path,
+    seed: int | None = None,
+    role: str = "",
+    node: int | None = None,
+    capacity: int = RECORDS_MAX,
 ) -> NodeSamples:
-    """Read one samples file (contract C-24, C-25); what is given of seed, role, node must be its.
+    """Read one samples file (contract C-24, C-25); what is given of seed, role, node must be its,
+    and it has at most `capacity` records (C-26).
 
     Raises SampleFileError where the file is short, long, or not ours; nothing is guessed.
     """
-    data = path.read_bytes()
+    data = read_regular(path, _HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity)
     if len(data) < _HEADER_BYTES:
         raise SampleFileError(
             f"{path}: {len(data)} bytes; the header alone has {_HEADER_BYTES}. "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import errno
+import os
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -18,7 +20,7 @@ from wattwire.model.setting_keys import settings_last
 from wattwire.model.study import ONLY, Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import with_current_names
-from wattwire.model.verdict import Verdict
+from wattwire.model.verdict import Outcome, Verdict
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.artifacts import digest_of
@@ -26,6 +28,7 @@ from wattwire.run import syscalls
 from wattwire.run.columns import describe, pool_baselines
 from wattwire.run.crash import crash_point
 from wattwire.run.evidence import wait_until_quiet
+from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
 from wattwire.run.observing import note_duration
 from wattwire.run.one_run import OneRun, RunRecord
 from wattwire.run.prepare import Prepared, prepare
@@ -39,6 +42,8 @@ from wattwire.store import Campaign
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
 """The journal's word for the treatments that got more blocks than the study has."""
+FULL_DISK_BYTES = 64 << 10
+"""With less room than this left, a failed attempt is the disk's failure."""
 MACHINERY_FAILURES_MAX = 3
 """A run whose attempts all fail by our own machinery stops the campaign, not the machine."""
 
@@ -237,6 +242,7 @@ class CampaignRunner:
 
         `judge` looks at the campaign after each whole block where the study stops by width.
         """
+        self._exceptions: dict[str, str] = {}  # run → where its last attempt ended in which
         stopping = Stopping(self._study.plan, self.campaign, judge)
         last = {planned.block: planned.run for planned in self._plan}
         try:
@@ -250,7 +256,19 @@ class CampaignRunner:
                         self._progress.event("note", text=note)
         finally:
             self._write_summary()
+        self._tell_exceptions()
         self._progress.event("finished", path=str(self.campaign.path))
+
+    def _tell_exceptions(self) -> None:
+        """Say at the end how many runs have no attempt but such as ended in an exception."""
+        broken = [planned.run for planned in self._plan if planned.run in self._exceptions]
+        if broken:
+            whole = "all" if len(broken) == len(self._plan) else str(len(broken))
+            text = (
+                f"{whole} of {len(self._plan)} runs ended in an exception inside wattwire, which "
+                f"says nothing about their cells; the first: {self._exceptions[broken[0]]}"
+            )
+            self._progress.event("note", text=text)
 
     def _write_summary(self) -> None:
         rows = pool_baselines(self.campaign.rows())
@@ -295,26 +313,61 @@ class CampaignRunner:
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
         try:
-            record = self._one_run(agent, planned, token, folder).execute()
-            agent_pid = {"agent": agent.pid}
-            crash_point("convert", agent_pid)
-            model = _energy_model(agent)
-            collected = Collected(planned, number, record, study, folder, before, model)
-            collected.write()
-            crash_point("commit", agent_pid)
+            collected = self._collect(agent, planned, number, token, folder, before)
+            crash_point("commit", {"agent": agent.pid})
             name = campaign.commit(planned.run, number, folder)
+            outcome = collected.record.outcome
             campaign.journal.finish(
-                planned.run, number, collected.verdict.value, record.outcome.value, name, _now()
+                planned.run, number, collected.verdict.value, outcome.value, name, _now()
             )
         except BaseException:
             self._abandon(agent, planned, number, token)
             raise
         elapsed_s = time.monotonic() - began_s - float(before["waited_s"])
-        note_duration(study, planned, record, elapsed_s)
-        self._tell(planned, collected, record)
+        if collected.verdict is not Verdict.FAILED:
+            note_duration(study, planned, collected.record, elapsed_s)
+        self._tell(planned, collected, collected.record)
         if study.plan.cooldown_s > 0:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)
+
+    def _collect(
+        self,
+        agent: AgentClient,
+        planned: PlannedRun,
+        number: int,
+        token: str,
+        folder: Path,
+        before: dict[str, Any],
+    ) -> Collected:
+        """Execute one attempt and write what came of it.
+
+        An exception in it fails this attempt, whatever its cause: the next may be sound.
+        """
+        run = self._one_run(agent, planned, token, folder)
+        try:
+            record = run.execute()
+            crash_point("convert", {"agent": agent.pid})
+            model = _energy_model(agent)
+            collected = Collected(planned, number, record, self._study, folder, before, model)
+            collected.write()
+        except Exception as error:
+            if ends_campaign(error) or agent.lost.is_set():
+                raise
+            agent.request("clean", run=token)
+            reason = keep_only_logs(folder, error)
+            collected = Collected.failed(
+                planned, number, run.record, self._study, folder, before, reason
+            )
+            collected.write()
+        if collected.verdict is not Verdict.OK or collected.record.outcome is not Outcome.COMPLETED:
+            self._require_room(folder)
+        return collected
+
+    def _require_room(self, folder: Path) -> None:
+        """A node that finds the disk full ends or writes half a file, and is not to blame."""
+        if host.free_disk_bytes(folder) < FULL_DISK_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
 
     def _one_run(self, agent: AgentClient, planned: PlannedRun, token: str, folder: Path) -> OneRun:
         cells = self._prepared.cells[planned.treatment.key]
@@ -351,6 +404,11 @@ class CampaignRunner:
                 "them. End the other work, or accept it for a look, not for a comparison: "
                 "--set validity.other_load_max=1.0",
             )
+        exception = [r.detail for r in collected.reasons if r.code == CODE]
+        self._exceptions.pop(planned.run, None)
+        if exception:
+            where = f"runs/{planned.run}-{collected.attempt}"
+            self._exceptions[planned.run] = f"{where}: {exception[0]}"
         shown = ("sent", "failed", "lost", "latency_p50_us", "cpu_us_per_message")
         self._progress.event(
             "done",

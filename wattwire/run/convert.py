@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from wattwire.model.records import (
 )
 from wattwire.run.specs import NodePlan
 
+FILES_MAX = 1_000
+"""Of samples, per node: one for each of its processes (C-24)."""
 MESSAGE_SCHEMA = {
     "run": pl.String,
     "flow": pl.String,
@@ -36,21 +40,43 @@ MESSAGE_SCHEMA = {
     "bytes": pl.UInt32,
     "flags": pl.UInt8,
 }
+QUANTITY_SCHEMA = {
+    **dict.fromkeys(("run", "host", "scope", "subject", "meter", "quantity", "unit"), pl.String),
+    "kind": pl.String,
+    "t_ns": pl.Int64,
+    "value": pl.Float64,
+}
 
 
 def read_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[NodeSamples]]:
     """Samples of every node that left any: node number → its files. Raises SampleFileError."""
     found: dict[int, list[NodeSamples]] = {}
     for node in nodes:
-        out = folder / "out" / node.process
-        files = [out / "samples.bin", *sorted(out.glob("samples-*.bin"))]
-        present = [path for path in files if path.exists()]
-        if present:
-            found[node.node] = [
-                read_node_samples(path, node.spec["payload.seed"], node.role, node.node)
-                for path in present
-            ]
+        parts = [_read_samples(path, node) for path in sample_files(folder, node.process)]
+        if parts:
+            found[node.node] = parts
     return found
+
+
+def sample_files(folder: Path, process: str) -> list[Path]:
+    """The files of samples that a node left (C-24), whatever they are. Raises SampleFileError."""
+    out = folder / "out" / process
+    if out.is_symlink():
+        raise SampleFileError(f"{out}: C-24: the node put a link where its folder was")
+    files = [out / "samples.bin", *itertools.islice(out.glob("samples-*.bin"), FILES_MAX)]
+    if len(files) > FILES_MAX:
+        raise SampleFileError(f"{out}: C-24: more than {FILES_MAX:,} files of samples")
+    return [path for path in sorted(files) if os.path.lexists(path)]
+
+
+def _read_samples(path: Path, node: NodePlan) -> NodeSamples:
+    spec = node.spec
+    try:
+        return read_node_samples(
+            path, spec["payload.seed"], node.role, node.node, spec["record.capacity"]
+        )
+    except SampleFileError as error:
+        raise SampleFileError(f"C-24: {error}") from error
 
 
 def messages_frame(

@@ -15,6 +15,7 @@ from wattwire.run.exec_rows import ExecRows, describe_columns
 from wattwire.run.progress import Progress
 from wattwire.run.summary import HOST
 from wattwire.store import Execution
+from wattwire.store.files import write_table
 
 
 class Executor:
@@ -67,7 +68,7 @@ class Executor:
         readings = folder / "readings.bin"
         series = repeat.sampling.get("series", [])
         quantities = quantities_frame(f"{number:04}", HOST, readings, series)
-        quantities.write_parquet(folder / "quantities.parquet")
+        write_table(quantities, folder / "quantities.parquet")
         one.write_document()
         for raw in (readings, readings.with_name("readings.bin.json")):
             raw.unlink(missing_ok=True)

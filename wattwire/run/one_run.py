@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +20,11 @@ from wattwire.rig.agent import AgentError
 from wattwire.run import syscalls
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
-from wattwire.run.processes import NodeEndedError, RunProcesses, start_service
+from wattwire.run.lines import printable
+from wattwire.run.processes import BrokenContractError, NodeEndedError, RunProcesses, start_service
 from wattwire.run.progress import Progress
 from wattwire.run.specs import SECOND_NS, NodePlan, check_spec, period_ns
+from wattwire.store.files import discard, write_new
 
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
@@ -102,6 +105,8 @@ class OneRun:
         except NodeEndedError as ended:
             record.outcome = Outcome.TIMED_OUT if ended.timed_out else Outcome.DIED
             record.outcome_detail = str(ended)
+            if isinstance(ended, BrokenContractError):  # its reason says how
+                record.outcome_detail = f"{ended.process} broke the contract"
         else:
             self._judge_exits()
         finally:
@@ -109,6 +114,7 @@ class OneRun:
             self._enter("ending")
             if not self._agent.lost.is_set():
                 self._end()
+            self._note_breaches()
         return record
 
     # -- phases ------------------------------------------------------------------------------
@@ -199,11 +205,13 @@ class OneRun:
     def _spawn(self, node: NodePlan) -> None:
         build = self._builds[node.cell.known_as]
         out = self._folder / "out" / node.process
-        out.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(out):  # a node that was started earlier was there before us
+            discard(out)
+        out.mkdir(parents=True)
         spec = out / "spec.json"
         content = {**node.spec, **self._tls}
         check_spec(content)
-        spec.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        write_new(spec, json.dumps(content, indent=1))
         argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
         if self.record.tracing and self.record.tracing.name == syscalls.TRACER:
             argv = syscalls.traced(argv, out)
@@ -309,8 +317,14 @@ class OneRun:
         for process, state in self.record.processes.states.items():
             error = state.lines.get("ERROR", {})
             if error.get("code") == REFUSED:
-                text = f"{process} refused {error.get('key')}: {error.get('reason')}"
+                text = printable(f"{process} refused {error.get('key')}: {error.get('reason')}")
                 self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
+
+    def _note_breaches(self) -> None:
+        """A node that breaks the contract is not known to have done what was asked of it."""
+        for state in self.record.processes.states.values():
+            if state.breach:
+                self.record.reasons.append(Reason(Verdict.FAILED, "contract", state.breach))
 
     def _end(self) -> None:
         record = self.record

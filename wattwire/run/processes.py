@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import re
 import shutil
@@ -19,8 +18,9 @@ from wattwire.model.service_names import process_of
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.artifacts import substitute
+from wattwire.run.lines import BadLineError, parse_line, printable
+from wattwire.store.files import discard
 
-LINE = re.compile(r"^(LISTENING|READY|SENT|DONE|ERROR) (\{.*\})$")
 SERVICE_TRIES = 3
 
 
@@ -33,6 +33,10 @@ class NodeEndedError(WattwireError):
         self.timed_out = timed_out
 
 
+class BrokenContractError(NodeEndedError):
+    """A node printed what the contract does not allow: its attempt ends there."""
+
+
 class GuardLostError(WattwireError):
     """A guard died: our own machinery, the run cannot be used."""
 
@@ -41,6 +45,10 @@ class GuardLostError(WattwireError):
 class ProcessState:
     """What is known of one process: the JSON of each line it printed, its exit."""
 
+    spawned_ns: int = 0
+    """CLOCK_MONOTONIC before it was started: nothing that it did can be earlier."""
+    breach: str = ""
+    """The first line that broke the contract, in words; what followed it was not read."""
     lines: dict[str, dict[str, Any]] = field(default_factory=dict)
     exit: dict[str, Any] | None = None
     pid: int | None = None
@@ -63,12 +71,14 @@ class RunProcesses:
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
         """Start a process through its guard: a node, whose lines are read, or another."""
-        state = ProcessState(argv=argv, env=env)
+        state = ProcessState(argv=argv, env=env, spawned_ns=time.monotonic_ns())
         self.states[process] = state
         self._agent.subscribe(process, self._events)
         logs = self._folder / "logs"
         out = self._folder / "out" / process
         out.mkdir(parents=True, exist_ok=True)
+        for log in (logs / f"{process}.out", logs / f"{process}.err"):
+            discard(log)  # a node that was started earlier may have put anything there
         reply = self._agent.request(
             "spawn",
             process=process,
@@ -143,18 +153,18 @@ class RunProcesses:
                 raise GuardLostError(f"the guard of {event['process']} died")
         if event["event"] == "exit":
             state.exit = {k: v for k, v in event.items() if k not in {"event", "process"}}
-        elif event["event"] == "line":
-            match = LINE.match(event.get("text", ""))
-            if match:
-                self._note_line(state, match, event)
+        elif event["event"] == "line" and not state.breach:
+            self._note_line(state, event)
 
-    @staticmethod
-    def _note_line(state: ProcessState, match: re.Match[str], event: dict[str, Any]) -> None:
+    def _note_line(self, state: ProcessState, event: dict[str, Any]) -> None:
         try:
-            body = json.loads(match[2])
-        except ValueError:
-            return  # the conformance suite names such a cell; a run sees a missing line
-        state.lines[match[1]] = {**body, "seen_ns": event.get("t_ns")}
+            keyword, fields = parse_line(event.get("text", ""), state.lines)
+        except BadLineError as error:
+            state.breach = f"{event['process']} broke {error}"
+            if not self.ending:
+                raise BrokenContractError(event["process"], f"broke {error}") from None
+            return
+        state.lines[keyword] = {**fields, "seen_ns": event.get("t_ns")}
 
     def describe_exit(self, process: str) -> str:
         """In words: how a process ended, with its own reason where it gave one."""
@@ -165,7 +175,7 @@ class RunProcesses:
             if end.get("signal")
             else (f"ended with code {end.get('code')}")
         )
-        reason = state.lines.get("ERROR", {}).get("reason")
+        reason = printable(state.lines.get("ERROR", {}).get("reason") or "")
         return f"{how} ({reason})" if reason else how
 
     def end_all(self) -> list[str]:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from wattwire.design import PlannedRun
-from wattwire.model.records import SampleFileError
+from wattwire.model.records import NodeSamples, SampleFileError
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
-from wattwire.run import costs, counting, evidence, power, syscalls
-from wattwire.run.convert import messages_frame, quantities_frame, read_all_samples
+from wattwire.run import costs, counting, evidence, node_checks, power, syscalls
+from wattwire.run.convert import (
+    MESSAGE_SCHEMA,
+    QUANTITY_SCHEMA,
+    messages_frame,
+    quantities_frame,
+    read_all_samples,
+)
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS
+from wattwire.store.files import discard, write_new, write_table
 
 HOST = "local"
 
@@ -45,26 +54,70 @@ class Collected:
         self.calls = self._system_calls()
         self.row = {**self._responses(model), **figures}
         self.row |= syscalls.responses(self.calls.get("processes", {}), self.row["sent"])
-        self.reasons += self._check_sums(done)
+        if not file_reasons:  # else no record was taken, and no sum is to be expected
+            self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
         self.row = {**self._identity(), **self.row}
+
+    @classmethod
+    def failed(
+        cls,
+        planned: PlannedRun,
+        attempt: int,
+        record: RunRecord,
+        study: Study,
+        folder: Path,
+        before: dict[str, Any],
+        reason: Reason,
+    ) -> Collected:
+        """What is left of an attempt that ended in an exception: who it was, and the reason."""
+        collected = cls.__new__(cls)
+        collected.planned, collected.attempt, collected.record = planned, attempt, record
+        collected.study, collected.folder, collected.before = study, folder, before
+        collected.messages = pl.DataFrame(schema=MESSAGE_SCHEMA)
+        collected.quantities = pl.DataFrame(schema=QUANTITY_SCHEMA)
+        collected.calls, collected.reasons = {}, [*record.reasons, reason]
+        collected.verdict = worst(collected.reasons)
+        collected.row = collected._identity()
+        return collected
 
     # -- reading -----------------------------------------------------------------------------
 
     def _messages(self) -> tuple[pl.DataFrame, list[Reason]]:
         record, reasons = self.record, []
-        samples = {}
+        samples: dict[int, list[NodeSamples]] = {}
         try:
             samples = read_all_samples(self.folder, record.nodes)
         except SampleFileError as error:
-            reasons.append(Reason(Verdict.FAILED, "sample_file", str(error)))
+            text = str(error).replace(f"{self.folder}/", "")
+            reasons.append(Reason(Verdict.FAILED, "sample_file", text))
+        faults = list(self._faults(samples))
+        if faults:  # such records are no measurement: nothing is computed from them
+            samples = {}
+            reasons += [Reason(Verdict.FAILED, "contract", text) for text in faults]
         for node in record.nodes:
             state = record.processes.states.get(node.process)
             if state and "DONE" in state.lines and node.node not in samples and not reasons:
-                text = f"{node.process} printed DONE but left no samples.bin"
+                text = f"{node.process} broke C-24: it printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
         pattern = str(self.planned.treatment["pattern"])
         return messages_frame(self.planned.run, pattern, HOST, samples), reasons
+
+    def _faults(self, samples: dict[int, list[NodeSamples]]) -> Iterator[str]:
+        """What the nodes' lines and records say that is impossible, in words."""
+        record, states = self.record, self.record.processes.states
+        present = [node for node in record.nodes if node.process in states]
+        first_ns = min((states[node.process].spawned_ns for node in present), default=0)
+        window_ns = record.window.get("start_ns", 0), record.stop_ns
+        for node in present:
+            state, parts = states[node.process], samples.get(node.node, [])
+            faults = list(node_checks.line_faults(node, state, *window_ns))
+            faults += node_checks.count_faults(state.lines.get("DONE"), parts)
+            last_ns = (state.exit or {}).get("t_ns") or time.monotonic_ns()
+            for part in parts:
+                faults += node_checks.record_faults(node, part, first_ns, last_ns)
+            yield from (f"{node.process} broke {fault}" for fault in faults)
+        yield from node_checks.sequence_faults(record.nodes, samples)
 
     def _quantities(self) -> pl.DataFrame:
         series = self.record.sampling.get("series", [])
@@ -226,14 +279,16 @@ class Collected:
 
     def write(self) -> None:
         """Write messages, quantities, events, run.json and summary.json; drop the raw files."""
-        self.messages.write_parquet(self.folder / "messages.parquet")
-        self.quantities.write_parquet(self.folder / "quantities.parquet")
-        self._events().write_parquet(self.folder / "events.parquet")
-        document = json.dumps(self.document(), indent=1)
-        (self.folder / "run.json").write_text(document, encoding="utf-8")
-        (self.folder / "summary.json").write_text(json.dumps(self.row), encoding="utf-8")
-        for path in [*self.folder.glob("out/*/samples*.bin"), self.folder / "readings.bin"]:
-            path.unlink(missing_ok=True)
+        write_table(self.messages, self.folder / "messages.parquet")
+        write_table(self.quantities, self.folder / "quantities.parquet")
+        write_table(self._events(), self.folder / "events.parquet")
+        document = json.dumps(self.document(), indent=1, allow_nan=False)
+        write_new(self.folder / "run.json", document)
+        write_new(self.folder / "summary.json", json.dumps(self.row, allow_nan=False))
+        outs = [path for path in self.folder.glob("out/*") if not path.is_symlink()]
+        raw = [path for out in outs for path in out.glob("samples*.bin")]
+        for path in [*raw, self.folder / "readings.bin"]:
+            discard(path)
 
     def _events(self) -> pl.DataFrame:
         rows = [

@@ -5,6 +5,7 @@ Runs that count them are control runs of their own kind; no timed number is take
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.model.records import SampleFileError, read_regular
 from wattwire.run.costs import column
 
 CALLS, TIME, ERRORS = "syscall_calls", "syscall_time", "syscall_errors"
@@ -20,6 +22,7 @@ UNCOUNTED, KERNEL, USER = "syscalls_uncounted", "cpu_time_kernel", "cpu_time_use
 KERNEL_PROGRAM, TRACER = "ebpf", "strace"
 TABLE = "syscalls.txt"
 V2_RUNGS = ("v2", "scope")
+TABLE_BYTES_MAX = 1 << 20
 TABLE_FIELDS = (5, 6)
 """Of a line of strace's table: the column of errors is empty where there were none."""
 
@@ -76,9 +79,11 @@ def parse_table(text: str) -> dict[str, list[float]]:
             continue
         try:
             errors = float(fields[4]) if len(fields) == max(TABLE_FIELDS) else 0.0
-            found[fields[-1]] = [float(fields[3]), float(fields[1]) * 1e9, errors]
+            values = [float(fields[3]), float(fields[1]) * 1e9, errors]
         except ValueError:
             continue  # a rule between heading and rows
+        if all(map(math.isfinite, values)):
+            found[fields[-1]] = values
     return found
 
 
@@ -87,7 +92,10 @@ def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
     found = {}
     for process in processes:
         path = folder / "out" / process / TABLE
-        calls = parse_table(path.read_text(errors="replace")) if path.exists() else {}
+        try:
+            calls = parse_table(read_regular(path, TABLE_BYTES_MAX).decode(errors="replace"))
+        except SampleFileError:
+            calls = {}
         if calls:
             kernel_ns = sum(value[1] for value in calls.values())
             found[process] = {"calls": calls, "uncounted": 0, "kernel_ns": kernel_ns}

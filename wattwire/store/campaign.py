@@ -25,6 +25,8 @@ from wattwire.store.files import (
     sync_file,
     sync_tree,
     write_atomically,
+    write_by,
+    write_table,
 )
 from wattwire.store.journal import Attempt, Journal
 
@@ -249,9 +251,9 @@ class Campaign:
         """Write summary.parquet, summary.csv and columns.json: a row per attempt."""
         frame = frame_of(rows)
         with atomic(self.path / "summary.parquet") as path:
-            frame.write_parquet(path)
+            write_table(frame, path)
         with atomic(self.path / "summary.csv") as path:
-            for_spreadsheets(frame).write_csv(path)
+            write_by(for_spreadsheets(frame).write_csv, path)
         self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
 
     def summary(self) -> pl.DataFrame:

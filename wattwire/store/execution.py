@@ -12,7 +12,14 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.store.campaign import frame_of
-from wattwire.store.files import atomic, for_spreadsheets, sync_file, sync_tree, write_atomically
+from wattwire.store.files import (
+    atomic,
+    for_spreadsheets,
+    sync_file,
+    sync_tree,
+    write_atomically,
+    write_by,
+)
 
 FORMAT_VERSION = 1
 DOCUMENT = "exec.json"
@@ -78,7 +85,7 @@ class Execution:
             safe = for_spreadsheets(frame)
             for suffix, write in ((".parquet", frame.write_parquet), (".csv", safe.write_csv)):
                 with atomic(self.path / f"{name}{suffix}") as partial:
-                    write(partial)
+                    write_by(write, partial)
         self.write_json("columns.json", columns)
 
     def processes(self) -> pl.DataFrame:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
+import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,50 @@ def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
     safe = [pl.Series(name, [spreadsheet_safe(v) for v in frame[name]], pl.String)
             for name in texts]  # fmt: skip
     return frame.with_columns(safe).rename({name: spreadsheet_safe(name) for name in frame.columns})
+
+
+def discard(path: Path) -> None:
+    """Remove whatever has this name: a file, a link, a pipe or a folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file anew, in place of whatever has its name; a link there is not followed.
+
+    For folders into which processes that are not ours may have written.
+    """
+    discard(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError as error:
+            error.filename = str(path)
+            raise
+
+
+def write_by(write: Callable[[io.BytesIO], object], path: Path) -> None:
+    """Write a file of the tables' library. Raises OSError where the disk cannot take it.
+
+    The library's own errors do not always tell a full disk from other faults, a plain file's do.
+    """
+    buffer = io.BytesIO()
+    write(buffer)
+    try:
+        path.write_bytes(buffer.getbuffer())
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write a Parquet file in place of whatever has its name; a link there is not followed."""
+    discard(path)
+    write_by(frame.write_parquet, path)
 
 
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:

@@ -6,10 +6,12 @@ place, so the journal never promises a file that is not there.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,11 +50,35 @@ class Attempt:
     folder: str | None
 
 
+SYSTEM_ERRORS = {
+    "database or disk is full": errno.ENOSPC,
+    "disk I/O error": errno.EIO,
+    "attempt to write a readonly database": errno.EROFS,
+}
+"""SQLite's words for what the system's error numbers say."""
+
+
+class _Connection(sqlite3.Connection):
+    """Raises OSError for what the disk cannot do, as a plain file would."""
+
+    path = ""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except sqlite3.OperationalError as error:
+            code = SYSTEM_ERRORS.get(str(error))
+            if code is None or not self.path:
+                raise
+            raise OSError(code, os.strerror(code), self.path) from error
+
+
 def _opened(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=10, isolation_level=None)
+    db = sqlite3.connect(path, timeout=10, isolation_level=None, factory=_Connection)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.executescript(_SCHEMA)
+    db.path = str(path)  # from here on: before, the opener says it in words of its own
     return db
 
 
@@ -130,9 +156,16 @@ class Journal:
             for key, value in meta.items():
                 self.set(key, value)
 
-    def _transaction(self) -> sqlite3.Connection:
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
         self._db.execute("BEGIN IMMEDIATE")
-        return self._db  # as a context manager a connection commits, or rolls back on an error
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:  # SQLite ends some of them by itself
+                self._db.execute("ROLLBACK")
+            raise
 
     def begin(self, run: str, token: str, now: str) -> int:
         """Note that an attempt begins; returns its number, from 1."""

@@ -1,0 +1,47 @@
+"""An attempt that ended in an exception: which of them end the campaign, what the others leave."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+import traceback
+from pathlib import Path
+
+from wattwire.model.errors import AgentLostError, MissingError
+from wattwire.model.verdict import Reason, Verdict
+from wattwire.rig.agent import AgentError
+from wattwire.run.processes import GuardLostError
+
+LOG = "logs/exception.txt"
+CODE = "exception"
+ENVIRONMENT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+
+
+def ends_campaign(error: BaseException) -> bool:
+    """Whether an exception says something about the machine or the campaign, not the attempt."""
+    if isinstance(error, OSError):
+        return error.errno in ENVIRONMENT_ERRNOS
+    machinery = (AgentLostError, GuardLostError, AgentError, MissingError, sqlite3.Error)
+    return isinstance(error, machinery) or not isinstance(error, Exception)
+
+
+def keep_only_logs(folder: Path, error: Exception) -> Reason:
+    """Empty an attempt's folder except for its logs, and write the traceback there.
+
+    What a node put in the folder may be what the exception was about.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.name != "logs" or path.is_symlink():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+    log = folder / LOG
+    log.parent.mkdir(exist_ok=True)
+    log.unlink(missing_ok=True)
+    text = "".join(traceback.format_exception(error))
+    log.write_text(text, encoding="utf-8", errors="backslashreplace")
+    told = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return Reason(Verdict.FAILED, CODE, f"wattwire could not judge this attempt ({told}); {LOG}")

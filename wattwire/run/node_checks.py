@@ -1,0 +1,200 @@
+"""What a node says of a run, against what is possible: its lines' figures and its records.
+
+A fault here is the node's breach of the contract, so its attempt fails, with the clause in the
+reason. Losses, delays and timeouts are results and no faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wattwire.model.records import (
+    FLAG_CORRUPT,
+    FLAG_FAILED,
+    FLAG_TIMEOUT,
+    KINDS,
+    PROBE_COUNTER,
+    UNKNOWN_NS,
+    UNKNOWN_PEER,
+    NodeSamples,
+)
+from wattwire.run.processes import ProcessState
+from wattwire.run.specs import NodePlan
+
+ROLE_KINDS = {
+    "publisher": ("message",),
+    "subscriber": ("message",),
+    "server": ("call",),
+    "client": ("call",),
+    "ping": ("call",),
+    "pong": ("call",),
+    "action_server": ("goal", "accept", "feedback"),
+    "action_client": ("goal", "feedback", "result"),
+}
+"""Kinds of records that a role writes (C-27); `relay` is no role's yet."""
+CLOCK_TOLERANCE_NS = 10_000
+"""Two readings of one clock, the later of which may seem earlier by no more than this."""
+SEQ_SHIFT = np.uint64(48)
+ACK_BYTES = 8
+RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
+
+
+def scheduled(spec: dict[str, Any]) -> int:
+    """Return how many messages the contract demands of a sender (C-10, C-11)."""
+    if spec["loop"] == "closed":
+        return int(spec["count"])
+    return max(0, -((int(spec["phase_ns"]) - int(spec["duration_ns"])) // int(spec["period_ns"])))
+
+
+def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int) -> Iterator[str]:
+    """Yield what the lines of a node, and the figures in them, cannot be, each with its clause.
+
+    `start_ns` and `stop_ns` are those of GO and STOP, 0 where the node was not sent one.
+    """
+    lines, spawned_ns = state.lines, state.spawned_ns
+    ready, sent, done = (lines.get(keyword) for keyword in ("READY", "SENT", "DONE"))
+    if "LISTENING" in lines and not node.listens:
+        yield f"C-06: a {node.role} printed LISTENING, which no one is to connect to"
+    if ready is not None:
+        age_ns = ready["seen_ns"] - spawned_ns
+        for key in ("startup_ns", "discovery_ns"):
+            if (ready[key] or 0) > age_ns:
+                yield f"C-07: READY: {key} is {ready[key]}, but the process was {age_ns} ns old"
+    if sent is not None:
+        yield from _sent_faults(node, sent, spawned_ns, start_ns)
+    if done is not None and stop_ns and done["seen_ns"] < stop_ns:
+        yield "C-15: DONE came before STOP"
+    if done is None and (state.exit or {}).get("code") == 0:
+        yield "C-16: it ended with code 0 without DONE"
+
+
+def count_faults(done: dict[str, Any] | None, parts: list[NodeSamples]) -> Iterator[str]:
+    """Yield where DONE and the headers of the files differ in what found no room (C-26)."""
+    overflow = sum(part.overflow for part in parts)
+    if done is not None and parts and done["overflow"] != overflow:
+        yield f"C-26: DONE says overflow {done['overflow']}; its files say {overflow}"
+
+
+def _sent_faults(
+    node: NodePlan, sent: dict[str, Any], spawned_ns: int, start_ns: int
+) -> Iterator[str]:
+    if not node.sends:
+        yield f"C-14: a {node.role} printed SENT, which only senders and clients print"
+        return
+    if start_ns and sent["seen_ns"] < start_ns:
+        yield "C-14: SENT came before the window began"
+    demanded = scheduled(node.spec)
+    if sent["scheduled"] != demanded:
+        yield f"C-14: SENT: scheduled is {sent['scheduled']}; the spec demands {demanded}"
+    elif sent["sent"] + sent["skipped"] > demanded:
+        yield f"C-14: SENT: sent {sent['sent']} and skipped {sent['skipped']} of {demanded}"
+    for key in ("begin_ns", "end_ns"):
+        if sent[key] is not None and not spawned_ns <= sent[key] <= sent["seen_ns"]:
+            yield f"C-14: SENT: {key} is {sent[key]}, outside the life of the process"
+
+
+def record_faults(
+    node: NodePlan, samples: NodeSamples, first_ns: int, last_ns: int
+) -> Iterator[str]:
+    """Yield which records of one file are impossible: for each fault its clause, how many, the
+    first. `first_ns` and `last_ns` bound the life of the run's processes.
+    """
+    records = samples.records
+    if not len(records):
+        return
+    for clause, text, wrong in _wrong_records(node, records, first_ns, last_ns):
+        count = int(wrong.sum())
+        if count:
+            first = records[int(np.argmax(wrong))]
+            yield f"{clause}: {count:,} of {len(records):,} records {text}; the first: {first}"
+
+
+Masked = tuple[str, str, npt.NDArray[np.bool_]]
+
+
+def _wrong_records(
+    node: NodePlan, records: npt.NDArray[np.void], first_ns: int, last_ns: int
+) -> Iterator[Masked]:
+    kinds, flags = records["kind"], records["flags"]
+    allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
+    yield "C-27", f"have a kind that no {node.role} has", ~np.isin(kinds, allowed)
+    senders = records["seq"] >> SEQ_SHIFT
+    known = {node.node} if node.sends else {*node.spec["peers.nodes"]}
+    if not _carries_sequence(node.spec):
+        known.add(UNKNOWN_PEER)
+    yield "C-17", "are of a sender that is not in the run", ~np.isin(senders, sorted(known))
+    counters = records["seq"] & np.uint64(PROBE_COUNTER)
+    probes = counters == np.uint64(PROBE_COUNTER)
+    yield "C-17", "are probes, which are not recorded", probes
+    sound = (flags & FLAG_CORRUPT) == 0
+    # The send time in a corrupt payload says nothing, and no latency is taken from it.
+    for name, mask in (("intended_ns", True), ("begin_ns", sound), ("end_ns", True)):
+        times = records[name]
+        outside = (times < first_ns) | (times > last_ns)
+        text = f"have {name} outside the life of the run's processes"
+        yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
+    begins, ends = records["begin_ns"], records["end_ns"]
+    both = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
+    # Compared without a difference: of two 64-bit numbers it may not fit into 64 bits.
+    possible = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
+    yield "C-27", "end before they begin", both & (possible < begins)
+    ended = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
+    yield "C-27", "have neither an end nor a flag that says why", (ends == UNKNOWN_NS) & ~ended
+    lengths = _lengths(node.spec)
+    checked = sound & ~ended & (kinds != KINDS.index("accept"))
+    text = f"have another length than {' or '.join(map(str, lengths))} bytes"
+    yield "C-25", text, checked & ~np.isin(records["bytes"], lengths)
+
+
+def _carries_sequence(spec: dict[str, Any]) -> bool:
+    unit = 2 if spec["payload.encoding"] == "text" else 1
+    return not spec["payload.literal"] and int(spec["payload.bytes"]) >= 8 * unit
+
+
+def _lengths(spec: dict[str, Any]) -> list[int]:
+    """Payload lengths that a record may have: the message's, and a reply's where it differs."""
+    encoding, literal = spec["payload.encoding"], spec["payload.literal"]
+    length = len(literal.encode()) if literal else int(spec["payload.bytes"])
+    if encoding == "record":
+        length -= (length - RECORD_HEAD_BYTES) % RECORD_SAMPLE_BYTES
+    lengths = {length}
+    if spec["reply"] == "literal":
+        lengths.add(len(spec["reply.literal"].encode()))
+    elif spec["reply"] == "ack":
+        lengths.add(min(length, ACK_BYTES * (2 if encoding == "text" else 1)))
+    return sorted(lengths)
+
+
+def sequence_faults(nodes: list[NodePlan], samples: dict[int, list[NodeSamples]]) -> Iterator[str]:
+    """Yield which nodes recorded what cannot be of their run: a message that its sender sent
+    twice (C-17), an arrival that its sender never began to send (C-21).
+
+    Of a sender that left no records, or not all of them, nothing is known.
+    """
+    sent = {}
+    for node in nodes:
+        parts = samples.get(node.node, [])
+        whole = parts and not any(part.overflow for part in parts)
+        if not whole or not node.sends:
+            continue
+        records = np.concatenate([part.records for part in parts])
+        once = records["seq"][records["kind"] == KINDS.index(ROLE_KINDS[node.role][-1])]
+        if len(np.unique(once)) != len(once):
+            yield f"{node.process} broke C-17: it recorded messages more than once"
+        if node.role != "action_client" and _carries_sequence(node.spec):
+            sent[node.node] = once
+    known = np.concatenate([np.empty(0, np.uint64), *sent.values()])
+    for node in nodes:
+        for part in [] if node.sends else samples.get(node.node, []):
+            of_known = np.isin(part.records["seq"] >> SEQ_SHIFT, sorted(sent))
+            sound = (part.records["flags"] & FLAG_CORRUPT) == 0
+            unsent = np.setdiff1d(part.records["seq"][of_known & sound], known)
+            if len(unsent):
+                yield (
+                    f"{node.process} broke C-21: it recorded {len(unsent):,} messages that were "
+                    f"never sent, the first of counter {int(unsent[0]) & PROBE_COUNTER}"
+                )
