@@ -4,10 +4,14 @@ use std::io;
 
 use serde_json::{json, Value};
 
+use crate::clock;
 use crate::meter::Tree;
+use crate::others::Others;
 
-/// CPU time since the start, summed over CPUs, and how many of them there are.
-pub fn since_start(tree: &Tree) -> io::Result<Value> {
+/// CPU time since the start, summed over CPUs, how many of them there are, and what processes that
+/// are not ours wanted since the first request.
+pub fn since_start(tree: &Tree, others: &mut Others) -> io::Result<Value> {
+    let other_demand_ns = others.read(clock::monotonic_ns(), &[]).demand_ns.round() as i64;
     let stat = tree.text("proc/stat")?;
     let per_second = match tree {
         // SAFETY: plain system call.
@@ -15,10 +19,12 @@ pub fn since_start(tree: &Tree) -> io::Result<Value> {
         Tree::Replay(_) => 100,
     };
     let parsed = parse(&stat).ok_or_else(|| io::Error::other("its first line is none of times"))?;
-    let ns = |ticks: u64| ticks * (1_000_000_000 / per_second);
+    let tick_ns = 1_000_000_000 / per_second;
+    let ns = |ticks: u64| ticks * tick_ns;
     let cpus = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
     Ok(json!({"busy_ns": ns(parsed.busy), "steal_ns": ns(parsed.steal),
-              "total_ns": ns(parsed.total), "cpus": cpus.count()}))
+              "total_ns": ns(parsed.total), "cpus": cpus.count(), "tick_ns": tick_ns,
+              "other_demand_ns": other_demand_ns}))
 }
 
 #[derive(Debug, PartialEq)]
@@ -54,7 +60,8 @@ mod tests {
 
     #[test]
     fn this_host_has_cpus_and_has_been_up() {
-        let load = since_start(&Tree::Live).unwrap();
+        let load = since_start(&Tree::Live, &mut Others::new(&Tree::Live)).unwrap();
+        assert_eq!(load["other_demand_ns"], 0, "it counts from the first request");
         assert!(load["cpus"].as_u64().unwrap() >= 1);
         assert!(load["total_ns"].as_u64().unwrap() > load["busy_ns"].as_u64().unwrap() / 2);
     }

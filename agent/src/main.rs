@@ -15,6 +15,7 @@ mod launch;
 mod load;
 mod members;
 mod meter;
+mod others;
 mod output;
 mod own;
 mod perf;

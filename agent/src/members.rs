@@ -70,17 +70,25 @@ fn calls_itself(stat: &[u8], name: &[u8]) -> bool {
     stat.get(begin..end) == Some(name) && !matches!(stat.get(end + 2), None | Some(b'Z' | b'X'))
 }
 
+/// Of a process's flags: a thread of the kernel (include/linux/sched.h).
+const PF_KTHREAD: u64 = 0x0020_0000;
+
 /// The fields of /proc/PID/stat that are needed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stat {
     pub state: char,
     pub parent: i32,
     pub session: i32,
+    pub is_kernel_thread: bool,
     pub user_ticks: u64,
     pub system_ticks: u64,
     pub waited_children_ticks: u64,
+    /// From -20, served first, to 19.
+    pub nice: i64,
     pub threads: u64,
     pub start_ticks: u64,
+    /// SCHED_OTHER is 0, SCHED_IDLE is 5.
+    pub policy: u64,
 }
 
 impl Stat {
@@ -96,11 +104,14 @@ impl Stat {
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
             session: fields.get(3)?.parse().ok()?,
+            is_kernel_thread: number(6)? & PF_KTHREAD != 0,
             user_ticks: number(11)?,
             system_ticks: number(12)?,
             waited_children_ticks: number(13)? + number(14)?,
+            nice: fields.get(16)?.parse().ok()?,
             threads: number(17)?,
             start_ticks: number(19)?,
+            policy: number(38).unwrap_or(0),
         })
     }
 }
@@ -117,11 +128,14 @@ mod tests {
             state: 'S',
             parent: 7,
             session: 40,
+            is_kernel_thread: false,
             user_ticks: 10,
             system_ticks: 20,
             waited_children_ticks: 70,
+            nice: 0,
             threads: 5,
             start_ticks: 999,
+            policy: 0,
         };
         assert_eq!(stat, expected);
     }

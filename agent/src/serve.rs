@@ -16,6 +16,7 @@ use crate::cache::{self, Cache};
 use crate::census::{Census, Members};
 use crate::cgroup::Cgroups;
 use crate::meter::{self, Tree};
+use crate::others::Others;
 use crate::output::Output;
 use crate::ports::Ports;
 use crate::process::Processes;
@@ -49,6 +50,7 @@ pub fn run() -> i32 {
         sampling: None,
         attached: Attached::default(),
         censuses: BTreeMap::new(),
+        others: Others::new(&Tree::Live),
         output,
     };
     for line in std::io::stdin().lock().split(b'\n') {
@@ -80,6 +82,8 @@ struct Agent {
     attached: Attached,
     /// Of the sampling that goes on, by the name of the subject.
     censuses: BTreeMap<String, Arc<Census>>,
+    /// Of `load`.
+    others: Others,
     output: Output,
 }
 
@@ -125,7 +129,7 @@ impl Agent {
             "clock" => clock_answer(&request.arguments()?),
             "load" => {
                 request.arguments::<protocol::Nothing>()?;
-                load::since_start(&Tree::Live)
+                load::since_start(&Tree::Live, &mut self.others)
                     .map_err(|error| Problem::io("reading", "/proc/stat", &error))
             }
             "fetch" => fetch(&request.arguments()?),

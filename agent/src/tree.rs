@@ -136,6 +136,34 @@ impl Tree {
         }
     }
 
+    /// Every process that this user can see. In a replay: the folders `proc/PID`.
+    pub fn processes(&self) -> Vec<i32> {
+        match self {
+            Tree::Live => members::all(),
+            Tree::Replay(_) => {
+                let names = self.list("proc").unwrap_or_default();
+                names.iter().filter_map(|name| name.parse().ok()).collect()
+            }
+        }
+    }
+
+    /// The number of this program itself. In a replay: in the file `own/pid`.
+    pub fn own_pid(&self) -> i32 {
+        match self {
+            Tree::Live => std::process::id() as i32,
+            Tree::Replay(_) => self.text("own/pid").ok().and_then(|t| t.parse().ok()).unwrap_or(0),
+        }
+    }
+
+    /// Which processes `processes` leaves out; empty where it leaves out none. In a replay: the
+    /// file `own/unseen`.
+    pub fn unseen_processes(&self) -> String {
+        match self {
+            Tree::Live => unseen_processes(),
+            Tree::Replay(_) => self.text("own/unseen").unwrap_or_default(),
+        }
+    }
+
     /// One of the user's own files of settings, below `$XDG_CONFIG_HOME/wattwire`. In a replay:
     /// the file `config/NAME`.
     pub fn user_config(&self, name: &str) -> Option<String> {
@@ -174,6 +202,20 @@ impl Tree {
             Tree::Live => clock::process_cpu_ns(pid),
             Tree::Replay(_) => self.text(&format!("clock/{pid}")).ok()?.parse().ok(),
         }
+    }
+}
+
+/// The inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+fn unseen_processes() -> String {
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    if namespace != Path::new(FIRST_PID_NAMESPACE) {
+        return "those outside this container (PID namespace)".into();
+    }
+    match fs::metadata("/proc/1") {
+        Ok(_) => String::new(),
+        Err(_) => "those of other users (/proc is mounted with hidepid)".into(),
     }
 }
 
