@@ -33,6 +33,8 @@ pub struct Others {
     tree: Tree,
     own_pid: i32,
     known: HashMap<i32, Process>,
+    /// Processes whose number another has by now.
+    replaced: Vec<Process>,
     totals: Totals,
     read_ns: Option<i64>,
     tick_ns: i64,
@@ -84,6 +86,7 @@ impl Others {
             tree: tree.clone(),
             own_pid: tree.own_pid(),
             known: HashMap::new(),
+            replaced: Vec::new(),
             totals: Totals::default(),
             read_ns: None,
             tick_ns: 1_000_000_000 / per_second,
@@ -135,7 +138,8 @@ impl Others {
                     changed.push((pid, cpu_ns));
                     continue;
                 }
-                self.known.remove(&pid); // the number was given to a new process
+                // The number was given to a new process.
+                self.replaced.extend(self.known.remove(&pid));
             }
             let Some(stat) = self.stat(pid) else { continue };
             let role = if stat.is_kernel_thread {
@@ -253,10 +257,8 @@ impl Others {
     /// of children that are gone. Forgets those.
     fn forget_ended(&mut self, now_ns: i64, deeds: &mut HashMap<i32, Deed>) -> Totals {
         let mut without_parent_ns = 0;
-        for process in self.known.values() {
-            if process.seen_ns == now_ns || process.role != Role::Other {
-                continue;
-            }
+        let gone = self.known.values().filter(|process| process.seen_ns != now_ns);
+        for process in gone.chain(&self.replaced).filter(|process| process.role == Role::Other) {
             let seen_ns = process.cpu_ns + process.waited_ns;
             match deeds.get_mut(&process.parent) {
                 Some(deed) => deed.waited_ns -= seen_ns,
@@ -264,6 +266,7 @@ impl Others {
             }
         }
         self.known.retain(|_, process| process.seen_ns == now_ns);
+        self.replaced.clear();
         let mut ended = Totals::default();
         for deed in deeds.values().filter(|deed| deed.waited_ns > 0) {
             add(&mut ended, deed.waited_ns, deed.weight, deed.waited_ns as f64);

@@ -134,7 +134,10 @@ fn subject(planned: &FixtureSubject) -> Arc<Subject> {
         name: planned.name.clone(),
         pid: planned.pid,
         guard_pid: planned.guard_pid,
-        reach: meter::Reach::Guarded,
+        reach: match planned.guard_pid {
+            0 => meter::Reach::Below,
+            _ => meter::Reach::Guarded,
+        },
         cgroup,
         ended: OnceLock::new(),
     })

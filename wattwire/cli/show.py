@@ -38,7 +38,8 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
 )
 """Columns of the summary that a person looks at first: name, words, unit."""
 EVIDENCE: tuple[tuple[str, str], ...] = (
-    ("other_load_share", "other load, of all cores"),
+    ("other_load_share", "others' load, weighted"),
+    ("other_cpu_share", "others' CPU, any priority"),
     ("steal_share", "stolen by the host, of all cores"),
     ("harness_cpu_share", "wattwire's own load, of one core"),
 )

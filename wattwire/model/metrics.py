@@ -324,7 +324,18 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("clock_step_ms", "ms", "measured", "by how much the wall clock was set during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
     Metric("harness_cpu_share", "cores", "measured", "cores that the agent used while sampling"),
-    Metric("other_load_share", "", "measured", "share of all cores' time of other processes"),
+    Metric(
+        "other_load_share",
+        "",
+        "measured",
+        "share of all cores' time that other processes wanted, weighted as the scheduler does",
+    ),
+    Metric(
+        "other_cpu_share",
+        "",
+        "measured",
+        "share of all cores' time that other processes used, at any priority",
+    ),
     Metric(
         "memory_kib_per_node",
         "KiB",

@@ -8,6 +8,7 @@ from typing import Any
 
 from wattwire.model.errors import UsageError
 from wattwire.model.setting_keys import with_flat_settings
+from wattwire.model.verdict import Reason, Verdict
 
 VALIDITY = "validity"
 """The study's table of validity limits."""
@@ -17,10 +18,17 @@ FORMER_NAMES = {"guards": VALIDITY, "plan.guard_wait_s": "plan.quiet_wait_s"}
 
 @dataclass(frozen=True)
 class ValidityLimits:
-    """Limits on evidence that is independent of the response. Shares are of all cores."""
+    """Limits on evidence that is independent of the response. Shares are of all cores.
 
+    A limit of 1 or more on a share is never broken.
+    """
+
+    look: bool = False
+    """For a look: no condition excludes a run, whatever the limits. The page says so."""
     other_load_max: float = 0.25
+    """Load of other processes, weighted as the scheduler weighs them (meters/proc_others)."""
     steal_max: float = 0.05
+    """CPU time that the hypervisor took."""
     temperature_max_celsius: float = 95.0
     free_disk_bytes_min: int = 200_000_000
     missed_ticks_max: float = 0.10
@@ -28,6 +36,49 @@ class ValidityLimits:
     """Longest time in the window for which the machine may stand still."""
     clock_step_max_ms: float = 10.0
     """By how much the wall clock may be set while a run goes on."""
+
+
+OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
+"""Conditions that are shares; the others are in the unit of their limit."""
+_SHARES = (
+    (STEAL, "steal_max", "steal", "the host took {:.1f} % of the cores (steal)"),
+    (OTHER_LOAD, "other_load_max", "other_load", "other processes wanted {:.1f} % of the cores"),
+    (MISSED_TICKS, "missed_ticks_max", "missed_ticks", "the sampler missed {:.1f} % of its ticks"),
+)
+_AMOUNTS = (
+    ("temperature_celsius", "temperature_max_celsius", "temperature", "{:.0f} °C", "°C"),
+    ("stall_ms_max", "stall_max_ms", "stall", "the machine stood still for {:.0f} ms", "ms"),
+    ("clock_step_ms", "clock_step_max_ms", "clock_step", "the clock was set by {:.0f} ms", "ms"),
+)
+CONDITION_CODES = frozenset(code for _, _, code, *_ in (*_SHARES, *_AMOUNTS))
+"""Codes of the reasons that rest on a validity limit, and on nothing else."""
+
+
+def broken_limits(
+    conditions: Mapping[str, float | None],
+    resolution: Mapping[str, float],
+    limits: ValidityLimits,
+) -> list[Reason]:
+    """Return a reason for each limit that a run's conditions break, none in a look.
+
+    `resolution` is by how much a share may be too high for the steps of its counter: a limit is
+    broken only beyond it.
+    """
+    if limits.look:
+        return []
+    reasons = []
+    for name, key, code, words in _SHARES:
+        share, limit = conditions.get(name), float(getattr(limits, key))
+        if share is None or limit >= 1 or share - resolution.get(name, 0.0) <= limit:
+            continue
+        text = f"{words.format(100 * share)}; allowed: {100 * limit:.1f} %"
+        reasons.append(Reason(Verdict.UNKNOWN, code, text))
+    for name, key, code, words, unit in _AMOUNTS:
+        amount, limit = conditions.get(name), float(getattr(limits, key))
+        if amount is not None and abs(amount) > limit:
+            text = f"{words.format(amount)}; allowed: {limit:g} {unit}"
+            reasons.append(Reason(Verdict.UNKNOWN, code, text))
+    return reasons
 
 
 def current_key(key: str) -> str:

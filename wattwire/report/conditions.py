@@ -15,7 +15,8 @@ VALUES_MAX = 3
 OWN = (
     ("harness_cpu_share", "CPU of agent and recorder", "cores"),
     ("steal_share", "CPU taken by other virtual machines", "share of all cores"),
-    ("other_load_share", "load of other processes", "share of all cores"),
+    ("other_load_share", "load of other processes, weighted", "share of all cores"),
+    ("other_cpu_share", "CPU of other processes, any priority", "share of all cores"),
     ("schedule_late_p99_us", "lateness of sending, 99th percentile of a run", "µs"),
 )
 

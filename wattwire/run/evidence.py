@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
-from wattwire.model.validity import ValidityLimits
+from wattwire.model.validity import (
+    MISSED_TICKS,
+    OTHER_LOAD,
+    STEAL,
+    ValidityLimits,
+    broken_limits,
+)
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
 from wattwire.run.costs import CPU_TIME, Readings
@@ -20,32 +27,34 @@ def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) 
     """Wait, bounded, until the machine is quiet; returns what was seen. A breach is not fatal."""
     began = time.monotonic()
     while True:
-        busy, steal = _load_over(agent, LOAD_SPAN_S)
+        conditions, resolution = _load_over(agent, LOAD_SPAN_S)
         waited_s = time.monotonic() - began
-        quiet = busy <= limits.other_load_max and steal <= limits.steal_max
+        quiet = not broken_limits(conditions, resolution, limits)
         if quiet or waited_s >= wait_s:
             return {
-                "other_load_share": round(busy, 4),
-                "steal_share": round(steal, 4),
+                **{name: round(share, 4) for name, share in conditions.items()},
                 "waited_s": round(waited_s, 2),
                 "quiet": quiet,
             }
 
 
-def _load_over(agent: AgentClient, seconds: float) -> tuple[float, float]:
-    """Busy and steal share of all CPUs of the agent's host over the next `seconds`."""
+def _load_over(agent: AgentClient, seconds: float) -> tuple[dict[str, float], dict[str, float]]:
+    """Load and steal of the agent's host over the next `seconds` (shares), and their resolution."""
     before = agent.request("load")
     time.sleep(seconds)
     after = agent.request("load")
     whole = max(1, after["total_ns"] - before["total_ns"])
-    return (
-        (after["busy_ns"] - before["busy_ns"]) / whole,
-        (after["steal_ns"] - before["steal_ns"]) / whole,
-    )
+    demand = (after["other_demand_ns"] - before["other_demand_ns"]) / whole
+    steal = (after["steal_ns"] - before["steal_ns"]) / whole
+    step = after["tick_ns"] * after["cpus"] / whole
+    return {OTHER_LOAD: min(1.0, demand), STEAL: steal}, {STEAL: step}
 
 
 def judge(
-    record: RunRecord, readings: Readings | None, limits: ValidityLimits, done: list[dict[str, Any]]
+    record: RunRecord,
+    readings: Readings | None,
+    limits: ValidityLimits,
+    done: list[dict[str, Any]],
 ) -> tuple[list[Reason], dict[str, float | None]]:
     """All reasons against a run and the figures they rest on, as responses of the summary."""
     reasons = list(record.reasons)
@@ -54,17 +63,30 @@ def judge(
     figures: dict[str, float | None] = {}
     if readings is not None and record.window.get("end_ns"):
         figures = machine_figures(readings, record)
-        reasons += _judge_machine(figures, limits)
-    ticks = record.sampling.get("missed", 0) / max(1, record.sampling.get("ticks", 0) or 1)
-    if record.sampling.get("ticks") and ticks > limits.missed_ticks_max:
-        reasons.append(
-            Reason(
-                Verdict.UNKNOWN,
-                "missed_ticks",
-                f"the sampler missed {100 * ticks:.0f} % of its ticks",
-            )
-        )
+    conditions = {**figures, MISSED_TICKS: missed_ticks_share(record.sampling)}
+    reasons += broken_limits(conditions, resolution(record), limits)
     return reasons, figures
+
+
+def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
+    """Share of its ticks that the sampler missed; None where it had none."""
+    ticks = sampling.get("ticks")
+    return sampling.get("missed", 0) / ticks if ticks else None
+
+
+def resolution(record: RunRecord) -> dict[str, float]:
+    """By how much a share of the window may be too high for the steps in which it is counted.
+
+    Steal: a clock tick of each CPU, since the last one may have begun before the window. Ticks of
+    the sampler: one.
+    """
+    steps = {}
+    window_ns = record.window.get("end_ns", 0) - record.window.get("start_ns", 0)
+    if window_ns > 0:
+        steps[STEAL] = record.tick_ns / window_ns
+    if record.sampling.get("ticks"):
+        steps[MISSED_TICKS] = 1 / record.sampling["ticks"]
+    return steps
 
 
 def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
@@ -93,13 +115,13 @@ def _judge_suspend(record: RunRecord) -> list[Reason]:
 
 
 def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | None]:
-    """Shares of all cores in the window: steal, the harness, and what was neither it nor a node."""
+    """Conditions of the window: shares of all cores, stalls, temperature, drops."""
     window = record.window["start_ns"], record.window["end_ns"]
     cores = record.cpus
-    busy = readings.rate("busy_time", "machine", "machine", *window)
+    others = readings.rate("other_cpu_time", "machine", "machine", *window)
+    demand = readings.rate("other_demand", "machine", "machine", *window)
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)
-    nodes = [readings.rate(CPU_TIME, "process", p, *window) for p in record.processes.states]
     stalls = readings.since("stall_longest", "machine", "machine", *window)
     stalled = readings.increase("stalled_time", "machine", "machine", *window)
     zones = readings.subjects("temperature", "machine")
@@ -111,46 +133,19 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
         "stalled_ms": None if stalled is None else stalled / 1e6,
         "clock_step_ms": _clock_step_ms(record),
         "datagrams_dropped": readings.increase("datagrams_dropped", "machine", "machine", *drained),
-        "steal_share": None if steal is None else steal / 1e9 / cores,
+        STEAL: None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
-        "other_load_share": None,
+        # Many competitors for few cores want more than there is; what can be taken is all of it.
+        OTHER_LOAD: None if demand is None else min(1.0, demand / 1e9 / cores),
+        "other_cpu_share": None if others is None else min(1.0, others / 1e9 / cores),
         "temperature_celsius": max((h for h in heat if h is not None), default=None),
     }
-    if busy is not None and harness is not None:
-        own = harness + sum(n for n in nodes if n is not None)
-        # Clock ticks against nanoseconds: a small negative difference is rounding.
-        figures["other_load_share"] = max(0.0, (busy - own) / 1e9 / cores)
     return figures
 
 
 def _clock_step_ms(record: RunRecord) -> float | None:
     begin, end = record.clocks.get("begin"), record.clocks.get("end")
     return host.clock_step_ns(begin, end) / 1e6 if begin and end else None
-
-
-def _judge_machine(figures: dict[str, float | None], limits: ValidityLimits) -> list[Reason]:
-    reasons = []
-    for name, limit, words in (
-        ("steal_share", limits.steal_max, "the host took {:.1f} % of the cores (steal)"),
-        ("other_load_share", limits.other_load_max, "other load used {:.1f} % of the cores"),
-    ):
-        value = figures.get(name)
-        if value is not None and value > limit:
-            text = f"{words.format(100 * value)}; allowed: {100 * limit:.1f} %"
-            reasons.append(Reason(Verdict.UNKNOWN, name.removesuffix("_share"), text))
-    celsius = figures.get("temperature_celsius")
-    if celsius is not None and celsius > limits.temperature_max_celsius:
-        text = f"{celsius:.0f} °C; allowed: {limits.temperature_max_celsius:.0f} °C"
-        reasons.append(Reason(Verdict.UNKNOWN, "temperature", text))
-    stall_ms = figures.get("stall_ms_max")
-    if stall_ms is not None and stall_ms > limits.stall_max_ms:
-        text = f"the machine stood still for {stall_ms:.0f} ms; allowed: {limits.stall_max_ms:g} ms"
-        reasons.append(Reason(Verdict.UNKNOWN, "stall", text))
-    step_ms = figures.get("clock_step_ms")
-    if step_ms is not None and abs(step_ms) > limits.clock_step_max_ms:
-        text = f"the clock was set by {step_ms:.0f} ms; allowed: {limits.clock_step_max_ms:g} ms"
-        reasons.append(Reason(Verdict.UNKNOWN, "clock_step", text))
-    return reasons
 
 
 def is_complete(outcome: Outcome) -> bool:

@@ -57,6 +57,8 @@ class RunRecord:
     """How this run counts system calls; None for all runs but those that are for it."""
     cpus: int = 1
     """Of the host that the nodes ran on."""
+    tick_ns: int = 10_000_000
+    """Of that host's clock, in which it counts steal."""
 
 
 class OneRun:
@@ -131,7 +133,8 @@ class OneRun:
 
     def _start_sampling(self) -> None:
         self._enter("baseline")
-        self.record.cpus = int(self._agent.request("load")["cpus"])
+        load = self._agent.request("load")
+        self.record.cpus, self.record.tick_ns = int(load["cpus"]), int(load["tick_ns"])
         self.record.clocks["begin"] = self._agent.request("clock", count=3)["triples"]
         use = self._study.meters.use or tuple(
             m["name"] for m in self._agent.hello["meters"] if m.get("default", True)

@@ -348,6 +348,7 @@ class Collected:
             "verdict": self.verdict.value,
             "reasons": [r.to_json() for r in self.reasons],
             "conditions_before": self.before,
+            "resolution": evidence.resolution(record),
             "seconds": record.seconds,
             "clocks": record.clocks,
             "syscalls": self.calls or None,

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from wattwire.model.validity import ValidityLimits
+from wattwire.model.validity import ValidityLimits, broken_limits
 from wattwire.rig import host
 from wattwire.run.costs import Readings
-from wattwire.run.evidence import _judge_machine, machine_figures, wait_until_quiet
+from wattwire.run.evidence import machine_figures, resolution, wait_until_quiet
 
 WITHIN = {
     "steal_share": 0.01,
@@ -16,15 +16,16 @@ WITHIN = {
     "temperature_celsius": 60.0,
     "stall_ms_max": 2.0,
     "clock_step_ms": -3.0,
+    "missed_ticks_share": 0.05,
 }
 
 
 def test_a_quiet_machine_gives_no_reason():
-    assert _judge_machine(WITHIN, ValidityLimits()) == []
+    assert broken_limits(WITHIN, {}, ValidityLimits()) == []
 
 
 def test_what_the_machine_does_not_show_gives_no_reason():
-    assert _judge_machine(dict.fromkeys(WITHIN), ValidityLimits()) == []
+    assert broken_limits(dict.fromkeys(WITHIN), {}, ValidityLimits()) == []
 
 
 @pytest.mark.parametrize(
@@ -34,13 +35,38 @@ def test_what_the_machine_does_not_show_gives_no_reason():
         ("other_load_share", 0.5, "other_load", "50.0 %"),
         ("temperature_celsius", 99.0, "temperature", "99 °C; allowed: 95 °C"),
         ("stall_ms_max", 59.0, "stall", "stood still for 59 ms; allowed: 10 ms"),
+        ("missed_ticks_share", 0.3, "missed_ticks", "missed 30.0 % of its ticks"),
         ("clock_step_ms", -500.0, "clock_step", "set by -500 ms; allowed: 10 ms"),
     ],
 )
 def test_each_breach_is_named_with_its_limit(figure, value, code, words):
-    (reason,) = _judge_machine({**WITHIN, figure: value}, ValidityLimits())
+    (reason,) = broken_limits({**WITHIN, figure: value}, {}, ValidityLimits())
     assert (reason.code, reason.verdict.value) == (code, "unknown")
     assert words in reason.detail
+
+
+def test_a_share_of_one_is_never_passed_and_a_look_passes_over_every_limit():
+    beyond = {**dict.fromkeys(WITHIN, 1e9), "other_load_share": 1.3}
+    share = ValidityLimits(other_load_max=1.0)
+    assert broken_limits({"other_load_share": 1.3}, {}, share) == []
+    assert len(broken_limits(beyond, {}, ValidityLimits())) == len(WITHIN)
+    assert broken_limits(beyond, {}, ValidityLimits(look=True)) == []
+
+
+def test_a_share_counted_in_steps_is_beyond_its_limit_only_by_more_than_a_step():
+    """Five ticks of 10 ms are 5 % of two cores in half a second; so few may be chance."""
+    half_s = SimpleNamespace(
+        window={"start_ns": 0, "end_ns": 500_000_000}, tick_ns=10_000_000,
+        sampling={"ticks": 10, "missed": 2},
+    )  # fmt: skip
+    steps = resolution(half_s)
+    assert steps == {"steal_share": pytest.approx(0.02), "missed_ticks_share": 0.1}
+    reasons = [
+        broken_limits({"steal_share": ticks / 100}, steps, ValidityLimits()) for ticks in (6, 7, 8)
+    ]
+    assert [len(found) for found in reasons] == [0, 0, 1]
+    assert broken_limits({"missed_ticks_share": 0.2}, steps, ValidityLimits()) == []
+    assert broken_limits({"missed_ticks_share": 0.3}, steps, ValidityLimits())
 
 
 def clocks(monotonic, realtime, boottime):
@@ -65,27 +91,28 @@ def test_a_suspend_and_a_step_of_the_clock_are_told_apart():
 
 
 class Host:
-    """Answers `load`: busier by `busy` of 4 CPUs' time at each look."""
+    """Answers `load`: others want `wanted` of 4 CPUs' time at each look, however busy they are."""
 
-    def __init__(self, *busy):
-        self.busy, self.looks, self.total_ns, self.busy_ns = list(busy), 0, 0, 0
+    def __init__(self, *wanted):
+        self.wanted, self.looks, self.total_ns, self.demand_ns = list(wanted), 0, 0, 0
 
     def request(self, operation):
         assert operation == "load"
         if self.looks % 2:
-            share = self.busy.pop(0)
             self.total_ns += 400_000_000
-            self.busy_ns += int(share * 400_000_000)
+            self.demand_ns += int(self.wanted.pop(0) * 400_000_000)
         self.looks += 1
-        return {"busy_ns": self.busy_ns, "steal_ns": 0, "total_ns": self.total_ns, "cpus": 4}
+        return {"busy_ns": self.total_ns, "steal_ns": 0, "total_ns": self.total_ns, "cpus": 4,
+                "tick_ns": 10_000_000, "other_demand_ns": self.demand_ns}  # fmt: skip
 
 
 def test_a_run_waits_for_a_quiet_host_and_goes_on_when_time_is_up(monkeypatch):
     monkeypatch.setattr("wattwire.run.evidence.LOAD_SPAN_S", 0.0)
     seen = wait_until_quiet(Host(0.9, 0.6, 0.1), ValidityLimits(), 60.0)
     assert seen["quiet"] and seen["other_load_share"] == pytest.approx(0.1)
-    seen = wait_until_quiet(Host(0.9), ValidityLimits(), 0.0)
-    assert not seen["quiet"] and seen["other_load_share"] == pytest.approx(0.9)
+    seen = wait_until_quiet(Host(3.0), ValidityLimits(), 0.0)
+    assert not seen["quiet"] and seen["other_load_share"] == 1.0
+    assert wait_until_quiet(Host(0.9), ValidityLimits(look=True), 60.0)["quiet"]
 
 
 def test_figures_of_the_window_are_taken_from_it_alone():
@@ -93,7 +120,10 @@ def test_figures_of_the_window_are_taken_from_it_alone():
     rows = [
         ("stall_longest", "machine", [(0, 1e6), (2, 90e6), (3, 2e6), (4, 59e6), (5, 70e6)]),
         ("stalled_time", "machine", [(0, 0.0), (2, 90e6), (3, 92e6), (4, 151e6), (5, 221e6)]),
-        ("busy_time", "machine", [(0, 0.0), (2, 2e9), (4, 4e9), (5, 5e9)]),
+        # Busy all the time, with the nodes' own work and that of idle priority; wanted: half.
+        ("busy_time", "machine", [(0, 0.0), (2, 8e9), (4, 16e9), (5, 20e9)]),
+        ("other_cpu_time", "machine", [(0, 0.0), (2, 8e9), (4, 14e9), (5, 14e9)]),
+        ("other_demand", "machine", [(0, 0.0), (2, 2e9), (4, 6e9), (5, 9e9)]),
         ("temperature", "zone-0", [(0, 40.0), (3, 50.0), (5, 60.0)]),
         ("temperature", "zone-1", [(0, 40.0), (3, 70.0), (5, 80.0)]),
         ("datagrams_dropped", "machine", [(0, 5.0), (2, 5.0), (4, 9.0), (5, 12.0)]),
@@ -113,6 +143,8 @@ def test_figures_of_the_window_are_taken_from_it_alone():
     figures = machine_figures(Readings(frame), record)
     assert figures["stall_ms_max"] == 59.0  # not the 90 ms before, nor the 70 ms after
     assert figures["stalled_ms"] == pytest.approx(61.0)
+    assert figures["other_load_share"] == pytest.approx(0.5)
+    assert figures["other_cpu_share"] == pytest.approx(0.75)
     assert figures["temperature_celsius"] == 70.0
     assert figures["datagrams_dropped"] == 7.0  # the drain's belong to it
     assert figures["clock_step_ms"] is None
