@@ -16,7 +16,7 @@ from wattwire.model.validity import (
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
 from wattwire.run.costs import CPU_TIME, Readings
-from wattwire.run.one_run import RunRecord
+from wattwire.run.one_run import TICK_NS, RunRecord
 from wattwire.run.specs import SECOND_NS
 
 LOAD_SPAN_S = 0.1
@@ -44,9 +44,10 @@ def _load_over(agent: AgentClient, seconds: float) -> tuple[dict[str, float], di
     time.sleep(seconds)
     after = agent.request("load")
     whole = max(1, after["total_ns"] - before["total_ns"])
-    demand = (after["other_demand_ns"] - before["other_demand_ns"]) / whole
+    # An agent of an earlier version does not look at other processes.
+    demand = (after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)) / whole
     steal = (after["steal_ns"] - before["steal_ns"]) / whole
-    step = after["tick_ns"] * after["cpus"] / whole
+    step = after.get("tick_ns", TICK_NS) * after["cpus"] / whole
     return {OTHER_LOAD: min(1.0, demand), STEAL: steal}, {STEAL: step}
 
 

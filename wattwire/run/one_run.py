@@ -26,6 +26,8 @@ from wattwire.run.progress import Progress
 from wattwire.run.specs import SECOND_NS, NodePlan, check_spec, period_ns
 from wattwire.store.files import discard, write_new
 
+TICK_NS = 10_000_000
+"""Length of a clock tick where the agent is too old to tell it."""
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
@@ -57,7 +59,7 @@ class RunRecord:
     """How this run counts system calls; None for all runs but those that are for it."""
     cpus: int = 1
     """Of the host that the nodes ran on."""
-    tick_ns: int = 10_000_000
+    tick_ns: int = TICK_NS
     """Of that host's clock, in which it counts steal."""
 
 
@@ -134,7 +136,8 @@ class OneRun:
     def _start_sampling(self) -> None:
         self._enter("baseline")
         load = self._agent.request("load")
-        self.record.cpus, self.record.tick_ns = int(load["cpus"]), int(load["tick_ns"])
+        self.record.cpus = int(load["cpus"])
+        self.record.tick_ns = int(load.get("tick_ns", TICK_NS))
         self.record.clocks["begin"] = self._agent.request("clock", count=3)["triples"]
         use = self._study.meters.use or tuple(
             m["name"] for m in self._agent.hello["meters"] if m.get("default", True)
