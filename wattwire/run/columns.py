@@ -30,20 +30,19 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     window, and they bracket every run of the block. Beside them stands the energy of the whole
     run less one idle power of the campaign, for comparison with papers that subtract so.
     """
+    powers: dict[tuple[Any, Any], list[float]] = {}
+    for row in rows:
+        if row.get("power_machine_w") is not None:
+            key = row["block"], row.get("energy_source")
+            powers.setdefault(key, []).append(row["power_machine_w"])
+    machine_w = {key: sum(values) / len(values) for key, values in powers.items()}
     pooled: list[dict[str, Any]] = []
     for row in subtract_idle(rows):
-        machine = [
-            r["power_machine_w"]
-            for r in rows
-            if r["block"] == row["block"]
-            and r.get("energy_source") == row.get("energy_source")
-            and r.get("power_machine_w") is not None
-        ]
+        base_w = machine_w.get((row["block"], row.get("energy_source")))
         silent, window_w = row.get("power_silent_w"), row.get("power_window_w")
-        if not machine or silent is None or window_w is None:
+        if base_w is None or silent is None or window_w is None:
             pooled.append(row)
             continue
-        base_w = sum(machine) / len(machine)
         seconds = row.get("cost_window_s") or row["window_s"]  # rows of old held no warm-up apart
         standing = (silent - base_w) * seconds
         message = (window_w - silent) * seconds
@@ -67,13 +66,14 @@ def subtract_idle(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         if row.get("power_machine_w") is not None:
             idle.setdefault(row.get("energy_source"), []).append(row["power_machine_w"])
-    told = []
+    mean_w = {source: sum(powers) / len(powers) for source, powers in idle.items()}
+    subtracted = []
     for row in rows:
-        known, run_w = idle.get(row.get("energy_source")), row.get("power_run_w")
-        if known and run_w is not None and row.get("run_s"):
-            idle_w = sum(known) / len(known)
+        idle_w, run_w = mean_w.get(row.get("energy_source")), row.get("power_run_w")
+        if idle_w is not None and run_w is not None and row.get("run_s"):
             energy_j = (run_w - idle_w) * row["run_s"]
-            told.append({**row, "power_idle_w": idle_w, "energy_idle_subtracted_j": energy_j})
+            energy = {"power_idle_w": idle_w, "energy_idle_subtracted_j": energy_j}
+            subtracted.append({**row, **energy})
         else:
-            told.append(row)
-    return told
+            subtracted.append(row)
+    return subtracted

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wattwire.stats.blocked import centred
 from wattwire.stats.paper.assumptions import (
     BoxCox,
     Outliers,
@@ -247,13 +248,15 @@ def _block_share(
         return TooFew(values.size, len(used) + len(distinct), "values in two blocks or more")
     values = values / (float(np.max(np.abs(values))) or 1.0)
     of_group = np.repeat(np.eye(len(used)), [groups[g].size for g in used], axis=0)
-    where = {block: at for at, block in enumerate(distinct)}
-    of_block = np.eye(len(distinct))[[where[name] for name in names]]
     before = _squares(of_group, values)
-    after = _squares(np.hstack([of_group, of_block]), values)
     if before <= 1e-20 * values.size:
         return NotComputable("no scatter inside the groups")
-    rank = int(np.linalg.matrix_rank(np.hstack([of_group, of_block])))
+    where = {block: at for at, block in enumerate(distinct)}
+    block_of_value = np.array([where[name] for name in names])
+    # What a mean per block explains is what centring within blocks takes away.
+    in_block = centred(np.column_stack([of_group, values]), block_of_value)
+    after = _squares(in_block[:, :-1], in_block[:, -1])
+    rank = len(distinct) + int(np.linalg.matrix_rank(in_block[:, :-1]))
     degrees, left = rank - len(used), values.size - len(used)
     return BlockShare(max(0.0, 1 - after / before), degrees / left, degrees)
 
