@@ -183,6 +183,52 @@ def test_messages_are_counted_as_running_total_as_sums_and_as_matches(measured):
     assert "nothing matched" in result.err
 
 
+TOTALS = """
+import time
+began = time.monotonic()
+for at in range(1, 5):
+    time.sleep(max(0.0, began + 0.5 * at - time.monotonic()))
+    print("sent", int(400 * (time.monotonic() - began)), flush=True)
+time.sleep(0.45)
+"""
+
+
+def test_a_rate_is_that_between_running_totals_and_says_how_exact_it_is(cli):
+    result = cli(
+        "exec", "--out", "out", "--baseline", BASELINE, "--count-from", r"sent (?P<n>\d+)",
+        "--", sys.executable, "-S", "-c", TOTALS,
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    told = " ".join(result.out.split())
+    row = pl.read_parquet(cli.folder / "out" / "summary.parquet").to_dicts()[0]
+    # 400 a second by the program's own clock; by the last total over the window, 320.
+    within = row["messages_per_s_resolution_share"]
+    assert row["messages_per_s"] == pytest.approx(400, rel=2 * within)
+    assert row["messages"] / row["window_s"] < 380
+    assert "messages a second (±" in told and "from the first to the last running total" in told
+    assert "came after the last total: figures per message are up to" in told
+    assert "Not measured: latency, loss and throughput" in told and "J (estimate)" not in told
+    unmatched = cli("exec", "--out", "b", "--baseline", BASELINE, "--count-from", r"x (?P<n>\d+)",
+                    "--energy-estimate", "--", "true")  # fmt: skip
+    assert r'nothing matched "x (?P<n>\d+)"' in unmatched.err
+    assert "J (estimate)" in unmatched.out
+
+
+def test_rows_stand_in_the_order_of_what_was_attached(cli, tmp_path):
+    idle = started("import time\nopen('ready', 'w').close()\ntime.sleep(60)", tmp_path)
+    (tmp_path / "ready").unlink()
+    busy = started(STEADY, tmp_path)
+    try:
+        attach = [word for p in (idle, busy) for word in ("--attach", f"pid:{p.pid}")]
+        result = cli("exec", "--out", "out", "--for", "0.5s", *attach)
+        names = [line.split(":")[0] for line in result.out.splitlines() if "attached" in line[:9]]
+        assert names == ["attached0", "attached1"], result.out
+    finally:
+        for process in (idle, busy):
+            process.kill()
+            process.wait()
+
+
 def test_nodes_are_named_as_their_command_line_names_them(measured):
     node = f'"{sys.executable}" -c "{BUSY.strip()}" 0.2 --ros-args -r __node:='
     tree = f"{node}talker & {node}listener -r __ns:=/left & wait"

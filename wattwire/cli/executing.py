@@ -34,7 +34,19 @@ PIPE_WIDTH = 120
 ROWS_MAX = 30
 GAP = 2
 NAME_WIDTH = 20
-LEFT_OUT_FIRST = ("switches", "threads", "system s", "peak", "PSS")
+MEASURED, ESTIMATED = "measured", "estimate"
+"""What the table's last column is; without either there is none."""
+UNCOUNTED_SHARE = 0.01
+NOT_MEASURED = (
+    "Measured: CPU time, memory, threads and context switches of processes. Not measured: latency, "
+    "loss and throughput of their messages. For those, compare cells with `wattwire try`, or run a "
+    "study."
+)
+NO_ENERGY = {
+    False: "No energy counter can be read here; --energy-estimate adds what a model says.",
+    True: "",
+}
+LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
 """The columns that a narrow screen does without, in this order; names stay."""
 
 
@@ -49,7 +61,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"folder": str(folder), **executed.as_json()}, indent=1))
     else:
-        _print_table(executed, folder)
+        _print_table(executed, folder, options.energy_estimate)
     if executor.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_BAD_RESULT if _failures(executed) else EXIT_OK
@@ -129,13 +141,14 @@ def _failures(executed: Executed) -> list[str]:
     return found
 
 
-def _print_table(executed: Executed, folder: Path) -> None:
+def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_WIDTH)
     console.print(_headline(executed), soft_wrap=True)
     measured = any(row.figures.get("energy_j") for row in executed.rows)
-    rows = _lines(executed, measured)
+    energy = MEASURED if measured else ESTIMATED if estimate else ""
+    rows = _lines(executed, energy)
     kept, left_out = _columns(rows, console.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
     longest_name = max(len(row[0]) for row in rows)
@@ -148,20 +161,20 @@ def _print_table(executed: Executed, folder: Path) -> None:
     console.print(table)
     if left_out:
         console.print(f"No room for {listed(left_out)}: see the data, or a wider screen.")
-    for line in _sentences(executed, measured):
+    for line in _sentences(executed, energy):
         console.print(line, soft_wrap=not console.is_terminal)
     console.print(f"Data: {folder}", soft_wrap=True)
 
 
-def _lines(executed: Executed, measured: bool) -> list[list[str]]:
+def _lines(executed: Executed, energy: str) -> list[list[str]]:
     """The table's cells: titles, a line for each process, and one for all of them."""
     shown, folded = _fold_small(executed.rows)
-    lines = [["process", *_titles(measured)], *(_cells(row, measured) for row in shown)]
+    lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
         cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
         lines.append([f"({len(folded)} more rows: see the data)", told(cpu_s)])
     if len(executed.rows) > 1:
-        lines.append(_cells(_whole(executed), measured))
+        lines.append(_cells(_whole(executed), energy))
     return lines
 
 
@@ -198,12 +211,12 @@ def _headline(executed: Executed) -> str:
     return f"{what}: {cpu} s of CPU time in {times}{duration(mean_s)}."
 
 
-def _titles(measured: bool) -> list[str]:
-    energy = "J" if measured else "J (estimate)"
-    return ["CPU s", "system s", "core %", "RSS MiB", "peak", "PSS", "threads", "switches", energy]
+def _titles(energy: str) -> list[str]:
+    columns = ["CPU s", "system s", "core %", "RSS MiB", "peak", "PSS", "threads", "switches"]
+    return [*columns, *{MEASURED: ["J"], ESTIMATED: ["J (estimate)"]}.get(energy, [])]
 
 
-def _cells(row: Row, measured: bool) -> list[str]:
+def _cells(row: Row, energy: str) -> list[str]:
     name = row.name if row.count <= 1 else f"{row.name} ×{_whole_number(row.count)}"
     switches = [row.mean(f"{kind}_switches") for kind in ("voluntary", "involuntary")]
     known = [value for value in switches if value is not None]
@@ -217,9 +230,9 @@ def _cells(row: Row, measured: bool) -> list[str]:
     cells += [told(row.mean(figure), KIB_PER_MIB) for figure in memory]
     cells += [_whole_number(row.mean("threads_max")), _whole_number(sum(known) if known else None)]
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
-    if measured:
+    if energy == MEASURED:
         cells.append(told(row.interval("energy_j")))
-    else:
+    elif energy == ESTIMATED:
         cells.append(told(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
     return cells
 
@@ -235,9 +248,9 @@ def _whole(executed: Executed) -> Row:
     return Row("all", 1, {name: executed.values(name) for name in names})
 
 
-def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
+def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     """What a table can't say: messages, how it ended, what disturbed it, what is not known."""
-    yield from _message_sentences(executed)
+    yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     for text in _failures(executed):
         yield f"The command failed: {text}."
@@ -255,7 +268,7 @@ def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
     own = executed.values("harness_cpu_share")
     if own:
         yield f"The sampler itself used {number(max(own) * 100)} % of a core (not in the table)."
-    if measured:
+    if energy == MEASURED:
         yield (
             "Energy is measured above the machine's baseline "
             f"({duration(sum(executed.values('baseline_s')))} in all) and shared by CPU time."
@@ -266,11 +279,14 @@ def _sentences(executed: Executed, measured: bool) -> Iterator[str]:
             f"The machine drew {number(mean_w)} W. What part of it is the attached system's is not "
             "known: there is no baseline without it."
         )
-    elif executed.values("energy_estimate_low_j"):
+    elif energy == ESTIMATED:
         yield (
             "Energy is an estimate: a range of joules per CPU second times CPU time. No counter "
             "can be read here."
         )
+    yield (
+        NOT_MEASURED if energy == MEASURED else f"{NOT_MEASURED} {NO_ENERGY[bool(energy)]}".strip()
+    )
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -290,7 +306,7 @@ def _end_words(row: dict[str, Any]) -> str:
     return f"with exit code {row.get('exit_code')}"
 
 
-def _message_sentences(executed: Executed) -> Iterator[str]:
+def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
     counts = executed.values("messages")
     if not counts:
         return
@@ -301,7 +317,7 @@ def _message_sentences(executed: Executed) -> Iterator[str]:
     joules = executed.energy_per_message()
     if joules is not None:
         text += f", {told(joules, 1000.0)} mJ"
-    else:
+    elif energy == ESTIMATED:
         low, high = (
             executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")
         )
@@ -309,5 +325,28 @@ def _message_sentences(executed: Executed) -> Iterator[str]:
             means = [1000.0 * sum(v) / len(v) for v in (low, high)]
             text += f", {number(means[0])} … {number(means[1])} mJ (estimate)"
     yield text + "."
-    windows = executed.values("window_s")
-    yield f"Rate: {number(sum(counts) / sum(windows))} messages a second."
+    yield _rate_sentence(executed, counts)
+
+
+def _rate_sentence(executed: Executed, counts: list[float]) -> str:
+    """The rate: between running totals where there are some, else counts over windows."""
+    rates = executed.values("messages_per_s")
+    if not rates:
+        windows = executed.values("window_s")
+        return f"Rate: {number(sum(counts) / sum(windows))} messages a second."
+    spans_s, gaps_s = executed.values("messages_span_s"), executed.values("messages_uncounted_s")
+    rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
+    share = max(executed.values("messages_per_s_resolution_share"))
+    text = (
+        f"Rate: {number(rate)} messages a second (± {number(100 * share, 2)} %), from the first to "
+        f"the last running total, {number(sum(spans_s) / len(spans_s))} s apart; output is looked "
+        "at ten times a second."
+    )
+    uncounted = rate * sum(gaps_s) / len(gaps_s)
+    high = uncounted / (sum(counts) / len(counts))
+    if high < UNCOUNTED_SHARE:
+        return text
+    return (
+        f"{text} About {count_words(round(uncounted))} messages came after the last total: figures "
+        f"per message are up to {number(100 * high, 2)} % too high."
+    )

@@ -11,6 +11,8 @@ examples:
   wattwire exec --repeat 5 --messages 10000 -- ./my_publisher --count 10000
   wattwire exec --for 30s --attach unit:mosquitto --attach pid:1234
 
+Measured: CPU time, memory, threads, context switches and, where a counter can be read, energy.
+Not measured: latency, loss and throughput; for those there are `wattwire try` and studies.
 The command's input is empty. Its output goes to a log and, live, to standard error. At the end of
 --for it is sent SIGINT, then SIGTERM, then SIGKILL. What is attached is only looked at.
 """
@@ -47,6 +49,10 @@ def add_to(verbs: Any) -> None:
         help="how long the machine is measured without the command, before and after together",
     )
     verb.add_argument("--out", "-o", metavar="DIR", help="folder for what is measured")
+    verb.add_argument(
+        "--energy-estimate", action="store_true",
+        help="show a model's range of energy too, where no counter can be read",
+    )  # fmt: skip
     verb.add_argument("--json", action="store_true", help="the table as JSON on standard output")
     verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
     verb.set_defaults(call=execute)

@@ -87,7 +87,11 @@ class Executed:
                         figures.setdefault(name, []).append(value)
         repeats = len(self.summary)
         found = [Row(name, counts[name] / repeats, f) for name, f in gathered.items()]
-        return sorted(found, key=lambda row: -(row.mean("cpu_s") or 0.0))
+        # The command first, then what is attached in its order; each with its dearest first.
+        order = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
+        return sorted(
+            found, key=lambda row: (_subject_place(order[row.name]), -(row.mean("cpu_s") or 0.0))
+        )
 
     def _labels(self) -> pl.Series:
         """A name for each process that is the same in every repeat."""
@@ -146,6 +150,12 @@ class Executed:
             ],
             "whole": whole,
         }
+
+
+def _subject_place(subject: str) -> int:
+    """Where a subject's rows stand: the command before attached0, that before attached1."""
+    digits = subject.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(digits) + 1 if digits.isdecimal() else 0
 
 
 def _fold(rows: pl.DataFrame, name: str) -> float | None:

@@ -17,7 +17,7 @@ from typing import Any
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
 from wattwire.rig.targets import Target
-from wattwire.run.output import MessageCounter, Tail
+from wattwire.run.output import MessageCounter, Tail, Totals
 from wattwire.run.specs import SECOND_NS
 
 COMMAND = "command"
@@ -88,6 +88,8 @@ class Repeat:
     ended_by: str = "itself"
     """itself, --for, Ctrl-C, or the signal that it took to end it."""
     messages: float | None = None
+    totals: Totals | None = None
+    """Running totals of messages in the output, where the command prints some."""
     notes: list[str] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
 
@@ -313,7 +315,9 @@ class OneExecution:
             repeat.messages = None
             repeat.notes.append("the output was longer than its log may be: no count of messages")
         elif repeat.messages is None:
-            repeat.notes.append(f"--count-from: nothing matched {request.count_from!r}")
+            repeat.notes.append(f'--count-from: nothing matched "{request.count_from}"')
+        else:
+            repeat.totals = self._counter.totals(POLL_S)
 
     def document(self) -> dict[str, Any]:
         """run.json of this repeat."""

@@ -55,6 +55,10 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "power_window_w": ("W", "measured", "power in the window"),
     "baseline_s": ("s", "measured", "length of both baselines together"),
     "messages": ("messages", "given", "as given or counted in the output"),
+    "messages_per_s": ("1/s", "measured", "from the first to the last running total"),
+    "messages_per_s_resolution_share": ("", "bound", "by what share that rate may be wrong"),
+    "messages_span_s": ("s", "measured", "from the first running total to the last"),
+    "messages_uncounted_s": ("s", "measured", "from the last running total to the window's end"),
     "cpu_us_per_message": ("µs", "measured", "CPU time of everything measured, per message"),
     "energy_j_per_message": ("J", "measured", "energy of everything measured, per message"),
     "energy_estimate_low_j_per_message": ("J", "estimate", "low end of a model, per message"),
@@ -246,6 +250,7 @@ class ExecRows:
             "power_window_w": window_w,
             "baseline_s": sum(e - b for b, e in repeat.baselines) / SECOND_NS,
             "messages": repeat.messages,
+            **self._rate(),
             **self._machine(cpu_ns),
         }
         if cpu_ns is None:
@@ -256,6 +261,19 @@ class ExecRows:
             row[f"{stem}_per_message"] = _per(row[stem], repeat.messages)
         row["cpu_us_per_message"] = _per(row["cpu_s"], repeat.messages, 1e6)
         return row
+
+    def _rate(self) -> dict[str, float]:
+        """The rate by running totals: from the first to the last, whatever came around them."""
+        totals = self._repeat.totals
+        if totals is None or totals.per_s is None or totals.resolution_share is None:
+            return {}
+        end_s = self._repeat.window[1] / SECOND_NS
+        return {
+            "messages_per_s": totals.per_s,
+            "messages_per_s_resolution_share": totals.resolution_share,
+            "messages_span_s": totals.span_s,
+            "messages_uncounted_s": max(0.0, end_s - totals.last[0]),
+        }
 
     def _user_share(self) -> float | None:
         """Of the whole: by what the guard reaped where there is that, else by the rows."""

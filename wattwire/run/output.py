@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from wattwire.model.errors import UsageError
 
 LEFT_OUT = re.compile(rb"^\[wattwire: \d+ more bytes were left out\]$", re.MULTILINE)
 CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Running totals of messages: the first and the last that was read, and when (s, monotonic).
+
+    `seen_every_s` is how often output is looked at: by so much a total may be older than its time.
+    """
+
+    first: tuple[float, float]
+    last: tuple[float, float]
+    readings: int
+    seen_every_s: float
+
+    @property
+    def span_s(self) -> float:
+        return self.last[0] - self.first[0]
+
+    @property
+    def per_s(self) -> float | None:
+        """Messages a second between both; None where both are too close to tell."""
+        if self.readings < 2 or self.span_s <= 2 * self.seen_every_s:
+            return None
+        return (self.last[1] - self.first[1]) / self.span_s
+
+    @property
+    def resolution_share(self) -> float | None:
+        """By what share the rate may be wrong because of the times; None without a rate."""
+        return None if self.per_s is None else self.seen_every_s / self.span_s
 
 
 class MessageCounter:
@@ -24,14 +55,16 @@ class MessageCounter:
             self._pattern = re.compile(expression)
         except re.error as error:
             raise UsageError(
-                f"--count-from: {expression!r} is no regular expression: {error}"
+                f'--count-from: "{expression}" is no regular expression: {error}'
             ) from error
         self._group = next((g for g in ("n", "add") if g in self._pattern.groupindex), None)
         self._count = 0.0
         self._matches = 0
+        self._first: tuple[float, float] | None = None
+        self._last: tuple[float, float] | None = None
 
-    def line(self, text: str) -> None:
-        """Take one line. Raises UsageError where a group holds no number."""
+    def line(self, text: str, at_s: float = 0.0) -> None:
+        """Take one line, read at a time. Raises UsageError where a group holds no number."""
         for match in self._pattern.finditer(text):
             self._matches += 1
             if self._group is None:
@@ -39,6 +72,15 @@ class MessageCounter:
                 continue
             value = self._number(match[self._group])
             self._count = value if self._group == "n" else self._count + value
+            if self._group == "n":
+                self._first = self._first or (at_s, value)
+                self._last = (at_s, value)
+
+    def totals(self, seen_every_s: float) -> Totals | None:
+        """The running totals that were read; None where there were none."""
+        if self._first is None or self._last is None:
+            return None
+        return Totals(self._first, self._last, self._matches, seen_every_s)
 
     def _number(self, text: str | None) -> float:
         try:
@@ -91,4 +133,4 @@ class Tail:
         if LEFT_OUT.match(line):
             self.truncated = True
         if self._counter is not None:
-            self._counter.line(line.decode(errors="replace"))
+            self._counter.line(line.decode(errors="replace"), time.monotonic())
