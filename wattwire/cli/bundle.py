@@ -13,7 +13,8 @@ from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store import open_campaign
 from wattwire.store.bundle import bundle
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
-from wattwire.store.redact import Redactor, names_here
+from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
+from wattwire.store.redact import Names, Redactor, names_here, names_noted
 
 
 def add_to(verbs: Any) -> None:
@@ -22,9 +23,9 @@ def add_to(verbs: Any) -> None:
         "bundle",
         help="one archive of a campaign, without names of people and machines",
         description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
-        "checksums and a guide. This machine's host name, users, home folders and hardware "
-        "addresses are taken out everywhere. Bundle on the machine that measured, or name what "
-        "else must go with --redact.",
+        "checksums and a guide. Host names, users, home folders and hardware addresses of this "
+        "machine and of the one that measured are taken out everywhere, private keys are left out. "
+        "Name what else must go with --redact.",
     )
     verb.add_argument("campaign", metavar="DIR", help="a campaign, or what `exec` left")
     verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
@@ -56,14 +57,20 @@ def write_bundle(options: argparse.Namespace) -> int:
         raise UsageError(f"{folder}: there is no such folder")
     beside = folder.resolve().with_name(folder.resolve().name + ".zip")
     target = Path(options.out) if options.out else beside
-    redactor = Redactor(names_here(options.redact))
+    measured_at = names_noted(folder)
+    redactor = Redactor(names_here(options.redact).and_those(measured_at or Names()))
     texts, notes = _beside(folder, options.authors)
     done = bundle(folder, target, redactor, __version__, not options.without_messages, texts)
     print(f"{done.files} files in {size_words(done.bytes)}: {done.path}")
     taken = ", ".join(f"{kind} {count}×" for kind, count in sorted(done.redacted.items()))
     print(f"Taken out: {taken or 'nothing was there to take out'}.")
     for name in done.left_out:
-        print(f"Left out, because a name in it cannot be replaced: {name}")
+        print(f"Left out: {name}")
+    if measured_at is None and not (folder / IMPORT_DOCUMENT).exists():
+        print(
+            "Where this was measured is not on record here: only the names of this machine were "
+            "taken out. Name others with --redact."
+        )
     for note in notes:
         print(note)
     return EXIT_OK

@@ -32,12 +32,14 @@ from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
 from wattwire.run.observing import note_duration
 from wattwire.run.one_run import OneRun, RunRecord
 from wattwire.run.prepare import Prepared, prepare
+from wattwire.run.private_places import private_places
 from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
 from wattwire.run.specs import node_plans
 from wattwire.run.stopping import Judge, Stopping
 from wattwire.run.summary import Collected
 from wattwire.store import Campaign
+from wattwire.store.redact import note_names
 
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
@@ -71,6 +73,7 @@ class CampaignRunner:
         self._builder: Builder | None = None
         self._told_busy = False
         campaign.lock()
+        note_names(campaign.path, private_places(campaign.path, catalog.roots))
 
     # -- beginning ---------------------------------------------------------------------------
 

@@ -12,10 +12,12 @@ from wattwire.rig import AgentClient
 from wattwire.run.convert import quantities_frame
 from wattwire.run.exec_one import OneExecution, Repeat, Request, attached_name
 from wattwire.run.exec_rows import ExecRows, describe_columns
+from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
 from wattwire.run.summary import HOST
 from wattwire.store import Execution
 from wattwire.store.files import write_table
+from wattwire.store.redact import note_names
 
 
 class Executor:
@@ -24,6 +26,7 @@ class Executor:
     def __init__(self, folder: Path, request: Request, progress: Progress) -> None:
         self._request, self._progress = request, progress
         self.store = Execution.create(folder, _document(request))
+        note_names(self.store.path, private_places(self.store.path, ()))
         self.interrupted = False
         self.last: Repeat | None = None
 

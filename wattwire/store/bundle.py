@@ -7,13 +7,14 @@ import hashlib
 import io
 import json
 import os
+import re
 import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -22,11 +23,15 @@ from wattwire.store.execution import DOCUMENT
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
 from wattwire.store.journal import connected_to_read
-from wattwire.store.redact import Redactor
+from wattwire.store.redact import NOTE, Redactor
 
 LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
 """The report is made again from the data; the agent's folder holds its state and its own log."""
-LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm"})
+LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm", NOTE})
+TEXT_BYTES_MAX = 64 * 2**20
+"""A log is rewritten as a whole; a longer one is left out. Tables may have any length."""
+COPIED_BYTES = 2**20
+PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 MESSAGES = "messages.parquet"
 CITATION = "CITATION.cff"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -115,7 +120,11 @@ class Bundled:
     bytes: int = 0
     redacted: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
-    """Files that hold a name inside data that cannot be rewritten, so that they are not there."""
+    """Files that are not there, each with the reason."""
+
+
+class LeaveOut(Exception):
+    """A file does not go into the archive; the reason is the exception's text."""
 
 
 def bundle(
@@ -164,21 +173,31 @@ def _fill(
     top = redactor.text(folder.resolve().name)
     sums: list[str] = []
 
-    def add(name: str, data: bytes) -> None:
+    names: set[str] = set()
+
+    def add(name: str, data: bytes | BinaryIO) -> None:
+        if name in names:
+            raise LeaveOut("without names it is called as another file")
+        names.add(name)
         info = zipfile.ZipInfo(f"{top}/{name}", EPOCH)
         info.compress_type = zipfile.ZIP_DEFLATED
         info.external_attr = 0o644 << 16
-        archive.writestr(info, data)
-        sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}")
+        digest = hashlib.sha256()
+        source = io.BytesIO(data) if isinstance(data, bytes) else data
+        with source, archive.open(info, "w", force_zip64=True) as target:
+            while chunk := source.read(COPIED_BYTES):
+                digest.update(chunk)
+                target.write(chunk)
+        sums.append(f"{digest.hexdigest()}  {name}")
         done.files += 1
 
     for path in _files(folder, with_messages):
-        data = _without_names(path, redactor)
-        name = redactor.text(str(path.relative_to(folder)))
-        if data is None:
-            done.left_out.append(name)
-        else:
-            add(name, data)
+        shown = str(path.relative_to(folder)).encode("ascii", "backslashreplace").decode()
+        try:
+            name = _name(path.relative_to(folder), redactor)
+            add(name, _without_names(path, redactor))
+        except LeaveOut as why:
+            done.left_out.append(f"{redactor.text(shown)}: {why}")
     if not is_exec and not (folder / "summary.parquet").exists():
         add("summary.parquet", _parquet(_summary(folder), redactor))
     for name, text in beside.items():
@@ -200,25 +219,77 @@ def _files(folder: Path, with_messages: bool) -> Iterator[Path]:
             yield path
 
 
-def _without_names(path: Path, redactor: Redactor) -> bytes | None:
-    """A file's content without names; None where they cannot be taken out of it."""
+def _name(path: Path, redactor: Redactor) -> str:
+    """A file's name in the archive. Raises LeaveOut for one that other machines cannot write."""
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise LeaveOut("its name is not UTF-8") from None
+    if not text.isprintable() or "\\" in text:
+        raise LeaveOut("its name holds control characters or a backslash")
+    return redactor.text(text)
+
+
+def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
+    """A file's content without names. Raises LeaveOut where they cannot be taken out of it."""
     if path.suffix == ".parquet":
-        return _parquet(pl.read_parquet(path), redactor, path)
+        return _table(path, redactor)
     if path.suffix == ".sqlite":
         return _database(path, redactor)
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        data = file.read(TEXT_BYTES_MAX + 1)
+    if len(data) > TEXT_BYTES_MAX:
+        size = path.stat().st_size
+        raise LeaveOut(f"{size:,} bytes; at most {TEXT_BYTES_MAX:,} are searched for names")
+    if PRIVATE_KEY.search(data):
+        raise LeaveOut("a private key")
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return None if redactor.is_in(data) else data
+        if redactor.is_in(data):
+            raise LeaveOut("a name in it cannot be replaced") from None
+        return data
     if path.suffix == ".json":
-        with contextlib.suppress(ValueError):
-            document = json.loads(text)
-            if path.name == IMPORT_DOCUMENT and "source" in document:
-                # Where the files lay on one machine helps nobody else, and may name people.
-                document["source"] = Path(document["source"]).name
-            return json.dumps(_json(document, redactor), indent=1).encode()
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.dumps(_document(path, json.loads(text), redactor), indent=1).encode()
     return redactor.text(text).encode()
+
+
+def _document(path: Path, document: Any, redactor: Redactor) -> Any:
+    if path.name == IMPORT_DOCUMENT and isinstance(document, dict) and "source" in document:
+        # Where the files lay on one machine helps nobody else, and may name people.
+        document["source"] = Path(str(document["source"])).name
+    return _json(document, redactor)
+
+
+def _table(path: Path, redactor: Redactor) -> bytes | BinaryIO:
+    """A Parquet file; only its texts are read unless a name is among them."""
+    try:
+        schema = pl.read_parquet_schema(path)
+        texts = [name for name, kind in schema.items() if _holds_text(kind)]
+        frame = pl.read_parquet(path, columns=texts) if texts else pl.DataFrame()
+        if not _replaced(frame, redactor):
+            return path.open("rb")
+        return _parquet(pl.read_parquet(path), redactor)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        first = str(error).partition("\n")[0]
+        raise LeaveOut(f"damaged, no Parquet file ({redactor.text(first)})") from error
+
+
+def _holds_text(kind: Any) -> bool:
+    return bool(kind in (pl.String, pl.List(pl.String)))
+
+
+def _replaced(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str, str]]:
+    """By column what stands for each text that holds a name."""
+    found = {}
+    for name, kind in frame.schema.items():
+        if _holds_text(kind):
+            column = frame[name] if kind == pl.String else frame[name].explode()
+            clean = {v: redactor.text(v) for v in column.drop_nulls().unique().to_list()}
+            found[name] = {old: new for old, new in clean.items() if old != new}
+    return {name: differing for name, differing in found.items() if differing}
 
 
 def _json(value: Any, redactor: Redactor) -> Any:
@@ -230,29 +301,25 @@ def _json(value: Any, redactor: Redactor) -> Any:
     return redactor.text(value) if isinstance(value, str) else value
 
 
-def _parquet(frame: pl.DataFrame, redactor: Redactor, path: Path | None = None) -> bytes:
-    changed = False
-    for name, kind in frame.schema.items():
-        lists = kind == pl.List(pl.String)
-        if kind != pl.String and not lists:
-            continue
-        column = frame[name].explode() if lists else frame[name]
-        values = column.drop_nulls().unique().to_list()
-        clean = {value: redactor.text(value) for value in values}
-        differing = {old: new for old, new in clean.items() if old != new}
-        if differing:
-            changed = True
-            inside = pl.col(name).list.eval(pl.element().replace(differing))
-            frame = frame.with_columns(inside if lists else pl.col(name).replace(differing))
-    if path is not None and not changed:
-        return path.read_bytes()
+def _parquet(frame: pl.DataFrame, redactor: Redactor) -> bytes:
+    for name, differing in _replaced(frame, redactor).items():
+        inside = pl.col(name).list.eval(pl.element().replace(differing))
+        alone = pl.col(name).replace(differing)
+        frame = frame.with_columns(alone if frame.schema[name] == pl.String else inside)
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
 
 
-def _database(path: Path, redactor: Redactor) -> bytes:
+def _database(path: Path, redactor: Redactor) -> BinaryIO:
     """A copy of the journal, its log merged, with text rewritten and old pages dropped."""
+    try:
+        return _rewritten(path, redactor)
+    except sqlite3.DatabaseError as error:
+        raise LeaveOut(f"damaged, no database ({error})") from error
+
+
+def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / path.name
         with (
@@ -268,7 +335,7 @@ def _database(path: Path, redactor: Redactor) -> bytes:
                     target.execute(f'UPDATE "{table}" SET "{name}" = redacted("{name}")')
             target.execute("PRAGMA journal_mode=DELETE")
             target.execute("VACUUM")
-        return copy.read_bytes()
+        return copy.open("rb")  # removed with its folder once it is closed
 
 
 def _summary(folder: Path) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.places import spreadsheet_safe
 from wattwire.store.campaign import Campaign
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
-from wattwire.store.files import for_spreadsheets, read_json, sync_file, sync_tree
+from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree
 
 FORMAT_VERSION = 1
 DOCUMENT = "import.json"
@@ -124,10 +124,7 @@ class ImportedCampaign:
         return found
 
     def _table(self, name: str) -> pl.DataFrame:
-        try:
-            return pl.read_parquet(self.path / name)
-        except FileNotFoundError:
-            raise UsageError(f"{self.path / name}: this file is missing; import again") from None
+        return read_table(self.path / name)
 
 
 def write_imported(

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import pwd
 import re
 import socket
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
+
+from wattwire.model.errors import UsageError
+from wattwire.store.files import write_atomically
+
+NOTE = "redact.json"
+"""The campaign's file of names that a bundle leaves out, itself included."""
+SYSTEM_FOLDERS = frozenset(
+    {"", "/usr", "/usr/local", "/usr/bin", "/opt", "/tmp", "/var", "/var/tmp", "/etc", "/home"}
+)
+"""Folders that name nobody, and that all machines have."""
 
 IMPERSONAL = frozenset({"root", "localhost", "nobody", "user", "host", "localdomain", ""})
 """Names that tell nothing, and that would tear holes into ordinary text."""
@@ -31,6 +44,18 @@ class Names:
     homes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     """Anything else that the user asked to be taken out."""
+    places: tuple[tuple[str, str], ...] = ()
+    """Folders of the machine that measured, each with the word that stands for it."""
+    boots: tuple[str, ...] = ()
+    """Identifiers of its boots; a digest stands for each, so that two boots stay two."""
+
+    def and_those(self, other: Names) -> Names:
+        """These names and the other ones."""
+        both = {
+            each.name: tuple(dict.fromkeys(getattr(self, each.name) + getattr(other, each.name)))
+            for each in fields(self)
+        }
+        return Names(**both)
 
 
 def names_here(words: Iterable[str] = ()) -> Names:
@@ -55,6 +80,50 @@ def names_here(words: Iterable[str] = ()) -> Names:
     )
 
 
+def note_names(folder: Path, places: Mapping[str, str]) -> None:
+    """Keep in a campaign what a bundle must not name: it may be bundled on another machine.
+
+    `places` maps folders of this machine to the words that stand for them. What earlier machines
+    of the campaign left there stays. The note itself is never bundled.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    boots = (boot.read_text().strip(),) if boot.is_file() else ()
+    kept = {str(place).rstrip("/"): word for place, word in places.items()}
+    names = replace(
+        names_here(),
+        places=tuple((p, w) for p, w in kept.items() if p not in SYSTEM_FOLDERS),
+        boots=boots,
+    )
+    names = (names_noted(folder) or Names()).and_those(names)
+    write_atomically(folder / NOTE, json.dumps(asdict(names), indent=1).encode())
+
+
+def names_noted(folder: Path) -> Names | None:
+    """The names that were noted where a campaign was measured; None where none were."""
+    try:
+        found = json.loads((folder / NOTE).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{folder / NOTE}: damaged, not valid JSON ({error})") from error
+    names: dict[str, tuple[Any, ...]] = {}
+    for each in fields(Names):
+        values = found.get(each.name, []) if isinstance(found, dict) else [None]
+        if each.name == "places" and isinstance(values, list):
+            values = [tuple(pair) if isinstance(pair, list) else pair for pair in values]
+            right = all(isinstance(p, tuple) and len(p) == 2 and all(map(_name, p)) for p in values)
+        else:
+            right = isinstance(values, list) and all(map(_name, values))
+        if not right:
+            raise UsageError(f"{folder / NOTE}: {each.name}: damaged: found {values!r}")
+        names[each.name] = tuple(values)
+    return Names(**names)
+
+
+def _name(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
 @dataclass
 class Redactor:
     """Replaces names in text and counts what it found."""
@@ -64,7 +133,11 @@ class Redactor:
 
     def __post_init__(self) -> None:
         rules: list[tuple[str, re.Pattern[str], str]] = []
-        rules += [("home", _path(home), "~") for home in self.names.homes]
+        folders = [("place", place, word) for place, word in self.names.places]
+        folders += [("home", home, "~") for home in self.names.homes]
+        for kind, folder, word in sorted(folders, key=lambda each: -len(each[1])):
+            rules.append((kind, _path(folder), word))  # a home may lie in a place, and around it
+        rules += [("boot", re.compile(re.escape(b), re.I), _boot_word(b)) for b in self.names.boots]
         rules.append(("home", _HOMES, "~"))
         rules += [("word", re.compile(re.escape(word)), "[redacted]") for word in self.names.words]
         rules += [
@@ -85,9 +158,14 @@ class Redactor:
     def is_in(self, data: bytes) -> bool:
         """Whether bytes that are no text hold one of the names."""
         names = (*self.names.homes, *self.names.hosts, *self.names.users, *self.names.words)
+        names += (*(place for place, _ in self.names.places), *self.names.boots)
         # Three letters turn up in any compressed data by chance.
         long = [name.encode() for name in names if len(name) > 3]
         return any(name in data for name in long) or _MAC_BYTES.search(data) is not None
+
+
+def _boot_word(boot: str) -> str:
+    return f"boot-{hashlib.sha256(boot.encode()).hexdigest()[:12]}"
 
 
 def _word(name: str) -> re.Pattern[str]:
