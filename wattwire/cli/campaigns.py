@@ -185,26 +185,37 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     usable = sum(row["used"] for row in rows)
     page = None if options.no_report else write_report(path)
     try:
+        lines = _answer(page) if page else _unanswered(campaign)
         found = outcome.of(campaign, options)
     finally:
         campaign.close()
     code = outcome.hand_out(found, options)
     if options.json:
-        progress.event("report", page=str(page) if page else None, usable=usable, **_answer(page))
+        told = {"answer": lines[0], "unanswered": lines[1:]} if page else {"unanswered": lines}
+        progress.event("report", page=str(page) if page else None, usable=usable, **told)
     else:
-        for sentence in _answer(page).values():
-            print(wrapped(sentence, columns(sys.stdout), hanging=""))
+        for line in lines:
+            print(wrapped(line, columns(sys.stdout), hanging=""))
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
     return code if usable else EXIT_NOTHING_USABLE
 
 
-def _answer(page: Path | None) -> dict[str, str]:
-    """The first sentence of a page that was written, as `answer`."""
-    if page is None:
-        return {}
-    return {"answer": (page.parent / "answer.txt").read_text("utf-8").strip()}
+def _answer(page: Path) -> list[str]:
+    """The headline of a page that was written, and a line for each question without a number."""
+    return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
+
+
+def _unanswered(campaign: Campaign) -> list[str]:
+    """What has no answer, where no page says it."""
+    from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.report.answers import answer_all  # noqa: PLC0415
+    from wattwire.report.evidence import gather  # noqa: PLC0415
+
+    evidence = gather(campaign)
+    treatments = unanswered.in_short(unanswered.treatments(evidence))
+    return [*filter(None, [treatments]), *unanswered.questions(evidence, answer_all(evidence))]
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:

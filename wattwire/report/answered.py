@@ -20,8 +20,17 @@ from wattwire.report import (
     stopping,
     words,
 )
-from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers, Result, moderated
-from wattwire.report.evidence import Evidence, column
+from wattwire.report.answers import (
+    CONFIDENCE,
+    NUMBER,
+    Answer,
+    Answers,
+    Result,
+    baseline_of,
+    moderated,
+    planned_baseline,
+)
+from wattwire.report.evidence import Evidence, column, same_level
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import Response
 from wattwire.report.sentences import few_degrees, nothing_to_compare, sentence, sentence_of_all
@@ -52,6 +61,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     few = few_degrees(answers)
     if few:
         part.parts.append(Text(few, "warning"))
+    part.parts += [Text(one, "warning") for one in _stand_ins(evidence, answers)]
     missing = gaps(evidence, answers)
     if missing:
         part.parts.append(Text(" ".join(missing), "warning"))
@@ -83,6 +93,19 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     if inner and not any(isinstance(row[3], NUMBER) for row in inner):
         part.parts.append(Text(f"Whether a ratio changes with another factor: {inner[0][3]}."))
     return part
+
+
+def _stand_ins(evidence: Evidence, answers: Answers) -> list[str]:
+    """Which baselines have no usable run, and which level stands in for each."""
+    told = []
+    for factor in dict.fromkeys(item.factor for item in answers.items):
+        planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
+        if not same_level(planned, used):
+            told.append(
+                f"{evidence.title(factor, planned)} has no usable run, so "
+                f"{evidence.title(factor, used)}, the first level that has one, is the baseline."
+            )
+    return told
 
 
 def gaps(evidence: Evidence, answers: Answers) -> list[str]:

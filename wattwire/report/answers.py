@@ -86,7 +86,7 @@ class Answers:
         return [item for item in self.items if isinstance(item.result, stats.Difference)]
 
 
-def baseline_of(evidence: Evidence, factor: str) -> Any:
+def planned_baseline(evidence: Evidence, factor: str) -> Any:
     """The level that a factor's other levels are compared with: named in the study, or first."""
     named = evidence.study.get("answers", {}).get("baseline", {}).get(factor)
     levels = evidence.factors.get(factor, ())
@@ -94,6 +94,22 @@ def baseline_of(evidence: Evidence, factor: str) -> Any:
         if named is not None and same_level(level, named):
             return level
     return levels[0] if levels else None
+
+
+def baseline_of(evidence: Evidence, factor: str) -> Any:
+    """Return the planned baseline, or where it has no usable run the first level that has one.
+
+    Against a level without data no answer has a number. The first one is taken, not the best:
+    a baseline chosen by its response would void the intervals (`lowest` compares with the best).
+    """
+    if factor not in evidence.baselines:
+        planned = planned_baseline(evidence, factor)
+        seen = set(levels_of(evidence.usable, factor))
+        candidates = (planned, *evidence.factors.get(factor, ()))
+        evidence.baselines[factor] = next(
+            (one for one in candidates if any(same_level(one, level) for level in seen)), planned
+        )
+    return evidence.baselines[factor]
 
 
 def answer_all(evidence: Evidence) -> Answers:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.model.validity import conditions_before
-from wattwire.report import costs, words
+from wattwire.report import costs, unanswered, words
 from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.role_values import response_of
@@ -60,6 +60,8 @@ def section(evidence: Evidence) -> Section:
             )
         )
     part.parts.append(_run_table(evidence))
+    without = unanswered.table(unanswered.treatments(evidence))
+    part.parts += [without] if without else []
     return part
 
 

@@ -53,8 +53,8 @@ class Evidence:
     neither of the two. `traced` holds the usable runs that counted system calls: they are in no
     other frame, `attempts` included. `factors` maps each factor to the levels planned, without
     those of treatments that nobody asked for.
-    `levels_seen`, `titles_seen`, `words_seen`, `fits` and `groups` remember what was worked out
-    once.
+    `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` remember what
+    was worked out once.
     """
 
     reader: CampaignReader
@@ -76,6 +76,7 @@ class Evidence:
     )
     titles_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     words_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
+    baselines: dict[str, Any] = field(default_factory=dict)
     stopping: dict[str, Any] | None = None
     """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
 

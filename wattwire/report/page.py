@@ -34,6 +34,7 @@ from wattwire.report import (
     reproduced,
     syscalls,
     threats,
+    unanswered,
 )
 from wattwire.report.answers import Answers, answer_all
 from wattwire.report.comparing import section as variants
@@ -41,7 +42,6 @@ from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import write_tex
 from wattwire.report.packing import packed_charts, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
-from wattwire.report.sentences import headline
 from wattwire.report.thinning import Thinner
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
@@ -52,8 +52,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
 
     Takes the campaign's folder, or its opened reader. Writes report/index.html,
     report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder, and
-    the page's first sentence in report/answer.txt; an older report there is replaced. A campaign
-    without a usable run gets a page that says so.
+    the page's headline in report/answer.txt, with a line for each question that has no number; an
+    older report there is replaced. A campaign without a usable run gets a page that says so.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -78,8 +78,10 @@ def build_report(campaign: Path | CampaignReader) -> Path:
                 drawer.begin(figures_of(section.parts))
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
         third = reproduced.in_short(evidence) or found.in_short
-        told = (headline(evidence, answers), asked.second_line(evidence), third)
-        (folder / "answer.txt").write_text(f"{told[0]}\n", "utf-8")
+        first = unanswered.headline(evidence, answers)
+        gaps = unanswered.questions(evidence, answers)
+        told = (first, " ".join(gaps), asked.second_line(evidence), third)
+        (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.report import words
-from wattwire.report.answers import baseline_of, block_table
+from wattwire.report.answers import block_table, planned_baseline
 from wattwire.report.evidence import (
     CampaignReader,
     Evidence,
@@ -74,7 +74,7 @@ def primary_response(evidence: Evidence) -> Response | None:
 def contrasts(evidence: Evidence, response: Response) -> dict[str, FloatArray]:
     """Log ratios of each level of the primary factor to its baseline, one a whole block."""
     primary = primary_of(evidence)
-    baseline = baseline_of(evidence, primary)
+    baseline = planned_baseline(evidence, primary)
     found = {}
     for level in levels_run(evidence, primary):
         if not same_level(level, baseline):

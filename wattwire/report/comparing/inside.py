@@ -12,7 +12,7 @@ from wattwire import stats
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.report import words
-from wattwire.report.answers import baseline_of
+from wattwire.report.answers import planned_baseline
 from wattwire.report.comparing.judged import (
     WORSE,
     Estimate,
@@ -77,7 +77,7 @@ def compare_inside(
             f"{evidence.reader.path}: this campaign has no variants to compare with each other. "
             "Give a second campaign, or measure with `run STUDY --variant base=… --variant head=…`."
         )
-    base = str(baseline_of(evidence, FACTOR))
+    base = str(planned_baseline(evidence, FACTOR))
     heads = tuple(name for name in names if name != base)
     pairings = _pairings(evidence, base, heads)
     if not pairings:

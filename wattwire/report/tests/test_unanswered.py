@@ -1,0 +1,108 @@
+"""What has no answer is named in the page's first lines, with its reason."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from wattwire import stats
+from wattwire.report import unanswered
+from wattwire.report.answers import answer_all, baseline_of, planned_baseline
+from wattwire.report.evidence import gather
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+TOPICS = ("topic",)
+
+
+def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
+    """A campaign in which all runs of a language may be excluded for load and a stall."""
+    path = write_campaign(folder, shape or Shape(patterns=TOPICS))
+    if study:
+        document = json.loads((path / "study.json").read_text())
+        (path / "study.json").write_text(json.dumps(document | study))
+    for run in sorted((path / "runs").iterdir()):
+        document = json.loads((run / "run.json").read_text())
+        if document["treatment"]["language"] != exclude_runs_of:
+            continue
+        codes = ["other_load", "stall"] if document["block"] == 1 else ["other_load"]
+        document["reasons"] = [{"code": c, "detail": c, "evidence": ""} for c in codes]
+        (run / "run.json").write_text(json.dumps(document | {"verdict": "unknown"}))
+        row = pl.read_parquet(run / "summary.parquet")
+        row = row.with_columns(verdict=pl.lit("unknown"), used=pl.lit(False))
+        row.write_parquet(run / "summary.parquet")
+    return gather(FileCampaign(path))
+
+
+def test_a_treatment_without_a_valid_run_is_named_with_what_excluded_its_runs(tmp_path):
+    evidence = evidence_of(tmp_path / "c", exclude_runs_of=SLOW)
+    told = unanswered.headline(evidence, answer_all(evidence))
+    assert told.endswith(
+        "Python: no answer, machine busy in 12 of 12 runs and machine stood still in 4 of 12 runs."
+    )
+    (row,) = unanswered.table(unanswered.treatments(evidence)).rows
+    assert row["name"] == "Python" and row["what"] == "no answer"
+
+
+def test_what_was_left_out_is_named_apart_and_what_the_study_excludes_is_not(tmp_path):
+    shape = Shape(patterns=TOPICS, skip={"language": SLOW, "clients": 2})
+    evidence = evidence_of(tmp_path / "c", shape)
+    found = unanswered.treatments(evidence)
+    assert [(one.names, one.left_out) for one in found] == [
+        (("Python, 0.05 s, 2 clients", "Python, 0.2 s, 2 clients"), True)
+    ]
+    assert unanswered.in_short(found).endswith("left out, the cell has no such capability.")
+    own = {"exclude": {"treatments": [{"language": SLOW, "clients": 2, "because": "why not"}]}}
+    evidence = evidence_of(tmp_path / "d", shape, study=own)
+    assert unanswered.treatments(evidence) == [] and unanswered.table([]) is None
+
+
+def test_many_are_counted_in_the_headline_and_stand_in_the_table(tmp_path):
+    names = tuple(f"cell {at}" for at in range(9))
+    found = [unanswered.Missing(("a",), "why"), unanswered.Missing(names, "other", True)]
+    assert unanswered.in_short(found) == (
+        "a: no answer, why. 9 more of the design without an answer: see “Without an answer”."
+    )
+    assert len(unanswered.table(found).rows) == 10
+
+
+def test_a_baseline_without_data_gives_way_to_the_first_level_with_some(tmp_path):
+    asked = {"id": "Q", "factors": ["language"], "responses": ["cpu_us_per_message"]}
+    names = {FAST: FAST, SLOW: SLOW, "third": "third"}
+    study = {"factors": {"language": ["third", FAST, SLOW]}, "question": [asked],
+             "answers": {}, "titles": {"language": names}}  # fmt: skip
+    evidence = evidence_of(tmp_path / "c", study=study)
+    assert planned_baseline(evidence, "language") == "third"
+    assert baseline_of(evidence, "language") == FAST
+    found = {item.level: item.result for item in answer_all(evidence).items}
+    assert isinstance(found[SLOW], stats.Ratio), "compared with FAST, not with nothing"
+    assert "no usable run" in str(found["third"])
+
+
+def test_a_baseline_that_is_there_stays_whatever_stands_first(tmp_path):
+    evidence = evidence_of(tmp_path / "c")
+    assert baseline_of(evidence, "language") == SLOW == planned_baseline(evidence, "language")
+
+
+def test_a_response_without_a_number_is_named_with_the_question_and_the_reason(tmp_path):
+    evidence = evidence_of(tmp_path / "c")
+    told = unanswered.questions(evidence, answer_all(evidence))
+    assert told == [
+        "No interval for question Q1 in memory per node: Swift to Python is 0.488 without any "
+        "scatter between runs: no error to judge it by.",
+        "No answer to question Q2 in energy per message: cannot be answered here: no meter "
+        "measured energy.",
+    ]
+
+
+def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
+    asked = {"id": "Q9", "factors": ["settings.gone"], "responses": ["latency_p50_us"]}
+    evidence = evidence_of(tmp_path / "c", study={"question": [asked]})
+    answers = answer_all(evidence)
+    assert unanswered.headline(evidence, answers).startswith(
+        "This page lacks answers that were asked for, without a reason (question Q9: median "
+        "latency by gone). "
+    )
+    held = {"question": [asked], "fixed": {"settings.gone": 1}}
+    evidence = evidence_of(tmp_path / "d", study=held)
+    assert unanswered.lost(evidence, answer_all(evidence)) == ""
