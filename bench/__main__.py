@@ -1,7 +1,7 @@
 """`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: what is promised of speed and truth.
 
-Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page, syscalls,
-calls; these if none is named.
+Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page, scale,
+syscalls, calls; these if none is named.
 Truth, simulated: false_alarms, coverage, sequential. Prints Markdown.
 """
 
@@ -20,7 +20,17 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from bench import calls, coverage, false_alarms, own_time, page, sampler, sequential, syscalls
+from bench import (
+    calls,
+    coverage,
+    false_alarms,
+    own_time,
+    page,
+    sampler,
+    scale,
+    sequential,
+    syscalls,
+)
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
 from bench.pairs import PAIRS, Comparison, abba, table
@@ -153,6 +163,16 @@ def pages(_: Bench, pairs: int) -> None:
         print(f"| {name} | {largest:.1f} | < {promise:g} | {verdict} |", flush=True)
 
 
+def sizes(_: Bench, __: int) -> None:
+    """Large tables to a page, and a run of many messages; each measured once."""
+    print("\n## Large campaigns\n")
+    print("| what | measured | promised | verdict |\n|---|---|---|---|")
+    for row in scale.rows(scale.PAGE_ROWS, scale.IMPORT_ROWS, scale.MESSAGES):
+        verdict = "passed" if row.value <= row.promised else "failed"
+        told = f"{row.value:.1f} {row.unit} | ≤ {row.promised:g} {row.unit} | {verdict}"
+        print(f"| {row.name} | {told} |", flush=True)
+
+
 def one_core() -> contextlib.AbstractContextManager[None]:
     """Keeps this thread and the processes it starts on one core.
 
@@ -164,7 +184,7 @@ def one_core() -> contextlib.AbstractContextManager[None]:
 
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
     "recording": recording, "echo": echo, "libraries": libraries, "sampler": sampling,
-    "own_time": own, "page": pages,
+    "own_time": own, "page": pages, "scale": sizes,
 }  # fmt: skip
 PARTS = (*MEASURED, "syscalls", "calls")
 

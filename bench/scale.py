@@ -1,0 +1,134 @@
+"""Large campaigns: a table of many runs to its page and into a browser, and runs of many messages.
+
+The table has four levels of one factor, five of another, and a block for every 20 rows.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from wattwire.report.tests.browser import PROGRAM, Browser
+
+MEBIBYTE = 1024.0 * 1024.0
+PAGE_ROWS, IMPORT_ROWS, MESSAGES = 100_000, 1_000_000, 10_000_000
+LANGUAGES, SIZES = "abcd", (64, 1024, 4096, 16384, 65536)
+BLOCK_ROWS = len(LANGUAGES) * len(SIZES)
+STUDY = """
+title = "A run of many messages"
+[factors]
+payload_bytes = [64]
+[fixed]
+cell = "loopback/cpp"
+pattern = "pingpong"
+loop = "closed"
+count = {messages}
+[plan]
+blocks = 1
+controls = false
+baseline_s = 0.02
+retries = 0
+quiet_wait_s = 0.0
+[validity]
+other_load_max = 1.0
+steal_max = 1.0
+missed_ticks_max = 1.0
+stall_max_ms = 60000.0
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One promise about size: what was measured, its unit, and the most that is promised."""
+
+    name: str
+    unit: str
+    value: float
+    promised: float
+
+
+def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
+    """Measure each promise once. Takes some minutes, most of them for the messages."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
+        folder = Path(name)
+        yield from _table_to_page(folder, page_rows)
+        table = _table(folder / "large.csv", import_rows)
+        seconds, _ = _run([*_import(table, folder / "large"), "--no-report"])
+        yield Row(f"import csv of {import_rows:,} rows", "s", seconds, 60.0)
+        (folder / "study.toml").write_text(STUDY.format(messages=messages))
+        campaign = ["--campaign", str(folder / "messages"), "--plain"]
+        _, mebibytes = _run(["run", str(folder / "study.toml"), *campaign])
+        yield Row(f"controller's memory, a run of {messages:,} calls", "MiB", mebibytes, 1024.0)
+
+
+def _table_to_page(folder: Path, row_count: int) -> Iterator[Row]:
+    table = _table(folder / "table.csv", row_count)
+    seconds, mebibytes = _run(_import(table, folder / "table"))
+    page = folder / "table" / "report" / "index.html"
+    yield Row(f"import csv of {row_count:,} rows, with its page", "s", seconds, 20.0)
+    yield Row("its memory", "MiB", mebibytes, 1024.0)
+    yield Row("its page", "MB", page.stat().st_size / 1e6, 5.0)
+    if PROGRAM is None:
+        return
+    browser = Browser(folder / "profile")
+    try:
+        browser.open(page)
+        opened_ms = browser.value("performance.getEntriesByType('navigation')[0].duration")
+    finally:
+        browser.close()
+    yield Row("opening the page in Chromium", "s", float(opened_ms) / 1000.0, 2.0)
+
+
+def _import(table: Path, campaign: Path) -> list[str]:
+    columns = ["--response", "latency:us", "--factor", "language", "--factor", "size"]
+    return ["import", "csv", str(table), *columns, "--block", "block", "--campaign", str(campaign)]
+
+
+def _table(path: Path, row_count: int) -> Path:
+    """A CSV file of runs, seeded; each block holds every combination of levels once."""
+    draw = random.Random(1)
+    with path.open("w", encoding="utf-8") as file:
+        file.write("block,language,size,latency\n")
+        for number in range(row_count):
+            block, place = divmod(number, BLOCK_ROWS)
+            language, size = place % len(LANGUAGES), place // len(LANGUAGES)
+            latency = 100 * (1 + 0.2 * language) * (1 + 0.1 * size) * (1 + 0.05 * draw.gauss(0, 1))
+            file.write(f"{block},{LANGUAGES[language]},{SIZES[size]},{latency:.3f}\n")
+    return path
+
+
+def _run(arguments: list[str]) -> tuple[float, float]:
+    """Seconds by the wall, and the most memory (MiB) that `wattwire ARGUMENTS` itself held."""
+    begun_s = time.monotonic()
+    command = [sys.executable, "-m", "wattwire", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    largest_kib = [0]
+    watcher = threading.Thread(target=_watch, args=(process.pid, largest_kib), daemon=True)
+    watcher.start()
+    _, errors = process.communicate()
+    watcher.join()
+    if process.returncode != 0:
+        raise RuntimeError(f"wattwire {' '.join(arguments)}: {os.fsdecode(errors)}")
+    return time.monotonic() - begun_s, largest_kib[0] * 1024 / MEBIBYTE
+
+
+def _watch(pid: int, largest_kib: list[int]) -> None:
+    """Note the peak of a process's resident memory until it ends; its children are not in it."""
+    while True:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            return
+        peak = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+        if not peak:  # it has ended and waits to be waited for
+            return
+        largest_kib[0] = max(largest_kib[0], int(peak[0]))
+        time.sleep(0.02)
