@@ -164,7 +164,8 @@ class ActionClient {
     Open& open = goal->second;
     open.ended = true;
     if (open.slot == nullptr) return;
-    kit_.complete(open.slot, view(result_field()));
+    const bool succeeded = result_.message.status == action_msgs__msg__GoalStatus__STATUS_SUCCEEDED;
+    succeeded ? kit_.complete(open.slot, view(result_field())) : kit_.fail(open.slot);
     if (open.missing <= 0 || kit_.string("settings.late_feedback") == "drop") forget(goal);
   }
 
