@@ -53,8 +53,8 @@ linger_ms = 100
 retries = 0
 quiet_wait_s = 0.0
 [validity]
-other_load_max = 1.1
-steal_max = 1.1
+other_load_max = 10.0
+steal_max = 10.0
 missed_ticks_max = 1.1
 stall_max_ms = 60000.0
 """
