@@ -9,6 +9,7 @@
 #include <string>
 
 #include "configuration.hpp"
+#include "interface.hpp"
 
 inline constexpr size_t kTakeMax = 32;
 inline constexpr dds_duration_t kBlockingMax = DDS_MSECS(100);  // DDS's default
@@ -27,6 +28,7 @@ class Participant {
     handle_ = check(dds_create_domain(domain_, configuration(kit).c_str()), "no domain" + where);
     participant_ =
         check(dds_create_participant(domain_, nullptr, nullptr), "no participant" + where);
+    stay_on(kit.string("settings.interface"));
     waitset_ = check(dds_create_waitset(participant_), "waitset");
     created_ns_ = wattwire::now_ns();
   }

@@ -27,6 +27,7 @@ from cyclonedds.domain import Domain, DomainParticipant  # noqa: E402
 from cyclonedds.pub import DataWriter  # noqa: E402
 from cyclonedds.sub import DataReader  # noqa: E402
 from cyclonedds.topic import Topic  # noqa: E402
+from interface import stay_on  # noqa: E402
 from wattwire_kit import Kit, MiddlewareFailed, SendFailed  # noqa: E402
 
 # One interface, no multicast, and the run's own tag: participants of other tags do not exist.
@@ -60,6 +61,7 @@ class Participant:
             raise MiddlewareFailed(
                 f"no participant in domain {self.domain} on {kit.setting('interface')}: {error}"
             ) from error
+        stay_on(kit.setting("interface"))
         self.created_ns = kit.now()
         self._waitset = WaitSet(self.participant)
 

@@ -7,7 +7,7 @@
 
 inline void client(Kit& kit) {
   const Address address = peer_addresses(kit).at(0);
-  Socket socket(kit);
+  Socket socket(kit, {address});
   auto call = [&](Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
     const int64_t deadline = now_ns() + timeout_ns;
     if (!socket.send(buffer, address)) throw wattwire::SendFailed(std::strerror(errno));

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <optional>
@@ -30,6 +31,11 @@ struct Datagram {
 class Socket {
  public:
   explicit Socket(Kit& kit) : kit_(kit), buffer_(65536) { open(); }
+  // A sender's: a free port on the one interface that leads to all peers.
+  Socket(Kit& kit, const std::vector<Address>& peers) : Socket(kit) {
+    own_ = own_address(peers);
+    bind_sender();
+  }
   ~Socket() { close(socket_); }
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
@@ -38,6 +44,7 @@ class Socket {
   void reopen() {
     close(socket_);
     open();
+    bind_sender();
   }
 
   // Binds settings.bind_address and bind_port (0: a free one) and prints LISTENING.
@@ -98,6 +105,30 @@ class Socket {
   }
 
  private:
+  // This host's address on the way to all peers, any address where they differ. Sends nothing.
+  static Address own_address(const std::vector<Address>& peers) {
+    Address found = {};
+    found.sin_family = AF_INET;
+    for (const auto& peer : peers) {
+      const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      Address own = {};
+      socklen_t bytes = sizeof own;
+      if (connect(probe, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) == 0)
+        getsockname(probe, reinterpret_cast<sockaddr*>(&own), &bytes);
+      close(probe);
+      const bool first = &peer == &peers.front();
+      if (!first && own.sin_addr.s_addr != found.sin_addr.s_addr) own.sin_addr.s_addr = INADDR_ANY;
+      found.sin_addr = own.sin_addr;
+      if (found.sin_addr.s_addr == INADDR_ANY) break;
+    }
+    return found;
+  }
+
+  void bind_sender() {
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&own_), sizeof own_) != 0)
+      throw wattwire::MiddlewareFailed(std::string("bind to a free port: ") + std::strerror(errno));
+  }
+
   void open() {
     socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     limit_ms_ = 0;
@@ -126,6 +157,7 @@ class Socket {
   Kit& kit_;
   int socket_ = -1;
   int64_t limit_ms_ = 0;
+  Address own_ = {};
   std::vector<uint8_t> buffer_;
 };
 

@@ -5,7 +5,7 @@
 
 inline void publish(Kit& kit) {
   const std::vector<Address> addresses = peer_addresses(kit);
-  Socket socket(kit);
+  Socket socket(kit, addresses);
   socket.ready();
   kit.send_all([&](Bytes buffer) {
     bool good = true;

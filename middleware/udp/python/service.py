@@ -2,13 +2,13 @@
 
 import socket
 
-from sockets import Address, listen, open_socket, peer_addresses, ready, receive
+from sockets import Address, listen, open_sender, peer_addresses, ready, receive
 from wattwire_kit import Kit, Slot, Unsupported
 
 
 def client(kit: Kit) -> None:
     address = peer_addresses(kit)[0]
-    opened = open_socket(kit)
+    opened = open_sender(kit, [address])
 
     def call(buffer: bytearray, timeout_s: float) -> bytes | None:
         nonlocal opened
@@ -21,7 +21,7 @@ def client(kit: Kit) -> None:
         if not kit.carries_seq or kit.spec["reply"] == "literal":
             # Nothing in such a reply tells it from a late one: those go to the old port.
             opened.close()
-            opened = open_socket(kit)
+            opened = open_sender(kit, [address])
         return None
 
     overlapping = kit.spec["outstanding_max"] > 1 and kit.spec["loop"] == "open"

@@ -23,6 +23,27 @@ def open_socket(kit: Kit) -> socket.socket:
     return opened
 
 
+def open_sender(kit: Kit, addresses: list[Address]) -> socket.socket:
+    """A socket with a free port, on the one interface that leads to all addresses."""
+    opened = open_socket(kit)
+    own = {_own_host(address) for address in addresses}
+    try:
+        opened.bind((own.pop() if len(own) == 1 else "", 0))
+    except OSError as error:
+        raise MiddlewareFailed(f"bind to a free port: {error}") from error
+    return opened
+
+
+def _own_host(peer: Address) -> str:
+    """This host's address on the way to a peer; "" where no way is known. Sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(peer)
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
 def listen(kit: Kit) -> socket.socket:
     """A socket on settings.bind_address and bind_port (0: a free one); prints LISTENING."""
     opened = open_socket(kit)

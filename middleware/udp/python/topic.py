@@ -1,12 +1,12 @@
 """Publisher and subscriber: the publisher sends each message to every subscriber's address."""
 
-from sockets import listen, open_socket, peer_addresses, ready, receive
+from sockets import listen, open_sender, peer_addresses, ready, receive
 from wattwire_kit import Kit
 
 
 def publish(kit: Kit) -> None:
     addresses = peer_addresses(kit)
-    opened = open_socket(kit)
+    opened = open_sender(kit, addresses)
     ready(kit, opened)
 
     def send(buffer: bytearray) -> None:

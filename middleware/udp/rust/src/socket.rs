@@ -13,15 +13,17 @@ const DATAGRAM_BYTES_MAX: usize = 65_536;
 pub struct Port {
     kit: &'static Kit,
     socket: UdpSocket,
+    own: Ipv4Addr,
     limit_ms: i64,
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Port {
-    /// A sender's: a free port on any address.
-    pub fn open(kit: &'static Kit) -> Result<Self, Error> {
-        Ok(Port::over(kit, open(kit, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?))
+    /// A sender's: a free port on the one interface that leads to all peers.
+    pub fn open(kit: &'static Kit, peers: &[SocketAddr]) -> Result<Self, Error> {
+        let own = own_address(peers)?;
+        Ok(Port { own, ..Port::over(kit, open(kit, SocketAddrV4::new(own, 0))?) })
     }
 
     /// On settings.bind_address and bind_port (0: a free one); prints LISTENING.
@@ -38,12 +40,13 @@ impl Port {
     }
 
     fn over(kit: &'static Kit, socket: UdpSocket) -> Self {
-        Port { kit, socket, limit_ms: 0, buffer: vec![0; DATAGRAM_BYTES_MAX], length: 0 }
+        let (own, buffer) = (Ipv4Addr::UNSPECIFIED, vec![0; DATAGRAM_BYTES_MAX]);
+        Port { kit, socket, own, limit_ms: 0, buffer, length: 0 }
     }
 
     /// A new port: what is still on its way to the old one is lost.
     pub fn reopen(&mut self) -> Result<(), Error> {
-        self.socket = Port::open(self.kit)?.socket;
+        self.socket = open(self.kit, SocketAddrV4::new(self.own, 0))?;
         self.limit_ms = 0;
         Ok(())
     }
@@ -101,6 +104,20 @@ impl Port {
     pub fn message(&self) -> Message<'_> {
         self.buffer[..self.length].into()
     }
+}
+
+/// This host's address on the way to all peers, any address where they differ. Sends nothing.
+fn own_address(peers: &[SocketAddr]) -> io::Result<Ipv4Addr> {
+    let mut found = None;
+    for peer in peers {
+        let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let own = match probe.connect(peer).and_then(|()| probe.local_addr()) {
+            Ok(SocketAddr::V4(own)) if found.unwrap_or(*own.ip()) == *own.ip() => *own.ip(),
+            _ => return Ok(Ipv4Addr::UNSPECIFIED),
+        };
+        found = Some(own);
+    }
+    Ok(found.unwrap_or(Ipv4Addr::UNSPECIFIED))
 }
 
 fn open(kit: &Kit, address: SocketAddrV4) -> Result<UdpSocket, Error> {

@@ -6,7 +6,7 @@ use crate::socket::{peer_addresses, Port};
 
 pub fn publish(kit: &'static Kit) -> Result<(), Error> {
     let addresses = peer_addresses(kit)?;
-    let port = Port::open(kit)?;
+    let port = Port::open(kit, &addresses)?;
     port.ready(None)?;
     kit.send_all(|message| {
         let mut good = true;
