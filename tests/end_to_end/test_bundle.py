@@ -104,6 +104,7 @@ def test_no_name_is_left_and_the_report_can_be_made_from_it(cli, bundled, campai
     assert result.code == 0, result.err
     page = (folder / "report" / "index.html").read_text()
     assert HOST not in page and USER not in page
+    assert "edited after" not in page, "taking names out is no edit of the study"
 
 
 def test_the_guides_lines_name_columns_that_are_there(bundled):

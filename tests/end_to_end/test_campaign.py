@@ -82,6 +82,30 @@ def test_dropped_messages_are_the_lost_ones_and_no_others(cli, mini, tmp_path):
     assert set(range(20)) - set(received) == {6, 13}
 
 
+def test_a_study_that_was_edited_afterwards_is_exploratory_on_the_page_and_the_terminal(
+    cli, mini, tmp_path
+):
+    mini.write_text(
+        mini.read_text()
+        + '\n[[question]]\nid = "Q"\ntext = "?"\nfactors = ["pattern"]\n'
+        + 'responses = ["cpu_us_per_message"]\n'
+    )
+    ran = cli("run", mini, "--campaign", tmp_path / "c", "--plain")
+    assert ran.code == 0 and "xploratory" not in ran.out
+    answer = tmp_path / "c" / "report" / "answer.txt"
+    assert "xploratory" not in answer.read_text()
+    path = tmp_path / "c" / "study.json"
+    study = json.loads(path.read_text())
+    study["question"][0]["responses"] = ["latency_p50_us"]
+    path.write_text(json.dumps(study))
+    again = cli("report", tmp_path / "c")
+    sentence = "Exploratory: study.json was edited after this campaign began."
+    assert sentence in again.out
+    assert answer.read_text().startswith(sentence)
+    page = (tmp_path / "c" / "report" / "index.html").read_text()
+    assert sentence in page and "Registered in the study" not in page
+
+
 def test_losses_and_costs_of_the_warm_up_are_in_no_figure_of_the_window(cli, mini, tmp_path):
     """Counters 6 and 13 of 20 are dropped; the first 10 messages, half the window, are warm-up."""
     text = mini.read_text().replace('["topic", "service", "pingpong"]', '["topic"]')

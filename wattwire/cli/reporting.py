@@ -29,6 +29,10 @@ def report(options: argparse.Namespace) -> int:
     campaign = open_campaign(Path(options.campaign))
     try:
         print(write_report(Path(options.campaign)).resolve())
+        from wattwire.report.sentences import edited_words  # noqa: PLC0415 - see write_report
+
+        if edited := edited_words(getattr(campaign, "edited", ())):
+            print(edited)
         return outcome.of_limits(campaign)
     finally:
         campaign.close()

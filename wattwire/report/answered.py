@@ -269,6 +269,8 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     when = "Registered in the study"
     if evidence.imported:
         when = "Chosen after the data were recorded, so exploratory"
+    if evidence.edited:
+        when = f"{words.listed(list(evidence.edited))} edited afterwards, so exploratory"
     return Table(
         "answers",
         "All answers",

@@ -77,6 +77,8 @@ class Evidence:
     titles_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     words_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     baselines: dict[str, Any] = field(default_factory=dict)
+    edited: tuple[str, ...] = ()
+    """Frozen documents of the campaign that somebody changed afterwards."""
     stopping: dict[str, Any] | None = None
     """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
 
@@ -202,6 +204,7 @@ def gather(reader: CampaignReader) -> Evidence:
     evidence = Evidence(
         reader, study, plan, attempts, usable, set_aside, controls, traced, factors, primary,
         _titles(reader),
+        edited=getattr(reader, "edited", ()),
         # What was imported or executed from outside has no rule to stop by.
         stopping=getattr(reader, "stopping", None),
     )  # fmt: skip

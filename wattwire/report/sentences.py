@@ -105,7 +105,16 @@ def _degrees(interval: stats.Interval) -> str:
 def headline(evidence: Evidence, answers: Answers) -> str:
     """The page's first sentence, and which treatments had failed calls, if any."""
     failed = failed_words(evidence)
-    return f"{first_sentence(evidence, answers)} {failed}".strip()
+    told = [edited_words(evidence.edited), first_sentence(evidence, answers), failed]
+    return " ".join(sentence for sentence in told if sentence)
+
+
+def edited_words(edited: tuple[str, ...]) -> str:
+    """That answers are exploratory, since the study was changed; empty where it was not."""
+    if not edited:
+        return ""
+    which = f"{words.listed(list(edited))} {'was' if len(edited) == 1 else 'were'}"
+    return f"Exploratory: {which} edited after this campaign began."
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> str:

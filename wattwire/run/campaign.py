@@ -85,14 +85,14 @@ class CampaignRunner:
         plan = make_plan(prepared.treatments, study.plan)
         campaign = self.campaign
         part = {ONLY: {"said": options.only, "unasked": prepared.unasked}}
-        campaign.write_json(
+        campaign.freeze(
             "study.json", {"name": name, **(part if prepared.unasked else {}), **document}
         )
         campaign.keep(path.resolve(), "study.toml")
         if document.get("published"):
             campaign.keep(path.parent / document["published"], document["published"])
         campaign.write_json("machine.json", self._machine())
-        campaign.write_json("plan.json", self._plan_document(plan, prepared))
+        campaign.freeze("plan.json", self._plan_document(plan, prepared))
         campaign.journal.set("identity", self._identity(document, prepared))
         campaign.journal.write_plan((r.run, r.block, r.position, r.treatment.key) for r in plan)
         campaign.journal.add_segment(self._facts("equal"), [], _now())
@@ -183,7 +183,7 @@ class CampaignRunner:
                 "there are not, or the other way round. See plan.json for the original."
             )
         if again is not None:  # it may have died between the journal and this
-            self.campaign.write_json("plan.json", self._plan_document(plan, prepared))
+            self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
         return plan
 
     def measure_again(self, keys: Collection[str]) -> None:
@@ -194,7 +194,7 @@ class CampaignRunner:
         self.campaign.journal.write_plan(rows, **{AGAIN: [t.key for t in chosen]})
         self._plan = [*self._plan, *more]
         document = self._plan_document(self._plan, self._prepared)
-        self.campaign.write_json("plan.json", document)
+        self.campaign.freeze("plan.json", document)
         path, skipped = str(self.campaign.path), len(self._prepared.skipped)
         self._progress.event(
             "campaign", path=path, runs=len(self._plan), left=len(more), skipped=skipped

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from wattwire.model.errors import UsageError
+from wattwire.store import frozen
 from wattwire.store.execution import DOCUMENT
 from wattwire.store.imported import DOCUMENT as IMPORT_DOCUMENT
 from wattwire.store.imported import open_campaign
@@ -333,9 +334,23 @@ def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:
                 columns = target.execute(f'PRAGMA table_info("{table}")').fetchall()
                 for name in (column[1] for column in columns if column[2].upper() == "TEXT"):
                     target.execute(f'UPDATE "{table}" SET "{name}" = redacted("{name}")')
+            _freeze_anew(path.parent, target, redactor)
             target.execute("PRAGMA journal_mode=DELETE")
             target.execute("VACUUM")
         return copy.open("rb")  # removed with its folder once it is closed
+
+
+def _freeze_anew(folder: Path, journal: sqlite3.Connection, redactor: Redactor) -> None:
+    """Let the copied journal know the documents without names, where nobody had edited them."""
+    meta = {key: json.loads(text) for key, text in journal.execute("SELECT key, value FROM meta")}
+    digests = meta.get(frozen.KEY)
+    for name in frozen.DOCUMENTS:
+        with contextlib.suppress(OSError, ValueError):
+            document = json.loads((folder / name).read_text("utf-8"))
+            if not frozen.is_edited(meta, name, document):
+                digests = frozen.written(digests, name, _json(document, redactor))
+    row = (frozen.KEY, json.dumps(digests))
+    journal.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
 
 
 def _summary(folder: Path) -> pl.DataFrame:

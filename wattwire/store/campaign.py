@@ -14,6 +14,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.places import is_plain_name
+from wattwire.store import frozen
 from wattwire.store.files import (
     RESTORE,
     atomic,
@@ -127,6 +128,19 @@ class Campaign:
     def write_json(self, name: str, value: Any) -> None:
         """Write a JSON document so that either the old or the new one is there, never half."""
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
+
+    def freeze(self, name: str, value: Any) -> None:
+        """Write a document and note its digest, so that a later change of it by hand shows."""
+        # First the journal: a controller that dies in between leaves the old, known version.
+        self.journal.set(frozen.KEY, frozen.written(self.journal.get(frozen.KEY), name, value))
+        self.write_json(name, value)
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """Names of the frozen documents that somebody changed since wattwire wrote them."""
+        kept = {key: self.journal.get(key) for key in (frozen.KEY, "identity")}
+        there = [name for name in frozen.DOCUMENTS if (self.path / name).is_file()]
+        return tuple(n for n in there if frozen.is_edited(kept, n, self.read_json(n)))
 
     def keep(self, source: Path, name: str) -> None:
         """Keep a copy of a study's file, so that the campaign can be read without the study.

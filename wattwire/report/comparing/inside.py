@@ -38,6 +38,7 @@ from wattwire.report.comparing.sides import (
 )
 from wattwire.report.evidence import CampaignReader, Evidence, FloatArray, gather
 from wattwire.report.responses import Response
+from wattwire.report.sentences import edited_words
 
 METHOD = (
     "t interval on the log ratios of neighbours, one a block, their error pooled over treatments "
@@ -239,6 +240,8 @@ def _notes(
         f"Measured side by side in {words.plural(blocks, 'block')} of one occasion: nothing here "
         "speaks for another boot or machine."
     ]
+    if evidence.edited:
+        told.append(edited_words(evidence.edited))
     for response in responses:
         told.append(f"Noise floor of {response.title}: {_noise(evidence, response)}")
     planned = {entry["block"] for entry in evidence.designed}

@@ -28,6 +28,7 @@ from wattwire.report.comparing.sides import (
 )
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.responses import Response
+from wattwire.report.sentences import edited_words
 from wattwire.stats.two_samples import ratio_by_ranks
 
 METHOD = "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
@@ -226,6 +227,11 @@ def _notes(
         _changed(base, head),
         *_left_out(base, head, sides, tables),
         *_set_aside(base, head, sides),
+        *(
+            f"{one.name}: {edited_words(side.edited)}"
+            for one, side in zip((base, head), sides, strict=True)
+            if side.edited
+        ),
     ]
 
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.errors import MissingError, UsageError
+from wattwire.rig.artifacts import digest_of
 from wattwire.store import Campaign
 
 
@@ -232,3 +233,26 @@ def test_a_study_file_that_is_a_link_is_not_copied(campaign, tmp_path):
     with pytest.raises(UsageError, match="a symbolic link"):
         campaign.keep(tmp_path / "published.csv", "published.csv")
     assert not (campaign.path / "published.csv").exists()
+
+
+def test_a_study_or_plan_that_was_edited_afterwards_is_named(campaign):
+    campaign.freeze("study.json", {"name": "s", "answers": {"margin": 0.05}})
+    campaign.freeze("plan.json", [{"run": "b01-p001"}])
+    campaign.freeze("plan.json", [{"run": "b01-p001"}, {"run": "b01-p002"}])
+    assert campaign.edited == ()
+    (campaign.path / "study.json").write_text('{"answers": {"margin": 0.05},   "name": "s"}')
+    assert campaign.edited == (), "it says the same"
+    (campaign.path / "study.json").write_text('{"name": "s", "answers": {"margin": 0.5}}')
+    assert campaign.edited == ("study.json",)
+    (campaign.path / "plan.json").write_text('[{"run": "b01-p002"}]')
+    assert campaign.edited == ("study.json", "plan.json")
+
+
+def test_a_study_of_an_earlier_version_is_known_by_the_digest_that_resuming_asks_for(campaign):
+    study = {"plan": {"blocks": 3, "duration_s": 1.0}, "factors": {"language": ["cpp", "python"]}}
+    campaign.journal.set("identity", {"study": digest_of(study), "agent build": "x"})
+    campaign.write_json("study.json", {"name": "s", "only": {"said": "x"}, **study})
+    campaign.write_json("plan.json", [])
+    assert campaign.edited == ()
+    campaign.write_json("study.json", {"name": "s", **study, "answers": {"margin": 0.5}})
+    assert campaign.edited == ("study.json",)
