@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ SHARES = (0.5, 0.9, 0.99, 0.999)
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
+OF_THE_MACHINE = frozenset({"other_load", "steal", "stall", "temperature", "missed_ticks"})
+"""Codes of reasons that say nothing against a run's own records."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,32 @@ def _with_kind_names(messages: pl.DataFrame) -> pl.DataFrame:
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
     """The latency series of every usable run, by run; none where no message was recorded."""
-    found: dict[str, Series] = {}
-    if evidence.imported:
-        return found
-    runs = evidence.usable["run"].to_list() if evidence.usable.height else []
-    for run, lost in zip(runs, unanswered(evidence.usable), strict=True):
-        found[run] = series_of(evidence.reader.messages(run), evidence.runs[run], float(lost))
-    return found
+    if evidence.imported or not evidence.usable.height:
+        return {}
+    return dict(_series(evidence, evidence.usable))
+
+
+def excluded_series(evidence: Evidence) -> dict[str, Series]:
+    """The same of runs that were excluded for the machine's state: their messages are sound.
+
+    Runs whose counts or clocks are in doubt are left out, and so is one that cannot be read.
+    """
+    frame = evidence.set_aside
+    if evidence.imported or not frame.height:
+        return {}
+    sound = [
+        bool(codes) and codes <= OF_THE_MACHINE
+        for codes in (
+            {str(reason["code"]) for reason in evidence.runs[run].get("reasons", [])}
+            for run in frame["run"].to_list()
+        )
+    ]
+    return dict(_series(evidence, frame.filter(pl.Series(sound, dtype=pl.Boolean))))
+
+
+def _series(evidence: Evidence, frame: pl.DataFrame) -> Iterator[tuple[str, Series]]:
+    for run, lost in zip(frame["run"].to_list(), unanswered(frame), strict=True):
+        yield run, series_of(evidence.reader.messages(run), evidence.runs[run], float(lost))
 
 
 def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:

@@ -33,6 +33,7 @@ from wattwire.report.findings.finding import (
     shared_levels,
     study_key,
     told_level,
+    told_levels,
 )
 from wattwire.report.parts import Column, Table
 
@@ -41,6 +42,7 @@ FAST_US = 20_000.0
 P_MAX = 0.05
 LEFT_OVER_MAX = 0.1
 PAIRS_NEEDED = 5
+NAMED_MAX = 4
 ACKNOWLEDGED = re.compile(r"\b(mp)?tcp|websocket|\bwss?\b|\bhttp", re.IGNORECASE)
 CAUSE = (
     "Nagle's algorithm holds a small piece back until the one before it is acknowledged, and a "
@@ -135,7 +137,7 @@ def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Findin
     """The finding over all treatments together."""
     if not hits:
         return Silence("No latencies heap up at 40 ms or at twice that where TCP could be why.")
-    contrasts = _contrasts(evidence, runs, hits)
+    contrasts = _contrasts(evidence, [run for run in runs if not run.excluded], hits)
     return Finding(
         "delayed-acknowledgements",
         "Messages wait 40 ms for an acknowledgement",
@@ -143,6 +145,7 @@ def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Findin
         CAUSE,
         (
             _summary(evidence, runs, hits),
+            *_excluded(evidence, hits),
             *_force(evidence, runs, hits),
             *(one.told(evidence) for one in contrasts),
         ),
@@ -166,6 +169,26 @@ def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> st
     )
     common = shared_levels(evidence, (hit.treatment for hit in hits), treatments)
     return f"{told} What these treatments share: {common}." if common else told
+
+
+def _excluded(evidence: Evidence, hits: Sequence[Hit]) -> list[str]:
+    """How many of the runs with the mode are excluded from the answers, and of which treatments."""
+    counts = {hit.treatment: sum(run.excluded for run in hit.runs) for hit in hits}
+    total = sum(counts.values())
+    if not total:
+        return []
+    only = [told_levels(evidence, hit.treatment) or "the only treatment" for hit in hits
+            if counts[hit.treatment] == len(hit.runs)]  # fmt: skip
+    told = (
+        f"{words.count(total)} of these {words.plural(sum(len(hit.runs) for hit in hits), 'run')} "
+        "are excluded from the answers for the state of the machine, which makes no such mode."
+    )
+    if not only:
+        return [told]
+    named = words.listed(
+        only[:NAMED_MAX] + ([f"{len(only) - NAMED_MAX} more"] * (len(only) > NAMED_MAX))
+    )
+    return [f"{told} Without any other run: {named}."]
 
 
 def _force(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[str]:
@@ -262,6 +285,7 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
         row: dict[str, Any] = dict(hit.treatment)
         row |= {
             "runs": hit.mode.runs,
+            "excluded": sum(run.excluded for run in hit.runs),
             "messages": hit.mode.total,
             "inside": hit.inside,
             "share": 100 * hit.inside / hit.mode.total,
@@ -275,6 +299,7 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
         [
             *factor_columns(evidence),
             Column("runs", "runs", "measured"),
+            Column("excluded", "of them excluded", "measured"),
             Column("messages", "messages", "measured"),
             Column("inside", "in the mode", "measured"),
             Column("share", "share", "measured", "%"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import polars as pl
 
 from wattwire.report import words
 from wattwire.report.evidence import Evidence, FloatArray, all_levels
@@ -41,7 +43,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Run:
-    """One usable run: its levels as words, its latencies in µs in time order, lost = +inf."""
+    """One run: its levels as words, its latencies in µs in time order, lost = +inf."""
 
     name: str
     block: int
@@ -50,6 +52,8 @@ class Run:
     p50_us: float
     loss_share: float
     nodes: Sequence[Mapping[str, Any]] = field(repr=False, default=())
+    excluded: bool = False
+    """Whether the answers leave it out, for the state of the machine."""
 
     def treatment(self, varied: Iterable[str], without: Sequence[str] = ()) -> Treatment:
         """The varied levels of this run as words, some left out."""
@@ -75,34 +79,33 @@ class Run:
 
 def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
     """Every usable run that carries latencies, in order of execution."""
-    found = []
-    for row in evidence.usable.iter_rows(named=True):
+    return list(_runs(evidence, series, evidence.usable, excluded=False))
+
+
+def excluded_runs(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
+    """The excluded runs of `series`, in order of execution, marked as such."""
+    return list(_runs(evidence, series, evidence.set_aside, excluded=True)) if series else []
+
+
+def _runs(
+    evidence: Evidence, series: Mapping[str, Series], frame: pl.DataFrame, excluded: bool
+) -> Iterator[Run]:
+    for row in frame.iter_rows(named=True):
         run = row["run"]
         if run not in series or not series[run].values_us.size:
             continue
         document = evidence.runs[run]
         p50, loss = row.get("latency_p50_us"), row.get("loss_share")
-        found.append(
-            Run(
-                run,
-                int(row["block"]),
-                _told_apart(evidence, all_levels(document)),
-                series[run].values_us,
-                float("nan") if p50 is None else float(p50),
-                float("nan") if loss is None else float(loss),
-                document.get("nodes", []),
-            )
+        yield Run(
+            run,
+            int(row["block"]),
+            all_levels(document),
+            series[run].values_us,
+            float("nan") if p50 is None else float(p50),
+            float("nan") if loss is None else float(loss),
+            document.get("nodes", []),
+            excluded,
         )
-    return found
-
-
-def _told_apart(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Levels whose plain words are unique in their factor; one that is not is its longer word."""
-    told = {}
-    for name, level in levels.items():
-        word = evidence.word(name, level)
-        told[name] = level if word == words.plain(level) else word
-    return told
 
 
 def settings_with(evidence: Evidence, runs: Sequence[Run], role: str) -> list[str]:

@@ -10,8 +10,8 @@ from wattwire.report import words
 from wattwire.report.controls import noise
 from wattwire.report.evidence import Evidence
 from wattwire.report.findings import delayed_ack, idle, sizes
-from wattwire.report.findings.finding import Finding, Silence, runs_of
-from wattwire.report.latency import Series
+from wattwire.report.findings.finding import Finding, Silence, excluded_runs, runs_of
+from wattwire.report.latency import Series, excluded_series
 from wattwire.report.parts import Section, Text
 
 
@@ -30,18 +30,22 @@ class Findings:
 
 
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
-    """Let every detector look through the usable runs; `series` is each run's latencies."""
+    """Let every detector look through the usable runs; `series` is each run's latencies.
+
+    Waits for an acknowledgement are looked for in excluded runs as well: a mode at 40 ms is not
+    made by load, and a node that waits is what leaves a machine idle for others.
+    """
     runs = runs_of(evidence, series)
-    if not runs:
+    excluded = excluded_runs(evidence, excluded_series(evidence))
+    everything = [*runs, *excluded]
+    if not everything:
         return Findings((), (Silence("No usable run carries a latency to look at."),))
-    hits = delayed_ack.hits_of(evidence, runs)
-    stepped, unstepped = sizes.find(evidence, runs, hits)
-    results: list[Finding | Silence] = [
-        delayed_ack.find(evidence, runs, hits),
-        *stepped,
-        *([unstepped] if unstepped else []),
-        idle.find(evidence, runs, noise(evidence)),
-    ]
+    waits = delayed_ack.find(evidence, everything, delayed_ack.hits_of(evidence, everything))
+    results: list[Finding | Silence] = [waits]
+    if runs:
+        stepped, unstepped = sizes.find(evidence, runs, delayed_ack.hits_of(evidence, runs))
+        results += [*stepped, *([unstepped] if unstepped else [])]
+        results.append(idle.find(evidence, runs, noise(evidence)))
     return Findings(
         tuple(one for one in results if isinstance(one, Finding)),
         tuple(one for one in results if isinstance(one, Silence)),
@@ -53,7 +57,8 @@ def section(findings: Findings) -> Section:
     part = Section("findings", "Findings")
     part.parts.append(
         Text(
-            "Detectors looked through the usable runs for known causes of strange latencies. What "
+            "Detectors looked through the usable runs for known causes of strange latencies (the "
+            "one for waits of 40 ms through excluded runs as well, which it counts apart). What "
             "they find is exploratory: the study did not ask for it. It is called shown only "
             "where the study varied the setting that takes it away."
         )

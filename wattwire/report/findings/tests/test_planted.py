@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -207,3 +208,25 @@ def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> N
     assert "acknowledgement" in found[0].cause
     assert found[0].standing == "shown by this study"
     assert "no step in 2 of 2 groups" in " ".join(found[0].evidence)
+
+
+def test_a_mode_in_excluded_runs_is_found_and_marked_as_excluded() -> None:
+    evidence, runs = campaign(np.random.default_rng(3), waiting, effective=told)
+    slow = [replace(run, excluded=True) for run in runs if run.levels["language"] == "one"]
+    others = [run for run in runs if run.levels["language"] != "one"]
+    every = [*others, *slow]
+    found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
+    assert isinstance(found, Finding)
+    (marked,) = [one for one in found.evidence if "excluded from the answers" in one]
+    assert marked.startswith("27 of these 54 runs are excluded"), marked
+    assert "Without any other run: one, 64 B, 10 Hz" in marked and "5 more" in marked
+    rows = found.parts[0].rows
+    assert {row["excluded"] for row in rows if row["language"] == "one"} == {3}
+    assert {row["excluded"] for row in rows if row["language"] == "other"} == {0}
+
+
+def test_excluded_runs_prove_nothing() -> None:
+    evidence, runs = campaign(np.random.default_rng(3), waiting, factors=SWITCHED, effective=told)
+    every = [replace(run, excluded=True) for run in runs]
+    found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
+    assert isinstance(found, Finding) and found.standing == "suspected"
