@@ -25,12 +25,14 @@ class Found:
     """What one scenario came to; `skipped` is the reason where it did not apply.
 
     `stolen_share` is above 0 where it failed first while the host took so much of the cores.
+    `ended_by` is the clause whose breach ended it before its end, "" where it came to its end.
     """
 
     scenario: Scenario
     problems: list[Problem] = field(default_factory=list)
     skipped: str = ""
     stolen_share: float = 0.0
+    ended_by: str = ""
 
 
 def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[Scenario]:
@@ -68,7 +70,7 @@ def _run(scenario: Scenario, cell: CellUnderTest, folder: Path, endpoints: list[
     except Skipped as reason:
         found.skipped = str(reason)
     except Broken as broken:
-        found.problems = [broken.problem]
+        found.problems, found.ended_by = [broken.problem], broken.problem.clause
     found.problems = [
         Problem(p.clause, f"{scenario.name}: {p.text}") for p in dict.fromkeys(found.problems)
     ]
@@ -116,9 +118,13 @@ def _verdict(
             lines.append(f"and {len(broken) - DETAILS} more")
         return ClauseResult(clause, name, "failed", "\n".join(lines), tuple(broken))
     ran = [found for found in examined if not found.skipped]
-    if ran:
-        return ClauseResult(clause, name, "passed", f"{len(ran)} scenarios")
-    reasons = dict.fromkeys(found.skipped for found in examined)
+    whole = [found for found in ran if not found.ended_by]
+    if whole:
+        return ClauseResult(clause, name, "passed", f"{len(whole)} scenarios")
+    reasons = dict.fromkeys(
+        found.skipped or f"not tested: its scenarios ended early ({found.ended_by})"
+        for found in examined
+    )
     return ClauseResult(clause, name, "skipped", "; ".join(reasons) or "no scenario was chosen")
 
 

@@ -7,7 +7,7 @@ import importlib
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,14 @@ from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_roles import NAGLE_OFF, TLS
+from wattwire.report.words import plural
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.artifacts import LackingError
 from wattwire.run.processes import RunProcesses, start_service
 
 SERVICE_TIMEOUT_S = 10.0
+BEFORE_READY = ("C-06", "C-07")
+"""Clauses whose breach ends a scenario before its window."""
 
 
 def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> int:
@@ -57,7 +60,8 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
             agent.close()
     if len(check.absent) == len(chosen):
         raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")
-    told = f"{failed} clauses failed" if failed else "every clause that could be tested holds"
+    holds = "every clause that could be tested holds"
+    told = f"{plural(failed, 'clause')} failed" if failed else holds
     print(told + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
     return failed
 
@@ -107,6 +111,7 @@ class _Check:
         if why:
             print(searchable(f"not paired: {why}", sys.stdout, "  ", " " * 4))
         counts = {"passed": 0, "failed": 0, "skipped": 0}
+        ends: list[str] = []
 
         def tell(result: Any) -> None:
             counts[result.status] = counts.get(result.status, 0) + 1
@@ -115,6 +120,8 @@ class _Check:
                 print(searchable(line, sys.stdout, "  ", " " * 8))
 
         def tell_scenario(found: Any) -> None:
+            if not found.skipped and not found.scenario.pair:
+                ends.append(found.ended_by)
             if found.stolen_share:
                 why = f"the host took {found.stolen_share:.0%} of the cores, and it failed"
                 line = f"twice   {found.scenario.name}: {why}"
@@ -122,6 +129,8 @@ class _Check:
 
         self._suite.run_suite(subject, others, clauses, tell, tell_scenario)
         print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()), flush=True)
+        if untested := early_words(ends):
+            print(searchable(untested, sys.stdout, "  ", " " * 4), flush=True)
         return counts["failed"]
 
     def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
@@ -151,6 +160,20 @@ class _Check:
                 found = error
             self._built[cell.name] = found
         return self._built[cell.name]
+
+
+def early_words(ended_by: Sequence[str]) -> str:
+    """What it means for the counts that scenarios ended before READY; "" where none did.
+
+    `ended_by` is the clause that ended each scenario, "" for those that came to their end.
+    """
+    early = sum(clause in BEFORE_READY for clause in ended_by)
+    if not early:
+        return ""
+    return (
+        f"{early} of {plural(len(ended_by), 'scenario')} ended before the nodes were READY, and "
+        "what only those test counts as skipped: mend that first"
+    )
 
 
 def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -> Any:

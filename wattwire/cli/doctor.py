@@ -95,7 +95,7 @@ def examine(catalog: Catalog) -> Health:
             hello, facts = agent.hello, agent.request("fingerprint")["facts"]
             known = {fact["key"]: fact["value"] for fact in facts}
             health.sections["Agent"] = [_agent_item(agent)]
-            cells = {name: _cell_item(catalog.cell(name), agent) for name in catalog.cells}
+            cells = {name: cell_item(catalog.cell(name), agent) for name in catalog.cells}
             health.sections["Cells"] = list(cells.values())
             health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
             health.sections["Rights"] = list(_right_items(hello))
@@ -134,7 +134,7 @@ def _agent_item(agent: AgentClient) -> Item:
     return Item("wattwire-agent", "ok", told)
 
 
-def _cell_item(cell: Cell, agent: AgentClient) -> Item:
+def cell_item(cell: Cell, agent: AgentClient) -> Item:
     """Whether a cell is built, could be, or what it lacks."""
     try:
         build = Builder(agent, look=True).cell(cell)

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wattwire.cli import imported
+from wattwire.catalog import Catalog
+from wattwire.cli import cell_facts, imported
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.validity import conditions_before
@@ -49,12 +50,16 @@ def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = verbs.add_parser(
         "show",
-        help="one run: treatment, verdict, evidence, settings, figures",
+        help="one run: treatment, verdict, evidence, figures; or a cell: settings, libraries",
         description="Show one run of a campaign. RUN is the run's name (b01-p003), its number in "
-        "the plan's order (3), one attempt of it (b01-p003-2), or the run's folder alone.",
+        "the plan's order (3), one attempt of it (b01-p003-2), or the run's folder alone. "
+        "`show cell CELL` shows what a cell can do here: patterns, settings with allowed values "
+        "and defaults, guarantees, versions of libraries.",
     )
-    verb.add_argument("campaign", metavar="DIR", help="a campaign, or a run's folder in it")
-    verb.add_argument("run", nargs="?", metavar="RUN", help="name or number; see `status`")
+    verb.add_argument(
+        "campaign", metavar="DIR", help="a campaign, or a run's folder in it; or the word cell"
+    )
+    verb.add_argument("run", nargs="?", metavar="RUN", help="name or number, see `status`; or CELL")
     verb.add_argument(
         "--commands",
         action="store_true",
@@ -64,7 +69,9 @@ def add_to(verbs: Any) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print one run, or with --commands what its processes were started with."""
+    """Print one run, or with --commands what its processes were started with; or a cell."""
+    if options.campaign == cell_facts.KIND and not Path(options.campaign).exists():
+        return _show_cell(options)
     directory, run = _place(Path(options.campaign), options.run)
     campaign = open_campaign(directory)
     if isinstance(campaign, ImportedCampaign):
@@ -88,6 +95,14 @@ def show(options: argparse.Namespace) -> int:
     if not options.commands:
         again = shlex.join(["wattwire", "show", str(directory), folder.name, "--commands"])
         print(f"\nBy hand: {again}")
+    return EXIT_OK
+
+
+def _show_cell(options: argparse.Namespace) -> int:
+    if options.commands:
+        raise UsageError("--commands is for a run: wattwire show DIR RUN --commands")
+    for title, pairs in cell_facts.cell_blocks(Catalog(), options.run):
+        print("\n".join(_pairs(title, pairs)))
     return EXIT_OK
 
 

@@ -6,6 +6,7 @@ import argparse
 import fnmatch
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,14 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
-from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, EXIT_OK, MissingError
+from wattwire.model.errors import (
+    EXIT_BAD_RESULT,
+    EXIT_ENVIRONMENT,
+    EXIT_OK,
+    MissingError,
+    UsageError,
+    nearest,
+)
 from wattwire.rig import AgentClient, Builder
 
 
@@ -23,6 +31,10 @@ def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
     verb = verbs.add_parser("list", aliases=["ls"], help="what there is: studies, cells, meters")
     verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
+    verb.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="only these: a name, its beginning or a pattern, as MIDDLEWARE or '*/LANGUAGE'",
+    )  # fmt: skip
     verb.set_defaults(call=list_things)
 
     verb = verbs.add_parser("build", help="build cells (all, if none is named)")
@@ -60,20 +72,41 @@ def add_to(verbs: Any) -> None:
 def list_things(options: argparse.Namespace) -> int:
     """List studies, cells and meters that the catalogue finds."""
     catalog = Catalog()
-    if options.what in (None, "studies"):
-        print(f"{len(catalog.studies)} studies")
-        for name, folder in sorted(catalog.studies.items()):
-            _print_row(name, read_toml(folder / "study.toml").get("title", ""))
-    if options.what in (None, "cells"):
-        print(f"{len(catalog.cells)} cells")
-        for name in catalog.cells:
-            cell = catalog.cell(name)
-            _print_row(name, ", ".join(cell.document["patterns"]))
-    if options.what in (None, "meters"):
-        print(f"{len(catalog.meters)} meters")
-        for name, folder in sorted(catalog.meters.items()):
-            _print_row(name, read_toml(folder / "meter.toml").get("summary", ""))
+    kinds: dict[str, tuple[Iterable[str], Callable[[str], str]]] = {
+        "studies": (catalog.studies, lambda n: _of(catalog.studies[n] / "study.toml", "title")),
+        "cells": (catalog.cells, lambda n: ", ".join(catalog.cell(n).document["patterns"])),
+        "meters": (catalog.meters, lambda n: _of(catalog.meters[n] / "meter.toml", "summary")),
+    }
+    for kind, (names, text_of) in kinds.items():
+        if options.what not in (None, kind):
+            continue
+        every = sorted(names)
+        chosen = named_like(options.names, every, kind.removesuffix("s")) if options.what else every
+        print(f"{len(chosen)} of {len(every)} {kind}" if options.names else f"{len(every)} {kind}")
+        for name in chosen:
+            _print_row(name, text_of(name))
+        if kind == "cells" and options.names:
+            print(f"Next: wattwire show cell {chosen[0]}")
     return EXIT_OK
+
+
+def named_like(wanted: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
+    """Known names that a word names, begins, or fits as a pattern; all where none is given.
+
+    Raises UsageError for a word that fits nothing.
+    """
+    found: set[str] = set() if wanted else set(known)
+    for word in wanted:
+        fits = {n for n in known if n.startswith(word) or fnmatch.fnmatchcase(n, word)}
+        if not fits:
+            words = {*known, *(name.split("/")[0] for name in known)}
+            raise UsageError(f'list: no {kind} is called "{word}".{nearest(word, words)}')
+        found |= fits
+    return [name for name in known if name in found]
+
+
+def _of(path: Path, key: str) -> str:
+    return str(read_toml(path).get(key, ""))
 
 
 def _print_row(name: str, text: str) -> None:

@@ -72,6 +72,17 @@ def test_a_node_that_says_nothing_breaks_the_clause_that_is_asked_for(tmp_path: 
     assert "no READY line" in results["C-07"].detail
 
 
+def test_a_cell_of_which_no_node_becomes_ready_passes_nothing_that_comes_after(
+    tmp_path: Path,
+) -> None:
+    cell = fake_cell(tmp_path, "raise SystemExit(0)\n")
+    results = {r.clause: r for r in run_suite(cell, only=["open", "C-10"])}
+    assert results["C-07"].status == "failed"
+    assert results["C-10"].status == "skipped"
+    assert "not tested: its scenarios ended early (C-07)" in results["C-10"].detail
+    assert "passed" not in {result.status for result in results.values()}
+
+
 def test_all_problems_are_reported_not_the_first_alone(tmp_path: Path) -> None:
     cell = fake_cell(tmp_path, "print('hello')\nraise SystemExit(2)\n")
     results = {r.clause: r for r in run_suite(cell, only=["command-line"])}

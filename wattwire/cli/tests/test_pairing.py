@@ -3,6 +3,7 @@
 import pytest
 
 from wattwire.catalog import Catalog
+from wattwire.cli.conformance import early_words
 from wattwire.cli.main import main
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.things import chosen_cells
@@ -85,3 +86,15 @@ def test_a_choice_of_pairs_that_is_none_is_refused(options, told, capsys):
     assert left.value.code == EXIT_USAGE
     error = capsys.readouterr().err.rpartition("error:")[2]
     assert all(word in error for word in told)
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "told"),
+    [
+        (["", "", "C-14"], ""),
+        (["C-07", "", "C-06"], "2 of 3 scenarios ended before the nodes were READY"),
+        (["C-07"], "1 of 1 scenario ended before the nodes were READY"),
+    ],
+)
+def test_scenarios_that_ended_before_ready_are_told_with_the_counts(ended_by, told):
+    assert early_words(ended_by).startswith(told) and bool(early_words(ended_by)) == bool(told)

@@ -1,0 +1,122 @@
+"""show cell: what a cell can do here, its settings, what it guarantees, which libraries it uses."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog, Cell
+from wattwire.catalog.pins import pins_of
+from wattwire.cli.doctor import cell_item
+from wattwire.model.errors import UsageError, WattwireError
+from wattwire.model.treatment import PATTERN_ROLES
+from wattwire.rig import AgentClient
+from wattwire.rig.observed import observed
+
+Block = tuple[str, list[tuple[str, str]]]
+KIND = "cell"
+
+
+def cell_blocks(catalog: Catalog, name: str | None) -> list[Block]:
+    """Return titled blocks of (what, value) about a cell. Raises UsageError for no cell's name."""
+    if name is None:
+        raise UsageError(f"show {KIND}: no CELL given; `wattwire list cells` names them")
+    cell = catalog.cell(name)
+    ready = observed(cell.name).ready
+    blocks = [(_title(cell, catalog), list(_abilities(cell)))]
+    blocks.append(("Settings, as settings.NAME in a study or --set", list(_settings(cell))))
+    blocks.append(("Guarantees", list(_guarantees(ready))))
+    blocks.append(("Libraries", list(_libraries(cell, ready))))
+    return blocks
+
+
+def _title(cell: Cell, catalog: Catalog) -> str:
+    titles = catalog.titles()
+    language = titles["language"].get(cell.language, cell.language)
+    return f"{cell.name}: {titles['middleware'][cell.middleware.name]} in {language}"
+
+
+def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
+    yield "here", _here(cell)
+    for pattern in cell.document["patterns"]:
+        hub, leaf = PATTERN_ROLES[pattern]
+        listens = cell.middleware.listens(pattern)
+        yield (
+            f"pattern {pattern}",
+            f"roles {hub} (one) and {leaf}"
+            + (f"; {listens} listens" if listens != "none" else "; roles discover each other"),
+        )
+    yield "capabilities", ", ".join(cell.document["capabilities"])
+    for key, told in (("payload_bytes_min", "at least"), ("payload_bytes_max", "at most"),
+                      ("record_bytes_max", "as a record at most")):  # fmt: skip
+        if key in cell.document:
+            yield "payload", f"{told} {cell.document[key]:,} bytes"
+    if cell.middleware.services:
+        yield "service processes", ", ".join(cell.middleware.services)
+
+
+def _here(cell: Cell) -> str:
+    """Whether it is built, can be built, or what it lacks; by the agent, which keeps builds."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-show-") as state:
+        try:
+            agent = AgentClient(Path(state))
+        except WattwireError as error:
+            return f"not known, there is no agent to ask: {error}"
+        try:
+            item = cell_item(cell, agent)
+        finally:
+            agent.close()
+    told = {"ok": item.told, "note": item.told, "missing": f"cannot be built: {item.told}"}
+    return told[item.state] + (f" ($ {item.command})" if item.command else "")
+
+
+def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
+    """Each setting: what it may be, its default, what it is for, what this cell lacks of it."""
+    if not cell.middleware.settings:
+        yield "none", "this middleware has no settings"
+    for name, table in cell.middleware.settings.items():
+        every = [True, False] if table["type"] == "boolean" else table.get("allowed")
+        allowed = cell.settings_allowed.get(name, every)
+        told = ", ".join(map(_shown, allowed)) if allowed else str(table["type"])
+        bounds = [f"{key} {table[key]}" for key in ("minimum", "maximum") if key in table]
+        bounds = [] if name in cell.settings_allowed else bounds
+        text = f"{' '.join([told, *bounds])}; default {_shown(table['default'])}"
+        text += f". {table['summary']}" if table.get("summary") else ""
+        text += f" (role {table['role']})" if table.get("role") else ""
+        if name in cell.settings_allowed and table.get("allowed", []) != allowed:
+            because = cell.document["settings"][name].get("because", "this cell has no other")
+            text += f". Only these here: {because}"
+        yield name, text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return '""' if value == "" else str(value)
+
+
+def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What nodes said in their READY line; only a node knows what is really in force."""
+    if not ready.get("guarantee"):
+        yield "not known yet", "nodes say it when they run: try or run the cell once"
+        return
+    for name, value in ready["guarantee"].items():
+        yield name, str(value).replace("_", " ")
+    yield "seen", f"{ready.get('seen', '')}, in the latest run here, with the settings of that run"
+
+
+def _libraries(cell: Cell, ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    library = ready.get("library", {})
+    words = [str(library[k]) for k in ("name", "version", "build") if library.get(k)]
+    named = " ".join(dict.fromkeys(words))
+    if named:
+        yield "in the latest run here", named
+    for name, version in pins_of(cell.folder).items():
+        yield name, f"{version}, pinned by the cell"
+    for program, table in cell.document["versions"].items():
+        yield program, f"{table['minimum']} or newer"
+    for program in cell.document["requires"]:
+        if program not in cell.document["versions"]:
+            yield program, "as it is on PATH"
