@@ -14,7 +14,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import compare, imported, outcome, plan, studies, variants
-from wattwire.cli.reporting import write_report
+from wattwire.cli.reporting import stamps_of, write_report
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -44,6 +44,7 @@ def add_to(verbs: Any) -> None:
         metavar="KEY",
         help="on resume: accept that this fact of the machine changed",
     )
+    studies.add_look(verb)
     verb.add_argument("--yes", action="store_true", help="do not ask before a long plan")
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
@@ -114,7 +115,8 @@ def _loaded(
     options: argparse.Namespace, catalog: Catalog, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
     """Name, file and document of the study, in its variants where any were given."""
-    name, path, document = studies.load(catalog, options.study, preset, options.changes)
+    changes = [*options.changes, *(["validity.look=true"] if options.look else [])]
+    name, path, document = studies.load(catalog, options.study, preset, changes)
     return name, path, variants.applied(document, options)
 
 
@@ -165,10 +167,13 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
     document = None
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)
-    elif options.preset or options.changes or options.only or options.variants or options.confirm:
+    elif (
+        options.preset or options.changes or options.only or options.variants or options.confirm
+        or options.look
+    ):  # fmt: skip
         raise UsageError(
-            "--resume goes on with the frozen study: --preset, --set, --only, --variant and "
-            "--confirm belong to a new campaign"
+            "--resume goes on with the frozen study: --preset, --set, --only, --variant, "
+            "--confirm and --look belong to a new campaign"
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
     try:
@@ -191,10 +196,13 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
         campaign.close()
     code = outcome.hand_out(found, options)
     if options.json:
-        told = {"answer": lines[0], "unanswered": lines[1:]} if page else {"unanswered": lines}
+        told: dict[str, Any] = (
+            {"answer": lines[0], "unanswered": lines[1:]} if page else {"unanswered": lines}
+        )
+        told |= {"validity": stamps_of(page)}
         progress.event("report", page=str(page) if page else None, usable=usable, **told)
     else:
-        for line in lines:
+        for line in [*lines, *stamps_of(page).splitlines()]:
             print(wrapped(line, columns(sys.stdout), hanging=""))
         print(f"{_usable_words(rows)}: {path}")
         if page:

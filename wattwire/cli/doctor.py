@@ -262,7 +262,7 @@ def _load_item() -> Item:
     busy, steal = host.load_over(LOOK_S)
     told = f"{percent(busy)} busy, {percent(steal)} stolen by the host, over {LOOK_S:g} s"
     if busy > BUSY_SHARE or steal > STEAL_SHARE:
-        return Item("load", "note", f"{told}; runs are set aside while it is so")
+        return Item("load", "note", f"{told}; runs may be excluded while it is so")
     return Item("load", "ok", told)
 
 

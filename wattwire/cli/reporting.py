@@ -4,35 +4,76 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wattwire.cli import outcome
-from wattwire.store import open_campaign
+from wattwire.cli.studies import change
+from wattwire.model.errors import UsageError
+from wattwire.model.study import parse_validity
+from wattwire.model.validity import VALIDITY, with_current_names
+from wattwire.store import Campaign, ImportedCampaign, open_campaign
+
+if TYPE_CHECKING:
+    from wattwire.report.evidence import CampaignReader
 
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = verbs.add_parser("report", help="write a campaign's page")
     verb.add_argument("campaign", metavar="DIR")
+    verb.add_argument(
+        "--validity",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="judge the stored runs again with another validity limit, e.g. steal_max=0.1 or "
+        "look=true; nothing is measured, and the page says so",
+    )
     verb.set_defaults(call=report)
 
 
-def write_report(path: Path) -> Path:
+def write_report(campaign: Path | CampaignReader) -> Path:
     """Write the page of a campaign; returns its path."""
     from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
 
-    return build_report(path)
+    return build_report(campaign)
+
+
+def stamps_of(page: Path | None) -> str:
+    """What a page says of a look or of changed limits; empty where there is nothing to say."""
+    path = page.parent / "validity.txt" if page else None
+    return path.read_text("utf-8").strip() if path and path.is_file() else ""
 
 
 def report(options: argparse.Namespace) -> int:
     """Write the page of a campaign, finished or not; say which limits of its study are broken."""
     campaign = open_campaign(Path(options.campaign))
     try:
-        print(write_report(Path(options.campaign)).resolve())
+        reader = _rejudged(campaign, options.validity) if options.validity else campaign
+        page = write_report(reader)
+        print("\n".join([*filter(None, [stamps_of(page)]), str(page.resolve())]))
         from wattwire.report.sentences import edited_words  # noqa: PLC0415 - see write_report
 
         if edited := edited_words(getattr(campaign, "edited", ())):
             print(edited)
-        return outcome.of_limits(campaign)
+        return outcome.of_limits(reader)
     finally:
         campaign.close()
+
+
+def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
+    """The campaign under its own validity limits with these changes."""
+    from wattwire.report.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
+
+    if isinstance(campaign, ImportedCampaign):
+        raise UsageError(
+            f"{campaign.path}: --validity: this campaign was imported; nothing is stored of the "
+            "machine's state in its runs"
+        )
+    study = with_current_names(campaign.study, str(campaign.path))
+    for text in changes:
+        if "=" not in text:
+            raise UsageError(f"--validity {text}: allowed: KEY=VALUE, e.g. steal_max=0.1")
+        study = change(study, f"{VALIDITY}.{text.removeprefix(f'{VALIDITY}.')}")
+    limits = parse_validity(study[VALIDITY], "--validity")
+    return Rejudged(campaign, limits, ", ".join(changes))

@@ -55,6 +55,16 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_look(verb: argparse.ArgumentParser) -> None:
+    """--look, of all verbs that measure."""
+    verb.add_argument(
+        "--look",
+        action="store_true",
+        help="exclude no run for the state of the machine (opens all validity limits); page and "
+        "terminal say so",
+    )
+
+
 def load(
     catalog: Catalog, name: str | None, preset: str | None, changes: list[str]
 ) -> tuple[str, Path, dict[str, Any]]:

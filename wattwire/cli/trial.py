@@ -17,13 +17,15 @@ from wattwire.cli import campaigns
 from wattwire.cli.amounts import duration_s, size_bytes
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.plan import confirm_long
+from wattwire.cli.reporting import stamps_of
 from wattwire.cli.screen import duration_words, make_progress
-from wattwire.cli.studies import change
+from wattwire.cli.studies import add_look, change
 from wattwire.cli.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
 from wattwire.model.treatment import PATTERN_ROLES
+from wattwire.model.validity import VALIDITY
 from wattwire.report.words import listed, plural
 from wattwire.rig import host
 from wattwire.run import Prepared, prepare
@@ -64,6 +66,7 @@ def add_to(verbs: Any) -> None:
         dest="changes",
         help="a setting of the middleware, or a study's key, as reply=ack or plan.seed=2",
     )
+    add_look(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for what is measured")
     verb.add_argument("--yes", action="store_true", help="do not ask before a long trial")
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
@@ -135,6 +138,9 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
     else:
         print()
         print("\n".join(compared.lines()))
+        stamps = stamps_of(page)
+        if stamps:
+            print("\n".join(["", *textwrap.wrap(stamps, WIDTH, break_on_hyphens=False)]))
         print()
         print(f"Study     {directory / 'study.toml'}")
         print(f"Campaign  {directory}")
@@ -186,7 +192,7 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
             "retries": 0,
             "controls": False,
         },
-        "validity": {"other_load_max": 0.5},
+        VALIDITY: {"look": True} if options.look else {"other_load_max": 0.5},
         "answers": {"baseline": {"cell": names[0]}},
     }
     for text in options.changes:

@@ -240,7 +240,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
         factors=factors,
         fixed=fixed,
         plan=plan,
-        validity=_table(ValidityLimits, document.get(VALIDITY, {}), f"{where}: {VALIDITY}"),
+        validity=parse_validity(document.get(VALIDITY, {}), f"{where}: {VALIDITY}"),
         meters=meters,
         questions=parse_questions(document.get("question", []), factors, _may_vary, where),
         excludes=excludes,
@@ -252,6 +252,12 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
         shown=parse_shown(document, {**factors, **fixed}, where),
         variants=parse_variants(document.get("variants", {}), factors, check_level, where),
     )
+
+
+def parse_validity(table: Mapping[str, Any], where: str) -> ValidityLimits:
+    """Check a table of validity limits. Raises UsageError naming place, found and allowed."""
+    limits: ValidityLimits = _table(ValidityLimits, table, where)
+    return limits
 
 
 def _some(

@@ -35,6 +35,7 @@ from wattwire.report import (
     syscalls,
     threats,
     unanswered,
+    validity,
 )
 from wattwire.report.answers import Answers, answer_all
 from wattwire.report.comparing import section as variants
@@ -52,8 +53,9 @@ def build_report(campaign: Path | CampaignReader) -> Path:
 
     Takes the campaign's folder, or its opened reader. Writes report/index.html,
     report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder, and
-    the page's headline in report/answer.txt, with a line for each question that has no number; an
-    older report there is replaced. A campaign without a usable run gets a page that says so.
+    the page's headline in report/answer.txt, with a line for each question that has no number, and
+    in report/validity.txt what the page says of a look or of changed limits; an older report there
+    is replaced. A campaign without a usable run gets a page that says so.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -79,9 +81,10 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
         third = reproduced.in_short(evidence) or found.in_short
         first = unanswered.headline(evidence, answers)
-        gaps = unanswered.questions(evidence, answers)
-        told = (first, " ".join(gaps), asked.second_line(evidence), third)
+        stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
+        told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
+        (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page

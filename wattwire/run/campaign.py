@@ -19,7 +19,7 @@ from wattwire.model.errors import AgentLostError, MissingError, UsageError
 from wattwire.model.setting_keys import settings_last
 from wattwire.model.study import ONLY, Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
-from wattwire.model.validity import with_current_names
+from wattwire.model.validity import CONDITION_CODES, with_current_names
 from wattwire.model.verdict import Outcome, Verdict
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
@@ -399,13 +399,14 @@ class CampaignRunner:
             self.campaign.drop_partials()
 
     def _tell(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
-        if not self._told_busy and any(r.code == "other_load" for r in collected.reasons):
+        if not self._told_busy and any(r.code in CONDITION_CODES for r in collected.reasons):
             self._told_busy = True
             self._progress.event(
                 "note",
-                text="this machine is busy: such runs are kept, but nothing is answered with "
-                "them. End the other work, or accept it for a look, not for a comparison: "
-                "--set validity.other_load_max=1.0",
+                text="This machine is busy. Such runs are stored but excluded from the answers. "
+                "End the other work; or begin again with --look, which excludes none of them (for "
+                "a look, not for a comparison); or judge what is stored again: wattwire report "
+                "DIR --validity look=true",
             )
         exception = [r.detail for r in collected.reasons if r.code == CODE]
         self._exceptions.pop(planned.run, None)

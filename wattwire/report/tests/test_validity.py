@@ -1,0 +1,67 @@
+"""A finished campaign is judged again from what it stored, and a look says what it let pass."""
+
+import json
+
+import pytest
+
+from wattwire.model.validity import ValidityLimits
+from wattwire.report.evidence import gather
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.validity import Rejudged, stamps
+
+SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """8 runs, two of which met an other load of 41 %."""
+    return FileCampaign(write_campaign(tmp_path / "c", Shape(**SMALL, unknown_runs=(1, 2))))
+
+
+def valid(reader) -> int:
+    return gather(reader).usable.height
+
+
+def test_a_wider_limit_makes_stored_runs_valid_and_a_narrower_one_excludes_them(busy):
+    as_measured = valid(busy)
+    assert valid(Rejudged(busy, ValidityLimits(other_load_max=0.5), "")) == as_measured + 2
+    assert valid(Rejudged(busy, ValidityLimits(), "")) == as_measured
+    assert valid(Rejudged(busy, ValidityLimits(other_load_max=0.005), "")) == 0
+    assert valid(busy) == as_measured, "its own files stay"
+
+
+def test_a_new_verdict_comes_with_its_reason_and_the_rest_of_the_run(busy):
+    judged = Rejudged(busy, ValidityLimits(other_load_max=0.005), "other_load_max=0.005")
+    run = busy.plan[0]["run"]
+    document, before = judged.run(run), busy.run(run)
+    assert document["verdict"] == "unknown"
+    assert [reason["code"] for reason in document["reasons"]] == ["other_load"]
+    assert document["window"] == before["window"]
+    assert judged.study["validity"]["other_load_max"] == 0.005
+
+
+def test_what_no_validity_limit_excluded_stays_excluded(busy):
+    path = busy.path / "runs" / f"{busy.plan[3]['run']}-1" / "run.json"
+    document = json.loads(path.read_text())
+    document["reasons"].append({"verdict": "unknown", "code": "corrupt", "detail": "2 arrived so"})
+    path.write_text(json.dumps(document))
+    judged = Rejudged(busy, ValidityLimits(look=True), "look=true")
+    (left,) = gather(judged).set_aside["run"].to_list()
+    assert left == busy.plan[3]["run"]
+
+
+def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
+    changed = Rejudged(busy, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
+    assert stamps(gather(busy)) == []
+    (told,) = stamps(gather(changed))
+    assert told == (
+        "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid; "
+        "as measured, 6 of 8 runs are valid."
+    )
+
+
+def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
+    look = Rejudged(busy, ValidityLimits(look=True), "look=true")
+    told = stamps(gather(look))[0]
+    assert told.startswith("For a look: no run was excluded for the state of the machine.")
+    assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")
