@@ -40,6 +40,7 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
         *_meters(evidence),
         *_libraries(evidence),
         *_verdicts(evidence),
+        *_deliveries(evidence),
         *statistics(evidence, answers),
         *_comparison(evidence),
     ]
@@ -157,6 +158,22 @@ def _run(evidence: Evidence) -> Iterator[str]:
         "energy leave out, and the messages that they are divided by"
     )
     yield told + "; " + (cut if warmup else "nothing was cut off as warm-up") + "."
+
+
+def _deliveries(evidence: Evidence) -> Iterator[str]:
+    """What came of all that the usable runs were to deliver; nothing where a count is unknown."""
+    sums = {
+        name: float(column(evidence.usable, name).sum())
+        for name in ("expected", "received_unique", "failed", "lost")
+    }
+    if any(value != value for value in sums.values()) or not sums["expected"]:
+        return
+    expected, received, failed, lost = (words.count(value) for value in sums.values())
+    yield (
+        f"Of {expected} expected deliveries, warm-up included, {received} arrived, {failed} calls "
+        f"failed (ended with an error before their timeout) and {lost} were lost; failed and lost "
+        "ones count as infinite in latency quantiles."
+    )
 
 
 def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:

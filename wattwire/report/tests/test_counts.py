@@ -13,6 +13,7 @@ import pytest
 from wattwire.report import counts
 from wattwire.report.answers import answer_all
 from wattwire.report.evidence import Evidence, column, gather, unanswered, with_derived
+from wattwire.report.methods import methods
 from wattwire.report.parts import Table
 from wattwire.report.sentences import headline
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
@@ -52,6 +53,16 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
     assert headline(evidence, answer_all(evidence)).endswith(told)
     internal = [text for _, text in threats(evidence, answer_all(evidence))]
     assert any(told in text for text in internal)
+
+
+def test_the_methods_text_says_what_came_of_all_deliveries(before: Evidence) -> None:
+    def told(evidence: Evidence) -> list[str]:
+        sentences = methods(evidence, answer_all(evidence))
+        return [text for text in sentences if "expected deliveries" in text]
+
+    assert told(before) == []
+    (text,) = told(after(before))
+    assert "12 calls failed (ended with an error before their timeout)" in text
 
 
 def test_in_an_older_campaign_failed_calls_are_unknown_and_among_the_lost(
