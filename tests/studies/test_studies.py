@@ -10,6 +10,7 @@ import pytest
 
 from wattwire.design import expand, make_plan
 from wattwire.model.study import Study, apply_preset, parse_study
+from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 
 try:
     import tomllib
@@ -44,9 +45,21 @@ def test_a_study_parses_and_has_runs_in_every_preset(name: str, preset: str | No
     assert treatments
     controls = 3 if study.plan.controls else 0
     runs = make_plan(treatments, study.plan)
-    timed = [run for run in runs if run.control != "syscalls"]
+    timed = [run for run in runs if run.control not in ("syscalls", SETTLING)]
     assert len(timed) == (len(treatments) + controls) * study.plan.blocks
-    assert len(runs) - len(timed) == len(treatments) * study.plan.syscall_runs
+    traced = [run for run in runs if run.control == "syscalls"]
+    assert len(traced) == len(treatments) * study.plan.syscall_runs
+
+
+@pytest.mark.parametrize(("name", "cells"), [("rpc-choice", 27), ("nagle-step", 0)])
+def test_settling_runs_of_every_cell_come_first_where_beginnings_are_not_asked_for(name, cells):
+    study = load(name)
+    treatments = [t for t, because in expand(study) if because is None]
+    runs = make_plan(treatments, study.plan)
+    first = runs[: SETTLING_RUNS * cells]
+    assert all(run.control == SETTLING and run.block == 0 for run in first)
+    assert len({run.treatment["cell"] for run in first} if cells else ()) == cells
+    assert all(run.control != SETTLING and run.block > 0 for run in runs[len(first) :])
 
 
 @pytest.mark.parametrize("name", sorted(p.parent.name for p in STUDIES.glob("*/study.toml")))

@@ -20,6 +20,7 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
+from wattwire.model.warm_up import SETTLING
 from wattwire.report.words import plural
 from wattwire.rig import host
 from wattwire.run import CampaignRunner, Options, prepare
@@ -83,7 +84,7 @@ def execute(
     `suspects` names the treatments that are to be measured again once all is done.
     """
     try:
-        runner.execute(_look)
+        runner.execute(_look, _settle)
         again = suspects(runner.campaign) if suspects else []
         if again:
             runner.measure_again(again)
@@ -102,6 +103,12 @@ def _look(campaign: Campaign) -> dict[str, Any] | None:
     return stopping.judge(campaign)
 
 
+def _settle(campaign: Campaign) -> dict[str, Any]:
+    from wattwire.report import settling  # noqa: PLC0415 - statistics are slow to import
+
+    return settling.judge(campaign)
+
+
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
     study = _loaded(options, catalog, options.preset)
     choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only, catalog)
@@ -115,8 +122,7 @@ def _loaded(
     options: argparse.Namespace, catalog: Catalog, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
     """Name, file and document of the study, in its variants where any were given."""
-    changes = [*options.changes, *(["validity.look=true"] if options.look else [])]
-    name, path, document = studies.load(catalog, options.study, preset, changes)
+    name, path, document = studies.loaded(catalog, options, preset)
     return name, path, variants.applied(document, options)
 
 
@@ -167,12 +173,10 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
     document = None
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)
-    elif (
-        options.preset or options.changes or options.only or options.variants or options.confirm
-        or options.look
-    ):  # fmt: skip
+    elif any((options.preset, options.changes, options.only, options.warmup, options.variants,
+              options.confirm, options.look)):  # fmt: skip
         raise UsageError(
-            "--resume goes on with the frozen study: --preset, --set, --only, --variant, "
+            "--resume goes on with the frozen study: --preset, --set, --only, --warmup, --variant, "
             "--confirm and --look belong to a new campaign"
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
@@ -253,6 +257,8 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
         control = row.get("control") or ""
+        if control == SETTLING:  # whatever became of it, it is no run of the design
+            continue
         side = control if control in sides else "control"
         sound = row["verdict"] == "ok" if control else bool(row["used"])
         sides[side][row["run"]] = sides[side].get(row["run"], False) or sound

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import words
+from wattwire.report import courses, latency, words
 from wattwire.report.answers import (
     CONFIDENCE,
     Answers,
@@ -209,6 +209,12 @@ def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Ans
 
 def _notes(evidence: Evidence) -> list[str]:
     notes = []
+    if courses.are_asked(evidence):
+        moving = courses.told_unsettled(evidence, latency.all_series(evidence))
+        notes += [moving] if moving else []
+    if evidence.warm_up:
+        found = str(evidence.warm_up["words"])
+        notes.append(f"{found[:1].upper()}{found[1:]}.")
     left_out = {
         f"{entry['treatment'].get(FACTOR)} at {words.count(entry['treatment'].get(OTHER))} B: "
         f"{entry['skipped']}"

@@ -21,11 +21,19 @@ from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.cli.screen import duration_words
-from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan
+from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan, piloted
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
 from wattwire.model.treatment import Treatment
+from wattwire.model.warm_up import (
+    AUTO,
+    SETTLING,
+    SETTLING_CALLS,
+    SETTLING_RUNS,
+    SETTLING_S,
+    STEPS,
+)
 from wattwire.report.words import plural
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import prepare
@@ -67,7 +75,7 @@ def add_to(verbs: Any) -> None:
 def plan(options: argparse.Namespace) -> int:
     """Say what a study would run here, without building or running anything."""
     catalog = Catalog()
-    name, path, document = studies.load(catalog, options.study, options.preset, options.changes)
+    name, path, document = studies.loaded(catalog, options, options.preset)
     study = parse_study(name, document, str(path))
     with agent_here() as agent:
         looking = Builder(agent, look=True) if agent else None
@@ -98,6 +106,8 @@ def plan(options: argparse.Namespace) -> int:
         _say(line)
     if builds:
         _say(build_words(builds))
+    for line in _warm_up_lines(study, kept):
+        _say(line)
     _forecast_lines(study, ahead)
     _say(percentile_words(study, kept))
     _meter_lines(study, kept, meters_of(catalog, study), here)
@@ -134,6 +144,8 @@ def _first(
     control = sum(run.control in CONTROLS for run in runs) // study.plan.blocks
     traced = treatments * study.plan.syscall_runs
     beside = f" + {traced} that count system calls" if traced else ""
+    settling = sum(run.control == SETTLING for run in runs)
+    beside += f" + {settling} that find the warm-up" if settling else ""
     controls = f" and {control} control runs" if control else ""
     building = duration_words(sum(builds.values()))
     before = f", after {plural(len(builds), 'build')} in about {building}" if builds else ""
@@ -145,6 +157,27 @@ def _first(
         WIDTH,
         break_on_hyphens=False,
     )
+
+
+def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
+    """What is made before the calls that count, in closed loop."""
+    plan = study.plan
+    if all(treatment["loop"] != "closed" for treatment in treatments):
+        return []
+    if plan.warmup_calls != AUTO:
+        if plan.warmup_calls:
+            made = f"{plural(plan.warmup_calls, 'call')} of each client before those that count"
+            return [f"warm-up in closed loop: {made}, left out of latency and costs alike"]
+        by_time = f"what begins in the first {plan.warmup_s:g} s" if plan.warmup_s else "none"
+        return [f"warm-up in closed loop: {by_time}"]
+    cells = len(piloted(treatments, plan))
+    return [
+        f"warm-up in closed loop: {SETTLING_RUNS} settling runs of each of "
+        f"{plural(cells, 'cell')} ({SETTLING_CALLS:,} calls or {SETTLING_S:g} s) find how many "
+        f"calls each needs; the largest number ({STEPS[0]} to {STEPS[-1]:,}; at most "
+        f"{duration_words(plan.warmup_max_s)} a run) is made before the calls that count, in every "
+        "treatment, and left out of latency and costs alike. --warmup none leaves it out"
+    ]
 
 
 def _say(text: str) -> None:
@@ -249,6 +282,7 @@ def run_command(options: argparse.Namespace) -> str:
     words = ["wattwire", "run", options.study]
     words += ["--preset", options.preset] if options.preset else []
     words += [word for change in options.changes for word in ("--set", change)]
+    words += ["--warmup", options.warmup] if options.warmup else []
     words += ["--only", options.only] if options.only else []
     return shlex.join(words)
 

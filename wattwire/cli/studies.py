@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
-from wattwire.cli.amounts import size_bytes
+from wattwire.cli.amounts import duration_s, size_bytes
 from wattwire.design import expand
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_keys import with_flat_settings
@@ -26,6 +26,7 @@ from wattwire.model.study import (
 )
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import VALIDITY, ValidityLimits, current_key
+from wattwire.model.warm_up import AUTO_WORD
 
 MEANT = {
     "concurrency": "clients", "connections": "clients", "workers": "clients", "users": "clients",
@@ -48,6 +49,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         dest="changes",
         help="change the study, e.g. payload_bytes=1024, clients=[1,4] or plan.blocks=2",
     )
+    add_warm_up(verb)
     verb.add_argument(
         "--only", metavar="EXPR",
         help="only some treatments, e.g. language=python,clients=1|2 or cell=*/go; a study of "
@@ -63,6 +65,58 @@ def add_look(verb: argparse.ArgumentParser) -> None:
         help="exclude no run for the state of the machine (opens all validity limits); page and "
         "terminal say so",
     )
+
+
+def add_warm_up(verb: argparse.ArgumentParser) -> None:
+    """What comes before the messages that count."""
+    verb.add_argument(
+        "--warmup", metavar="auto|none|CALLS|TIME",
+        help="before what counts: as many calls of each client as settling runs find that the "
+        "cells need (auto: the default in closed loop), nothing, so many calls, or a time as 2s",
+    )  # fmt: skip
+
+
+def warm_up_changes(text: str | None) -> list[str]:
+    """What `--warmup TEXT` changes in a study. Raises UsageError for other text."""
+    if text is None:
+        return []
+    word = text.strip().lower()
+    if word == AUTO_WORD:
+        return [f"plan.warmup_calls={AUTO_WORD}"]
+    if word == "none":
+        return ["plan.warmup_calls=0", "plan.warmup_s=0"]
+    if word.isdecimal():
+        return [f"plan.warmup_calls={int(word)}"]
+    try:
+        seconds = duration_s(word, "--warmup")
+    except UsageError as error:
+        raise UsageError(
+            f"--warmup: found {text!r}; allowed: auto, none, a number of calls (200), or a time "
+            "(2s, 500ms)"
+        ) from error
+    return ["plan.warmup_calls=0", f"plan.warmup_s={seconds:g}"]
+
+
+def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
+    """Refuse a warm-up in calls of a study that makes none back to back."""
+    table = {**document.get("fixed", {}), **document.get("factors", {})}
+    loops = table.get("loop", "open")
+    if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
+        raise UsageError(
+            f"--warmup {text}: only a closed loop makes calls that can be counted; here the loop "
+            "is open: give a time, as --warmup 2s"
+        )
+
+
+def loaded(
+    catalog: Catalog, options: argparse.Namespace, preset: str | None
+) -> tuple[str, Path, dict[str, Any]]:
+    """Name, file and document of the study with everything that was typed to change it."""
+    changes = [*options.changes, *warm_up_changes(options.warmup)]
+    changes += ["validity.look=true"] if getattr(options, "look", False) else []
+    name, path, document = load(catalog, options.study, preset, changes)
+    refuse_calls_of_none(document, options.warmup)
+    return name, path, document
 
 
 def load(

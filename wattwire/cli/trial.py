@@ -19,13 +19,20 @@ from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.plan import confirm_long
 from wattwire.cli.reporting import stamps_of
 from wattwire.cli.screen import duration_words, make_progress
-from wattwire.cli.studies import add_look, change
+from wattwire.cli.studies import (
+    add_look,
+    add_warm_up,
+    change,
+    refuse_calls_of_none,
+    warm_up_changes,
+)
 from wattwire.cli.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
 from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.model.validity import VALIDITY
+from wattwire.model.warm_up import AUTO_WORD
 from wattwire.report.words import listed, plural
 from wattwire.rig import host
 from wattwire.run import Prepared, prepare
@@ -67,6 +74,7 @@ def add_to(verbs: Any) -> None:
         help="a setting of the middleware, or a study's key, as reply=ack or plan.seed=2",
     )
     add_look(verb)
+    add_warm_up(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for what is measured")
     verb.add_argument("--yes", action="store_true", help="do not ask before a long trial")
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
@@ -185,6 +193,7 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
             "primary": "cell",
             "duration_s": length_s,
             "warmup_s": round(min(WARMUP_S_MAX, WARMUP_SHARE * length_s), 4),
+            "warmup_calls": AUTO_WORD,
             "baseline_s": 0.2,
             "quiet_ms": 50,
             "linger_ms": 500,
@@ -195,8 +204,9 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
         VALIDITY: {"look": True} if options.look else {"other_load_max": 0.5},
         "answers": {"baseline": {"cell": names[0]}},
     }
-    for text in options.changes:
+    for text in (*options.changes, *warm_up_changes(options.warmup)):
         document = change(document, _study_key(text, cells))
+    refuse_calls_of_none(document, options.warmup)
     return document
 
 

@@ -2,6 +2,10 @@
 
 from wattwire.design.cautions import cautions
 from wattwire.design.plan import CONTROLS, UNSAMPLED, PlannedRun, make_plan, more_blocks
+from wattwire.design.settling import piloted
 from wattwire.design.treatments import expand
 
-__all__ = ["CONTROLS", "UNSAMPLED", "PlannedRun", "cautions", "expand", "make_plan", "more_blocks"]
+__all__ = [
+    "CONTROLS", "UNSAMPLED", "PlannedRun", "cautions", "expand", "make_plan", "more_blocks",
+    "piloted",
+]  # fmt: skip

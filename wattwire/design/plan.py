@@ -10,7 +10,8 @@ whose difference is noise whatever it looks like, and one whose sampler is silen
 which says what sampling costs.
 
 Runs that count system calls come after all blocks, in blocks of their own: what they slow down
-is no neighbour of anything that is timed.
+is no neighbour of anything that is timed. Settling runs come before the first block, in rounds
+that are numbered like blocks, as block 0.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wattwire.design.settling import piloted
 from wattwire.model.study import TRACED, Plan
 from wattwire.model.treatment import Level, Treatment
+from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 
 SAME, SAME_AGAIN, UNSAMPLED = "a", "b", "unsampled"
 CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
@@ -30,7 +33,7 @@ CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
 class PlannedRun:
     """One run before it is executed. `predecessor` is the run id just before it, or "".
 
-    `control` is "" for the study's own runs, else one of CONTROLS, or TRACED.
+    `control` is "" for the study's own runs, else one of CONTROLS, TRACED or SETTLING.
     """
 
     run: str
@@ -48,7 +51,7 @@ class PlannedRun:
 
 def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
     """Order all runs. The same seed gives the same order; blocks and positions count from 1."""
-    runs: list[PlannedRun] = []
+    runs = _settling_runs(piloted(treatments, plan), plan)
     for block in range(1, plan.blocks + 1):
         _add_block(runs, treatments, plan, block, plan.controls)
     for block in range(plan.blocks + 1, plan.blocks + plan.syscall_runs + 1):
@@ -68,6 +71,20 @@ def more_blocks(
     for block in range(first, first + plan.blocks):
         _add_block(everything, treatments, plan, block, controls=False)
     return everything[len(runs) :]
+
+
+def _settling_runs(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
+    """All treatments once a round, in random order: a drifting machine touches all cells alike."""
+    runs: list[PlannedRun] = []
+    for turn in range(1, SETTLING_RUNS + 1) if treatments else ():
+        order = list(treatments)
+        random.Random(f"{plan.seed}:{SETTLING}:{turn}").shuffle(order)
+        for position, treatment in enumerate(order, 1):
+            predecessor = runs[-1].run if runs else ""
+            name = f"s{turn:02d}-p{position:03d}"
+            place = (turn - 1) * len(order) + position
+            runs.append(PlannedRun(name, 0, place, treatment, predecessor, SETTLING))
+    return runs
 
 
 def _add_block(

@@ -87,6 +87,7 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric(
         "latency_samples", "messages", "measured", "latencies after the warm-up, of first arrivals"
     ),
+    Metric("warmup_calls", "calls", "measured", "warm-up of each client, in closed loop"),
     Metric(
         "expected_after_warmup", "messages", "measured", "expected, without those of the warm-up"
     ),
@@ -266,7 +267,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "syscalls_per_message",
         "",
         "measured",
-        "system calls of the process tree per message (whole window)",
+        "system calls of the process tree per message; after the warm-up where the kernel counts",
         of=NODE,
         needs=SYSTEM_CALLS,
     ),

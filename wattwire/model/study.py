@@ -18,6 +18,7 @@ from wattwire.model.shown import Shown, parse_shown
 from wattwire.model.treatment import PATTERN_ROLES, Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import Variant, parse_variants
+from wattwire.model.warm_up import AUTO, AUTO_WORD
 
 LEVEL_TYPES: dict[str, type] = {
     "middleware": str, "language": str, "cell": str, "pattern": str,
@@ -93,6 +94,11 @@ class Plan:
     primary: str = ""
     duration_s: float = 10.0
     warmup_s: float = 0.0
+    warmup_calls: int = AUTO
+    """Calls of each client, in closed loop, that come before those that count; AUTO: settling
+    runs before the first block find how many."""
+    warmup_max_s: float = 120.0
+    """How long the warm-up that AUTO finds may take a run, by the settling runs' slowest cell."""
     baseline_s: float = 1.0
     quiet_ms: int = 100
     linger_ms: int = 1000
@@ -229,7 +235,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     factors = _factors(document.get("factors", {}), where)
     _check_answers(document.get("answers", {}), factors, where)
     fixed = _fixed(document.get("fixed", {}), factors, where)
-    plan = _table(Plan, document.get("plan", {}), f"{where}: plan")
+    plan = _table(Plan, _plan_values(document.get("plan", {}), where), f"{where}: plan")
     table = document.get("meters", {})
     meters = _table(MeterUse, {**table, "use": tuple(table.get("use", ()))}, f"{where}: meters")
     _check_plan(plan, meters.tick_hz, factors, where)
@@ -442,6 +448,20 @@ def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
             raise UsageError(f"{where}.{key}: found {value!r}; allowed: a finite number, 0 or more")
         values[key] = checked
     return kind(**values)
+
+
+def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The table [plan] with its one word, which stands for the default, taken out."""
+    calls = table.get("warmup_calls")
+    if isinstance(calls, str) and calls != AUTO_WORD:
+        raise UsageError(
+            f'{where}: plan.warmup_calls: found {calls!r}; allowed: "{AUTO_WORD}", or how many '
+            "calls each client makes before those that count (0: none)"
+        )
+    # A study that gives a time asks for that and no other warm-up.
+    by_time = {"warmup_calls": 0} if table.get("warmup_s") and calls is None else {}
+    kept = {k: v for k, v in table.items() if k != "warmup_calls" or v != AUTO_WORD}
+    return {**kept, **by_time}
 
 
 def _check_plan(plan: Plan, tick_hz: float, factors: Mapping[str, Any], where: str) -> None:

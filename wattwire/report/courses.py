@@ -1,7 +1,8 @@
 """Whether the runs of a treatment settled, and what the warm-up's cut did to their latency.
 
-The cut is the study's, the same for all treatments, and fixed before the first run. What stands
-here only classifies: nothing is cut by it, and a run that never settles is kept like any other.
+The cut is the study's, or that of its settling runs; the same for all treatments, and fixed before
+the first block. What stands here only classifies: nothing is cut by it, and a run that never
+settles is kept like any other.
 """
 
 from __future__ import annotations
@@ -13,17 +14,26 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.report.evidence import Evidence, by_treatment, factor_columns, unanswered
+from wattwire.report import settling, words
+from wattwire.report.evidence import (
+    Evidence,
+    all_levels,
+    by_treatment,
+    factor_columns,
+    unanswered,
+)
 from wattwire.report.latency import FloatArray, Series, series_of
 from wattwire.report.parts import Column, Fold, Table
-from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN
+from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
 
 KEPT_MIN = 3
+NAMED_MAX = 6
+MOVING = (WARM_UP, UNSETTLED)
 
 
 def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
     """The table of courses, closed away; None where no run carries a latency."""
-    cut = float(evidence.study.get("plan", {}).get("warmup_s") or 0.0) > 0
+    cut = _by_time(evidence) or evidence.warmup_calls > 0
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         runs = [run for run in frame["run"].to_list() if run in series]
@@ -43,6 +53,46 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
     if not rows:
         return None
     return Fold("Whether the runs settled", [_table(evidence, rows, cut)])
+
+
+def _by_time(evidence: Evidence) -> bool:
+    return float(evidence.study.get("plan", {}).get("warmup_s") or 0.0) > 0
+
+
+def are_asked(evidence: Evidence) -> bool:
+    """Whether calls back to back came after a warm-up, so that they ought to be settled."""
+    closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
+    return closed and (evidence.warmup_calls > 0 or _by_time(evidence))
+
+
+def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
+    """Closed-loop treatments that have not settled though the study asks for a warm-up.
+
+    By the courses of their windows, or by the settling runs of their cell.
+    """
+    if not are_asked(evidence):
+        return []
+    named = dict.fromkeys(settling.unsettled(evidence.warm_up))
+    for frame in by_treatment(evidence, evidence.usable).values():
+        runs = [run for run in frame["run"].to_list() if run in series]
+        levels = all_levels(evidence.runs[runs[0]]) if runs else {}
+        if levels.get("loop") == "closed" and _course(series, runs)["consensus"] in MOVING:
+            named[evidence.treatment_title(levels) or "the only treatment"] = None
+    return list(named)
+
+
+def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> str:
+    """Who has not settled, for the first sentence; empty where everybody has."""
+    named = unsettled(evidence, series)
+    if not named:
+        return ""
+    more = len(named) - NAMED_MAX
+    listed = words.listed([*named[:NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
+    calls = words.plural(evidence.warmup_calls, "call") if evidence.warmup_calls else "its time"
+    return (
+        f"Not settled after the warm-up ({calls}): {listed}; those figures are not of a steady "
+        "state."
+    )
 
 
 def _course(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from wattwire.model.service_names import service_of
 from wattwire.model.study import ONLY, TRACED
 from wattwire.model.validity import with_current_names
+from wattwire.model.warm_up import SETTLING
 from wattwire.report import words
 from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign
@@ -81,11 +82,21 @@ class Evidence:
     """Frozen documents of the campaign that somebody changed afterwards."""
     stopping: dict[str, Any] | None = None
     """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
+    warm_up: dict[str, Any] | None = None
+    """What settling runs found, which are in no frame: `calls`, and what each cell needs."""
 
     @property
     def imported(self) -> bool:
         """Whether others measured it: no messages, no meters of ours, no logs."""
         return isinstance(self.reader, ImportedCampaign)
+
+    @property
+    def warmup_calls(self) -> int:
+        """Calls of each client, in closed loop, that came before those that count."""
+        if self.warm_up:
+            return int(self.warm_up["calls"])
+        calls = self.study.get("plan", {}).get("warmup_calls")
+        return calls if isinstance(calls, int) else 0
 
     @property
     def described(self) -> Mapping[str, Mapping[str, str]]:
@@ -95,8 +106,8 @@ class Evidence:
     @property
     def planned(self) -> list[dict[str, Any]]:
         """Plan entries that were to be executed; blocks that a stop by width spared are not, and
-        neither are runs that count system calls."""
-        kept = [entry for entry in self.plan if entry.get("control") != TRACED]
+        neither are runs that count system calls and settling runs."""
+        kept = [entry for entry in self.plan if entry.get("control") not in (TRACED, SETTLING)]
         entries = [entry for entry in kept if not entry.get("skipped")]
         return [e for e in entries if not self._spared(e)] if self.stopping else entries
 
@@ -187,6 +198,7 @@ def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = with_current_names(reader.study, str(reader.path)), list(reader.plan)
     everything = with_derived(_with_levels(with_services(reader.summary()), plan))
+    everything = everything.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
     attempts = everything.filter(~is_traced)
@@ -207,6 +219,7 @@ def gather(reader: CampaignReader) -> Evidence:
         edited=getattr(reader, "edited", ()),
         # What was imported or executed from outside has no rule to stop by.
         stopping=getattr(reader, "stopping", None),
+        warm_up=getattr(reader, "warm_up", None),
     )  # fmt: skip
     for run in tried["run"].to_list():
         evidence.runs[run] = reader.run(run)

@@ -10,7 +10,7 @@ from typing import Any
 from wattwire import stats
 from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
-from wattwire.report import lowest, stopping, words
+from wattwire.report import lowest, settling, stopping, words
 from wattwire.report.answers import CONFIDENCE, Answers
 from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import margin_words
@@ -152,12 +152,21 @@ def _run(evidence: Evidence) -> Iterator[str]:
     )
     if known.size:
         told += f" for a window of {words.duration(float(known.mean()))}"
-    warmup = plan.get("warmup_s", 0.0)
-    cut = (
-        f"its first {words.duration(warmup)} are warm-up, which latency, CPU time, memory and "
-        "energy leave out, and the messages that they are divided by"
+    left_out = (
+        "are warm-up, which latency, CPU time, memory and energy leave out, and the messages that "
+        "they are divided by"
     )
-    yield told + "; " + (cut if warmup else "nothing was cut off as warm-up") + "."
+    warmup, calls = plan.get("warmup_s", 0.0), evidence.warmup_calls
+    if calls:
+        each = words.plural(calls, "call")
+        cut = f"the first {each} of each client, and all that began before the last client had "
+        cut += f"made so many, {left_out}"
+    else:
+        by_time = f"its first {words.duration(warmup)} {left_out}"
+        cut = by_time if warmup else "nothing was cut off as warm-up"
+    yield f"{told}; {cut}."
+    if evidence.warm_up:
+        yield f"{settling.ruled(evidence.warm_up)}."
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:

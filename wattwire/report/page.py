@@ -80,7 +80,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
                 drawer.begin(figures_of(section.parts))
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
         third = reproduced.in_short(evidence) or found.in_short
-        first = unanswered.headline(evidence, answers)
+        moving = courses.told_unsettled(evidence, series)
+        first = " ".join(filter(None, (unanswered.headline(evidence, answers), moving)))
         stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
         told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.model.validity import VALIDITY
-from wattwire.report import audit, words
+from wattwire.report import audit, settling, words
 from wattwire.report.answered import gaps
 from wattwire.report.answers import Answers
 from wattwire.report.companions import cautions
@@ -159,8 +159,7 @@ def _internal(evidence: Evidence) -> Iterator[str]:
             "No two identical labels were measured, so what chance and drift alone make of a "
             "difference is not known."
         )
-    if not evidence.study.get("plan", {}).get("warmup_s"):
-        yield "No warm-up was cut off: the first messages of a run count as the rest."
+    yield from _warm_up(evidence)
     aside = evidence.set_aside.height
     if aside:
         tried = words.plural(aside + evidence.usable.height, "run")
@@ -173,6 +172,24 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     if untried:
         are = "is" if untried == 1 else "are"
         yield f"{words.plural(untried, 'planned run')} of the design {are} not made yet."
+
+
+def _warm_up(evidence: Evidence) -> Iterator[str]:
+    """What was cut off before what counts, and what that leaves open."""
+    calls = evidence.warmup_calls
+    if calls:
+        yield (
+            f"The first {words.plural(calls, 'call')} of each client were left out, and with them "
+            "all that began before the last client had made so many: a stack that is used for "
+            "fewer calls than that is as slow as it begins, which these figures do not show."
+        )
+        if moving := settling.unsettled(evidence.warm_up):
+            yield (
+                f"In the settling runs {words.listed(moving)} had not settled by then: the figures "
+                "would be others after a longer warm-up."
+            )
+    elif not evidence.study.get("plan", {}).get("warmup_s"):
+        yield "No warm-up was cut off: the first messages of a run count as the rest."
 
 
 def _open_limits(evidence: Evidence) -> Iterator[str]:

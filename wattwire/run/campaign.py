@@ -21,6 +21,7 @@ from wattwire.model.study import ONLY, Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import CONDITION_CODES, with_current_names
 from wattwire.model.verdict import Outcome, Verdict
+from wattwire.model.warm_up import AUTO, SETTLING
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.artifacts import digest_of
@@ -38,9 +39,11 @@ from wattwire.run.progress import Progress
 from wattwire.run.specs import node_plans
 from wattwire.run.stopping import Judge, Stopping
 from wattwire.run.summary import Collected
-from wattwire.store import Campaign
+from wattwire.store import WARM_UP, Campaign
 from wattwire.store.redact import note_names
 
+Settle = Callable[[Campaign], dict[str, Any]]
+"""What a campaign's settling runs say of its warm-up: `calls`, and what they rest on."""
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
 """The journal's word for the treatments that got more blocks than the study has."""
@@ -122,6 +125,7 @@ class CampaignRunner:
                 "without STUDY, --resume goes on with the study as it was, --set included."
             )
         study = parse_frozen_study(name, current, place)
+        study = self._as_it_warmed_up(study)
         asked = {row["treatment_key"] for row in campaign.plan}
         prepared = self._prepare(study, lambda treatment: treatment.key in asked)
         self._refuse_changes(self._identity(frozen, prepared))
@@ -186,6 +190,14 @@ class CampaignRunner:
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
         return plan
 
+    def _as_it_warmed_up(self, study: Study) -> Study:
+        """Campaigns from before there were settling runs go on without them."""
+        if any(row.get("control") == SETTLING for row in self.campaign.plan):
+            return study
+        if study.plan.warmup_calls != AUTO:
+            return study
+        return replace(study, plan=replace(study.plan, warmup_calls=0))
+
     def measure_again(self, keys: Collection[str]) -> None:
         """Plan as many blocks again as the study has, of the treatments with these keys only."""
         chosen = [t for t in self._prepared.treatments if t.key in keys]
@@ -240,16 +252,19 @@ class CampaignRunner:
 
     # -- running -----------------------------------------------------------------------------
 
-    def execute(self, judge: Judge | None = None) -> None:
+    def execute(self, judge: Judge | None = None, settle: Settle | None = None) -> None:
         """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly.
 
-        `judge` looks at the campaign after each whole block where the study stops by width.
+        `judge` looks at the campaign after each whole block where the study stops by width;
+        `settle` at its settling runs, where it has any, once they are done.
         """
         self._exceptions: dict[str, str] = {}  # run → where its last attempt ended in which
         stopping = Stopping(self._study.plan, self.campaign, judge)
         last = {planned.block: planned.run for planned in self._plan}
         try:
             for planned in self._plan:
+                if planned.control != SETTLING:
+                    self._hold_warm_up(settle)
                 if not stopping.spares(planned) and not self._is_done(planned):
                     self._run_with_retries(planned)
                 if planned.run == last[planned.block] and stopping.wants(planned.block):
@@ -273,6 +288,20 @@ class CampaignRunner:
             )
             self._progress.event("note", text=text)
 
+    def _hold_warm_up(self, settle: Settle | None) -> None:
+        """Take the warm-up from the settling runs, once: every later run has the same one."""
+        plan, journal = self._study.plan, self.campaign.journal
+        if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
+            return
+        if self.campaign.warm_up is None:
+            assert settle is not None, "a campaign with settling runs needs somebody to judge them"
+            journal.set(WARM_UP, settle(self.campaign))
+        found = self.campaign.warm_up
+        assert found is not None
+        plan = replace(plan, warmup_calls=int(found["calls"]))
+        self._study = replace(self._study, plan=plan)
+        self._progress.event("note", text=found["words"])
+
     def _write_summary(self) -> None:
         rows = pool_baselines(self.campaign.rows())
         names = {name for row in rows for name in row}
@@ -280,7 +309,9 @@ class CampaignRunner:
 
     def _is_done(self, planned: PlannedRun) -> bool:
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
-        spent = len(done) > self._study.plan.retries
+        # Nothing is answered with a settling run, so a disturbed one does as well.
+        retries = 0 if planned.control == SETTLING else self._study.plan.retries
+        spent = len(done) > retries
         return spent or any(a.verdict == Verdict.OK.value for a in done)
 
     def _run_with_retries(self, planned: PlannedRun) -> None:
@@ -375,7 +406,8 @@ class CampaignRunner:
     def _one_run(self, agent: AgentClient, planned: PlannedRun, token: str, folder: Path) -> OneRun:
         cells = self._prepared.cells[planned.treatment.key]
         middleware = next(iter(cells.values())).middleware
-        nodes = node_plans(planned.treatment, self._study.plan, cells, middleware, token)
+        treatment, plan = planned.treatment, self._study.plan
+        nodes = node_plans(treatment, plan, cells, middleware, token, planned.control)
         return OneRun(
             agent,
             self._study,

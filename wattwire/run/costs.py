@@ -51,15 +51,24 @@ class Readings:
         ).sort("t_ns")
         return chosen["t_ns"].to_numpy(), chosen["value"].to_numpy()
 
-    def since(self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int) -> Any:
+    def since(
+        self,
+        quantity: str,
+        scope: str,
+        subject: str,
+        begin_ns: int,
+        end_ns: int,
+        between: bool = False,
+    ) -> Any:
         """Values of a gauge that says what happened since its last reading, for an interval.
 
-        The reading that ends with the interval belongs to it; the one that begins it does not.
+        The reading that ends with the interval belongs to it; the one that begins it does not,
+        unless the interval begins `between` two readings.
         """
         times, values = self._series(quantity, scope, subject, "measured")
         first = int(np.searchsorted(times, begin_ns))
         last = int(np.searchsorted(times, end_ns))
-        return values[first + 1 : last + 1]
+        return values[first + (not between) : last + 1]
 
     def increase(
         self,

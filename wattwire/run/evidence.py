@@ -123,7 +123,11 @@ def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | 
     demand = readings.rate("other_demand", "machine", "machine", *window)
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)
-    stalls = readings.since("stall_longest", "machine", "machine", *window)
+    # A stall while nothing counts yet spoils nothing.
+    counted = record.window.get("cost_begin_ns", window[0])
+    stalls = readings.since(
+        "stall_longest", "machine", "machine", counted, window[1], counted > window[0]
+    )
     stalled = readings.increase("stalled_time", "machine", "machine", *window)
     zones = readings.subjects("temperature", "machine")
     heat = [readings.mean("temperature", "machine", zone, *window) for zone in zones]

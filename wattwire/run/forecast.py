@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
 from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
+from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
 from wattwire.rig.observed import observed
 from wattwire.run.specs import SECOND_NS, scheduled_per_sender
 
@@ -22,6 +23,9 @@ START_S = 1.5
 What a runtime takes to start comes on top (`start_cpu_s` of a manifest)."""
 CLOSED_CALL_S = 0.001
 """A call back to back: between 20 µs and some milliseconds."""
+
+WARM_UP_CALLS = 1000
+"""What settling runs may find: between 10 calls and 5,000 (a virtual machine that compiles)."""
 
 RECORD_BYTES = 16
 """A record in messages.parquet, compressed; random times need 12, long runs of flags nothing."""
@@ -107,19 +111,32 @@ def forecast(
     planned = list(runs)
     by_key = expected or {}
     seconds = sum(
-        run_seconds(study, r.treatment, by_key.get(r.treatment.key, GUESS)) for r in planned
+        run_seconds(study, r.treatment, by_key.get(r.treatment.key, GUESS), r.control)
+        for r in planned
     )
-    disk = sum(_run_bytes(study, r.treatment) for r in planned) + PAGE_BYTES
+    disk = sum(_run_bytes(study, r.treatment, r.control) for r in planned) + PAGE_BYTES
     mean = seconds / len(planned) if planned else 0.0
     return Forecast(seconds, mean, disk, _basis(study, planned, by_key))
 
 
-def run_seconds(study: Study, treatment: Treatment, expected: Expected = GUESS) -> float:
+def run_seconds(
+    study: Study, treatment: Treatment, expected: Expected = GUESS, control: str = ""
+) -> float:
     """Seconds of one run: what the plan states, and what is expected of the rest."""
     plan = study.plan
     window_s = expected_window_s(study, treatment, expected)
+    if control == SETTLING:
+        window_s = min(SETTLING_S, expected.call_s * SETTLING_CALLS)
+    elif _closed(treatment):
+        window_s += min(plan.warmup_max_s, expected.call_s * expected_warm_up_calls(study))
     stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000 + plan.cooldown_s
     return stated_s + window_s + expected.start_s
+
+
+def expected_warm_up_calls(study: Study) -> int:
+    """Calls of a client's warm-up in closed loop: stated, or guessed until it is found."""
+    calls = study.plan.warmup_calls
+    return WARM_UP_CALLS if calls == AUTO else calls
 
 
 def expected_window_s(study: Study, treatment: Treatment, expected: Expected = GUESS) -> float:
@@ -172,17 +189,24 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
     takes = [expected.get(t.key, GUESS) for t in treatments] or [GUESS]
     window = f"a window of {window_words(study, treatments, expected)}"
     parts = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
+    if any(map(_closed, treatments)) and plan.warmup_calls:
+        calls = expected_warm_up_calls(study)
+        guess = " (a guess, until settling runs have found it)"
+        parts.append(f"a warm-up of {calls:,} calls{guess if plan.warmup_calls == AUTO else ''}")
     parts += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
     start = f"{_range(e.start_s for e in takes)} s for starting and ending"
     return f"{', '.join(parts)}, and {start} ({_basis_words(e.observed[0] for e in takes)})"
 
 
-def _run_bytes(study: Study, treatment: Treatment) -> int:
-    messages = scheduled_per_sender(treatment, study.plan) * int(treatment["clients"])
+def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
+    plan = study.plan
+    if plan.warmup_calls == AUTO:
+        plan = replace(plan, warmup_calls=WARM_UP_CALLS)
+    messages = scheduled_per_sender(treatment, plan, control) * int(treatment["clients"])
     # Both sides record; an action has a goal, an acceptance, a result and its feedback.
     sides = 2 * (3 + int(treatment["action_feedback"])) if treatment["pattern"] == "action" else 2
     if treatment["pattern"] == "topic":  # one publisher, and every subscriber receives each
-        messages = scheduled_per_sender(treatment, study.plan)
+        messages = scheduled_per_sender(treatment, plan)
         sides = 1 + int(treatment["clients"])
     assert treatment["pattern"] in PATTERN_ROLES
     readings = run_seconds(study, treatment) * study.meters.tick_hz * SERIES_PER_TICK

@@ -10,6 +10,7 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome
 from wattwire.rig.observed import ObservedRun, note_run
 from wattwire.run.one_run import RunRecord
+from wattwire.run.specs import scheduled_per_sender
 
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
@@ -30,7 +31,7 @@ def observed_run(
     closed = treatment["loop"] == "closed"
     stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000
     stated_s += window_s if closed else plan.duration_s
-    call_s = window_s / int(treatment["count"]) if closed else None
+    call_s = window_s / scheduled_per_sender(treatment, plan) if closed else None
     return ObservedRun(nodes, max(0.0, elapsed_s - stated_s), call_s)
 
 

@@ -15,6 +15,7 @@ from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.setting_roles import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
+from wattwire.model.warm_up import SETTLING, SETTLING_S
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
 from wattwire.run import syscalls
@@ -83,6 +84,7 @@ class OneRun:
         self._plan = study.plan
         self._treatment = planned.treatment
         self._marks_only = planned.control == UNSAMPLED
+        self._settling = planned.control == SETTLING
         self._middleware = middleware
         self._builds = builds
         self._folder = folder
@@ -246,9 +248,11 @@ class OneRun:
         senders = [n.process for n in record.nodes if n.sends]
         silent = self._await_senders(start_ns, senders)
         record.window["end_ns"] = self._mark("window_end")
-        if silent:
+        gone = any(record.processes.states[p].exit is not None for p in silent)
+        if silent and self._settling and not gone:
+            record.outcome_detail = f"ended after {SETTLING_S:g} s, as a settling run is"
+        elif silent:
             record.outcome_detail = f"{', '.join(silent)} printed no SENT in the window"
-            gone = any(record.processes.states[p].exit is not None for p in silent)
             record.outcome = Outcome.DIED if gone else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
@@ -263,7 +267,9 @@ class OneRun:
         else:
             end_s = start_ns / SECOND_NS
             bound_s = int(spec["count"]) * int(spec["timeout_ns"]) / SECOND_NS
-            patience_s = min(bound_s, CLOSED_WINDOW_MAX_S) + 2.0
+            patience_s = min(bound_s, CLOSED_WINDOW_MAX_S + self._plan.warmup_max_s) + 2.0
+            if self._settling:
+                patience_s = SETTLING_S
         warm_s = (start_ns + int(spec["warmup_ns"])) / SECOND_NS
         if spec["warmup_ns"]:
             processes.wait_for("SENT", senders, warm_s, strict=False)
@@ -307,6 +313,8 @@ class OneRun:
                     f"{node.process} {record.processes.describe_exit(node.process)}"
                 )
                 return
+        if self._settling:  # it is broken off by time, and that is no outcome
+            return
         states = record.processes.states.values()
         for sent in (s.lines["SENT"] for s in states if "SENT" in s.lines):
             missing = sent["scheduled"] - sent["sent"]

@@ -14,11 +14,13 @@ from wattwire.catalog import Cell, Middleware, home
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Plan
 from wattwire.model.treatment import PATTERN_ROLES, SENDING_ROLES, Treatment
+from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 CAPACITY_MARGIN = 1.5
 """Room for duplicates and feedback beyond what the schedule promises."""
+OVERLAP_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -69,16 +71,35 @@ def period_ns(treatment: Treatment) -> int:
     return round(interval_s * SECOND_NS)
 
 
-def scheduled_per_sender(treatment: Treatment, plan: Plan) -> int:
-    """How many messages one sender is to send (C-10, C-11) at phase 0."""
+def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
+    """How many calls of each client come before those that count; 0 where not calls decide."""
+    return max(0, plan.warmup_calls) if treatment["loop"] == "closed" else 0
+
+
+def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") -> int:
+    """How many messages one sender is to send (C-10, C-11) at phase 0, warm-up included.
+
+    Of several clients some pass their warm-up sooner. So that none is through with all its calls
+    before the last one has passed, each makes at least OVERLAP_SHARE of the warm-up beyond it.
+    """
+    if control == SETTLING:
+        return SETTLING_CALLS
     if treatment["loop"] == "closed":
-        return int(treatment["count"])
+        cold, count = warm_up_calls(treatment, plan), int(treatment["count"])
+        if int(treatment["clients"]) > 1:
+            count = max(count, round(OVERLAP_SHARE * cold))
+        return cold + count
     duration_ns = round(plan.duration_s * SECOND_NS)
     return -(-duration_ns // period_ns(treatment))
 
 
 def node_plans(
-    treatment: Treatment, plan: Plan, cells: dict[str, Cell], middleware: Middleware, token: str
+    treatment: Treatment,
+    plan: Plan,
+    cells: dict[str, Cell],
+    middleware: Middleware,
+    token: str,
+    control: str = "",
 ) -> list[NodePlan]:
     """All nodes of a run: the hub first (node 0), then the clients."""
     pattern = str(treatment["pattern"])
@@ -86,7 +107,8 @@ def node_plans(
     clients = int(treatment["clients"])
     listening = middleware.listens(pattern)
     settings = middleware.effective_settings(treatment.settings)
-    common = _common(treatment, plan, token, settings)
+    messages = scheduled_per_sender(treatment, plan, control)
+    common = _common(treatment, plan, token, settings, messages)
     leaves = list(range(1, clients + 1))
     nodes = []
     for node, role, index in [(0, hub, 0), *((n, leaf, n - 1) for n in leaves)]:
@@ -102,7 +124,7 @@ def node_plans(
             # Clients are spread evenly over a period: nothing makes real ones march in step.
             "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
         }
-        spec["record.capacity"] = _capacity(treatment, plan, role, clients)
+        spec["record.capacity"] = _capacity(treatment, messages, role, clients)
         nodes.append(NodePlan(node, role, index, cells[role], role == listening, spec))
     return nodes
 
@@ -129,7 +151,7 @@ def payload_seed(token: str) -> int:
 
 
 def _common(
-    treatment: Treatment, plan: Plan, token: str, settings: dict[str, Any]
+    treatment: Treatment, plan: Plan, token: str, settings: dict[str, Any], messages: int
 ) -> dict[str, Any]:
     closed = treatment["loop"] == "closed"
     timeout_ns = int(treatment["timeout_ms"]) * MILLISECOND_NS
@@ -141,8 +163,9 @@ def _common(
         "peers.endpoints": [],
         "period_ns": period_ns(treatment),
         "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
-        "count": int(treatment["count"]) if closed else 0,
-        "warmup_ns": round(plan.warmup_s * SECOND_NS),
+        "count": messages if closed else 0,
+        # A warm-up that is counted in calls is flagged by us (C-13 knows times only).
+        "warmup_ns": 0 if closed and plan.warmup_calls else round(plan.warmup_s * SECOND_NS),
         "overrun_ns": timeout_ns,
         "timeout_ns": timeout_ns,
         "outstanding_max": treatment["outstanding_max"],
@@ -166,9 +189,8 @@ def _common(
     }
 
 
-def _capacity(treatment: Treatment, plan: Plan, role: str, clients: int) -> int:
-    """Records one node may need: its own, or everybody's for a server."""
-    messages = scheduled_per_sender(treatment, plan)
+def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:
+    """Records one node may need: its own `messages`', or everybody's for a server."""
     per_message = 1
     if treatment["pattern"] == "action":
         per_message = 2 + int(treatment["action_feedback"])

@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.design import PlannedRun
+from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.records import NodeSamples, SampleFileError
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
+from wattwire.model.warm_up import SETTLING
 from wattwire.run import costs, counting, evidence, node_checks, power, syscalls
 from wattwire.run.convert import (
     MESSAGE_SCHEMA,
@@ -23,7 +24,8 @@ from wattwire.run.convert import (
     read_all_samples,
 )
 from wattwire.run.one_run import RunRecord
-from wattwire.run.specs import SECOND_NS
+from wattwire.run.specs import SECOND_NS, warm_up_calls
+from wattwire.run.warm_up import flag_calls
 from wattwire.store.files import discard, write_new, write_table
 
 HOST = "local"
@@ -47,13 +49,16 @@ class Collected:
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = costs.Readings(self.quantities)
+        if record.window.get("end_ns"):
+            record.window["cost_begin_ns"] = self._cost_window_start_ns()
         states = record.processes.states
         done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
         reasons, figures = evidence.judge(record, self.readings, study.validity, done)
         self.reasons: list[Reason] = [*file_reasons, *reasons]
         self.calls = self._system_calls()
         self.row = {**self._responses(model), **figures}
-        self.row |= syscalls.responses(self.calls.get("processes", {}), self.row["sent"])
+        per_process = self.calls.get("processes", {})
+        self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
         if not file_reasons:  # else no record was taken, and no sum is to be expected
             self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
@@ -101,7 +106,14 @@ class Collected:
                 text = f"{node.process} broke C-24: it printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
         pattern = str(self.planned.treatment["pattern"])
-        return messages_frame(self.planned.run, pattern, HOST, samples), reasons
+        frame = messages_frame(self.planned.run, pattern, HOST, samples)
+        return flag_calls(frame, record.nodes, self._warm_up_calls()), reasons
+
+    def _warm_up_calls(self) -> int:
+        """Of each client, in closed loop; a settling run has none."""
+        if self.planned.control == SETTLING:
+            return 0
+        return warm_up_calls(self.planned.treatment, self.study.plan)
 
     def _faults(self, samples: dict[int, list[NodeSamples]]) -> Iterator[str]:
         """What the nodes' lines and records say that is impossible, in words."""
@@ -159,7 +171,7 @@ class Collected:
             return row
         row |= counting.latency_summary(expected)
         row |= counting.schedule_lateness_us(self.messages)
-        begin_ns = self._cost_window_start_ns()
+        begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
         if begin_ns > window["start_ns"]:
             sent = counting.sent_since(self.messages, record.nodes, begin_ns)
@@ -167,6 +179,10 @@ class Collected:
         row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
         row["sent_in_cost_window"] = sent
         row["rate_hz_achieved"] = self._rate(sent, begin_ns)
+        row["warmup_calls"] = self._warm_up_calls()
+        if self.planned.control == UNSAMPLED and row["warmup_calls"]:
+            # Read at marks only, none of which lies where the warm-up ends.
+            return row
         return row | self._costs((begin_ns, window["end_ns"]), sent, model)
 
     def _cost_window_start_ns(self) -> int:
@@ -186,14 +202,22 @@ class Collected:
         if way is None:
             return {}
         processes: dict[str, Any] = {}
+        begin_ns = 0  # strace's table is of the whole process, so all that it sent is meant
         if way.name == syscalls.TRACER:
             processes = syscalls.from_tables(self.folder, nodes)
         elif way.meter and record.window.get("end_ns"):
-            # From before GO: the first messages are over when the window's own mark is read.
-            window = record.baselines["silent"]["end_ns"], record.window["end_ns"]
             trees = [*nodes, *record.services]
-            processes = syscalls.from_readings(self.quantities, way.meter, window, trees)
-        return {"way": way.name, "because": way.because, "processes": processes}
+            # From before GO: the first messages are over when the window's own mark is read.
+            begin_ns, end_ns = record.baselines["silent"]["end_ns"], record.window["end_ns"]
+            if self._warm_up_calls():
+                counted = (record.window["cost_begin_ns"], end_ns)
+                begin_ns = syscalls.first_reading(self.quantities, way.meter, counted) or begin_ns
+            span = begin_ns, end_ns
+            processes = syscalls.from_readings(self.quantities, way.meter, span, trees)
+        messages = counting.sent_since(self.messages, record.nodes, begin_ns)
+        return {
+            "way": way.name, "because": way.because, "processes": processes, "messages": messages,
+        }  # fmt: skip
 
     def _rate(self, sent: int, begin_ns: int) -> float | None:
         """Messages per second from the warm-up's end on, of which there were `sent`."""
@@ -270,7 +294,8 @@ class Collected:
                 for s in record.processes.states.values()
                 if "SENT" in s.lines
             )
-            if told != row["sent"]:
+            # Broken off by time, a client of a settling run need not say how many it sent.
+            if told != row["sent"] and self.planned.control != SETTLING:
                 text = f"senders say {told} sent; their records hold {row['sent']}"
                 reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
         return reasons

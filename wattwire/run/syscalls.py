@@ -102,6 +102,13 @@ def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def first_reading(quantities: pl.DataFrame, meter: str, span: tuple[int, int]) -> int | None:
+    """When the meter was first read in `span`, before its end is; None where that was not."""
+    times = quantities.filter(pl.col("meter") == meter)["t_ns"]
+    found = times.filter((times >= span[0]) & (times < span[1])).min()
+    return None if found is None else int(found)  # type: ignore[arg-type]
+
+
 def from_readings(
     quantities: pl.DataFrame, meter: str, window: tuple[int, int], processes: Iterable[str]
 ) -> dict[str, Any]:

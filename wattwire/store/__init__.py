@@ -1,8 +1,10 @@
 """The only code that knows the files of a campaign."""
 
-from wattwire.store.campaign import Campaign
+from wattwire.store.campaign import WARM_UP, Campaign
 from wattwire.store.execution import Execution
 from wattwire.store.imported import ImportedCampaign, open_campaign
 from wattwire.store.journal import Attempt, Journal
 
-__all__ = ["Attempt", "Campaign", "Execution", "ImportedCampaign", "Journal", "open_campaign"]
+__all__ = [
+    "WARM_UP", "Attempt", "Campaign", "Execution", "ImportedCampaign", "Journal", "open_campaign",
+]  # fmt: skip

@@ -33,6 +33,8 @@ from wattwire.store.journal import Attempt, Journal
 
 FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
+WARM_UP = "warm_up"
+"""The journal's word for what the settling runs found."""
 # What no reader does without. A campaign of any version of ours has it.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
@@ -186,6 +188,12 @@ class Campaign:
     def stopping(self) -> dict[str, Any] | None:
         """The last look of a campaign that stops by width, as the run left it."""
         found: dict[str, Any] | None = self.journal.get("stopping")
+        return found
+
+    @property
+    def warm_up(self) -> dict[str, Any] | None:
+        """The warm-up that the settling runs found, in `calls`; None where there were none."""
+        found: dict[str, Any] | None = self.journal.get(WARM_UP)
         return found
 
     # -- runs --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.design import expand, make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
+from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 from wattwire.rig.observed import ObservedRun, note_build, note_run
 from wattwire.run import prepare
 from wattwire.run.forecast import (
@@ -25,13 +26,15 @@ from wattwire.run.forecast import (
 )
 
 
-def study(duration_s=10.0, blocks=5, **fixed):
+def study(duration_s=10.0, blocks=5, warm_up=None, **fixed):
     document = {
         "title": "T",
         "factors": {"payload_bytes": [64, 128]},
         "fixed": {"cell": "loopback/python", "pattern": "pingpong", "rate_hz": 100.0, **fixed},
-        "plan": {"blocks": blocks, "duration_s": duration_s, "controls": False},
-    }
+        "plan": {
+            "blocks": blocks, "duration_s": duration_s, "controls": False, **(warm_up or {}),
+        },
+    }  # fmt: skip
     return parse_study("t", document, "test")
 
 
@@ -56,10 +59,35 @@ def test_a_run_lasts_its_window_its_baselines_its_drain_and_a_guess():
 def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
     one = study(duration_s=7.0, loop="closed", count=2000)
     seconds = run_seconds(one, runs_of(one)[0].treatment)
-    assert seconds == pytest.approx(2.0 + 2 * 1.0 + 0.1 + 1.5)
+    assert seconds == pytest.approx(1.0 + 2.0 + 2 * 1.0 + 0.1 + 1.5)
     basis = forecast(one, runs_of(one)).basis
     assert "a window of 2,000 calls one after the other (2 s at 1 ms a call, a guess)," in basis
     assert "7 s" not in basis
+    assert "a warm-up of 1,000 calls (a guess, until settling runs have found it)" in basis
+
+
+def test_settling_runs_and_the_warm_up_are_in_a_plans_time():
+    kept = [study(loop="closed", warm_up={"warmup_calls": calls}) for calls in (0, 500, "auto")]
+    none, some, found = (forecast(one, runs_of(one)) for one in kept)
+    assert some.run_seconds == pytest.approx(none.run_seconds + 0.5)
+    settling = [run for run in runs_of(kept[2]) if run.control == SETTLING]
+    assert len(settling) == SETTLING_RUNS
+    each = run_seconds(kept[2], settling[0].treatment, control=SETTLING)
+    assert each == pytest.approx(8.0 + 2 * 1.0 + 0.1 + 1.5)
+    runs = len(runs_of(kept[0]))
+    assert found.seconds == pytest.approx(none.seconds + runs * 1.0 + SETTLING_RUNS * each)
+
+
+def test_a_plan_says_what_comes_before_the_calls_that_count():
+    def told(loop="closed", **warm_up):
+        one = study(loop=loop, warm_up=warm_up)
+        return " ".join(plan._warm_up_lines(one, [run.treatment for run in runs_of(one)]))
+
+    assert "3 settling runs of each of 1 cell (8,000 calls or 10 s)" in told()
+    assert "500 calls of each client" in told(warmup_calls=500)
+    assert told(warmup_calls=0).endswith("none")
+    assert "first 0.5 s" in told(warmup_s=0.5)
+    assert told(loop="open") == ""
 
 
 def test_a_plan_of_both_loops_names_both_windows():
@@ -252,7 +280,7 @@ def test_earlier_runs_of_a_cell_replace_the_guess(empty_cache):
     seen, guessed = (expected[t.key] for t in prepared.treatments)
     assert (seen.start_s, seen.call_s, seen.observed) == (9.5, 0.05, (True, True))
     assert guessed.observed == (False, False)
-    assert run_seconds(one, prepared.treatments[0], seen) == pytest.approx(2.1 + 10.0 + 9.5)
+    assert run_seconds(one, prepared.treatments[0], seen) == pytest.approx(2.1 + 10.0 + 50.0 + 9.5)
     basis = forecast(one, runs_of(one), expected).basis
     assert "(0.2 to 10 s at 1 to 50 ms a call, partly as in earlier runs here" in basis
     assert "to 9.5 s for starting and ending (partly as in earlier runs here" in basis

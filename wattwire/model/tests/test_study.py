@@ -6,6 +6,7 @@ import pytest
 
 from wattwire.model.errors import UsageError
 from wattwire.model.study import apply_preset, merge, parse_study
+from wattwire.model.warm_up import AUTO
 
 STUDY = {
     "factors": {"language": ["python", "cpp"], "pattern": ["topic"]},
@@ -195,3 +196,15 @@ def test_presets_of_another_shape_are_refused_in_words(presets):
     for wanted in (None, "a"):
         with pytest.raises(UsageError, match="study.toml: presets"):
             apply_preset(document, wanted, "study.toml")
+
+
+def test_the_warm_up_in_calls_is_found_stated_or_refused():
+    assert parsed().plan.warmup_calls == AUTO
+    assert parsed(plan={"warmup_calls": "auto"}).plan.warmup_calls == AUTO
+    assert parsed(plan={"warmup_calls": 200}).plan.warmup_calls == 200
+    assert parsed(plan={"warmup_calls": 0}).plan.warmup_calls == 0
+    # Who gives a time asks for that, and for no calls beside it.
+    assert parsed(plan={"warmup_s": 1.0}).plan.warmup_calls == 0
+    assert parsed(plan={"warmup_s": 1.0, "warmup_calls": "auto"}).plan.warmup_calls == AUTO
+    assert '"auto", or how many calls' in refused(plan={"warmup_calls": "long"})
+    assert "0 or more" in refused(plan={"warmup_calls": -1})

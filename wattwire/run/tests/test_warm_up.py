@@ -1,0 +1,69 @@
+"""The first calls of each client are flagged, and one moment parts the run for all of them."""
+
+import polars as pl
+import pytest
+
+from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.run.tests.test_counting import messages, node
+from wattwire.run.warm_up import flag_calls
+
+NODES = [node(0, "server"), node(1, "client"), node(2, "client")]
+
+
+def calls(sender, count, each_ns, kind="call", **more):
+    return [
+        {
+            "node": sender, "sender": sender, "counter": c, "kind": kind, "begin_ns": c * each_ns,
+            "end_ns": (c + 1) * each_ns, **more,
+        }
+        for c in range(count)
+    ]  # fmt: skip
+
+
+def counted(frame: pl.DataFrame, node_: int) -> list[int]:
+    own = frame.filter((pl.col("node") == node_) & (pl.col("flags") & FLAG_WARM_UP == 0))
+    return own["counter"].to_list()
+
+
+def test_of_one_client_exactly_the_first_calls_are_warm_up():
+    frame = flag_calls(messages(calls(1, 10, 100)), NODES[:2], 4)
+    assert counted(frame, 1) == [4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("kind", ["call", "goal"])
+def test_a_faster_clients_calls_are_warm_up_until_the_last_client_has_made_its_own(kind):
+    rows = calls(1, 12, 100, kind) + calls(2, 12, 150, kind)
+    frame = flag_calls(messages(rows), NODES, 4)
+    # Client 2 begins call 4 at 600 ns; so does client 1 its call 6.
+    assert counted(frame, 2) == list(range(4, 12))
+    assert counted(frame, 1) == list(range(6, 12))
+
+
+def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts():
+    frame = flag_calls(messages(calls(1, 6, 100) + calls(2, 6, 300)), NODES, 4)
+    assert counted(frame, 1) == []
+    assert counted(frame, 2) == [4, 5]
+
+
+def test_everything_is_warm_up_where_a_client_never_got_through_it():
+    frame = flag_calls(messages(calls(1, 10, 100) + calls(2, 3, 100)), NODES, 4)
+    assert counted(frame, 1) == counted(frame, 2) == []
+    silent = flag_calls(messages(calls(1, 10, 100)), NODES, 4)
+    assert counted(silent, 1) == []
+
+
+def test_records_at_the_server_and_results_carry_the_flag_of_their_call():
+    rows = calls(1, 6, 100, "goal") + calls(1, 6, 100, "result")
+    rows += [{"node": 0, "sender": 1, "counter": c, "kind": "goal"} for c in range(6)]
+    frame = flag_calls(messages(rows), NODES[:2], 4)
+    assert counted(frame, 0) == [4, 5]
+    assert sorted(counted(frame, 1)) == [4, 4, 5, 5]
+
+
+def test_other_flags_stay_and_no_warm_up_changes_nothing():
+    frame = messages(calls(1, 4, 100, flags=FLAG_TIMEOUT))
+    assert flag_calls(frame, NODES[:2], 0).equals(frame)
+    flagged = flag_calls(frame, NODES[:2], 2)
+    assert flagged["flags"].to_list() == [FLAG_TIMEOUT | FLAG_WARM_UP] * 2 + [FLAG_TIMEOUT] * 2
+    assert flagged.schema == frame.schema
+    assert flagged["counter"].to_list() == frame["counter"].to_list()
