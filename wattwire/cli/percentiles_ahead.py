@@ -15,12 +15,11 @@ PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 
 def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
     """Return how many latencies a run of the treatment gives after its warm-up, all clients'."""
-    plan = study.plan
-    scheduled = scheduled_per_sender(treatment, plan)
-    if treatment["loop"] != "closed":
-        kept_share = max(0.0, 1.0 - plan.warmup_s / plan.duration_s)
-        scheduled = math.floor(scheduled * kept_share)
-    return scheduled * int(treatment["clients"])
+    plan, clients = study.plan, int(treatment["clients"])
+    if treatment["loop"] == "closed":  # calls of the warm-up come before these
+        return int(treatment["count"]) * clients
+    kept_share = max(0.0, 1.0 - plan.warmup_s / plan.duration_s)
+    return math.floor(scheduled_per_sender(treatment, plan) * kept_share) * clients
 
 
 def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:

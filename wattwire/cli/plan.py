@@ -110,7 +110,7 @@ def plan(options: argparse.Namespace) -> int:
         _say(line)
     _forecast_lines(study, ahead)
     _say(percentile_words(study, kept))
-    _meter_lines(study, kept, meters_of(catalog, study), here)
+    _meter_lines(study, (kept, expected), meters_of(catalog, study), here)
     if options.pilot:
         _pilot_lines(study, Path(options.pilot), options.width)
     elif options.width is not None:
@@ -199,16 +199,17 @@ def _forecast_lines(study: Study, ahead: Forecast) -> None:
 
 def _meter_lines(
     study: Study,
-    treatments: Sequence[Treatment],
+    planned: tuple[Sequence[Treatment], Mapping[str, Expected]],
     windows: Mapping[str, MeterWindow | None],
     present: Sequence[Mapping[str, Any]] | None,
 ) -> None:
     """The window that each meter needs which can read here; those that cannot, by name."""
     here = None if present is None else {meter["name"] for meter in present}
     told = [w for name, w in windows.items() if w and (here is None or name in here)]
-    shortest_s = min(expected_window_s(study, treatment) for treatment in treatments)
+    treatments, expected = planned
+    shortest_s = min(expected_window_s(study, t, expected[t.key]) for t in treatments)
     if told:
-        here_s = window_words(study, treatments)
+        here_s = window_words(study, treatments, expected)
         _say(f"shortest window that a meter needs (here a window is {here_s}):")
     for window in told:
         short = " (longer)" if window.window_s > shortest_s else ""

@@ -194,7 +194,7 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
         guess = " (a guess, until settling runs have found it)"
         parts.append(f"a warm-up of {calls:,} calls{guess if plan.warmup_calls == AUTO else ''}")
     parts += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
-    start = f"{_range(e.start_s for e in takes)} s for starting and ending"
+    start = f"{_range((e.start_s for e in takes), '{:.2g}')} s for starting and ending"
     return f"{', '.join(parts)}, and {start} ({_basis_words(e.observed[0] for e in takes)})"
 
 

@@ -10,7 +10,7 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome
 from wattwire.rig.observed import ObservedRun, note_run
 from wattwire.run.one_run import RunRecord
-from wattwire.run.specs import scheduled_per_sender
+from wattwire.run.specs import SECOND_NS
 
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
@@ -18,20 +18,27 @@ def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_
     if record.outcome is not Outcome.COMPLETED or planned.control:
         return
     nodes = len(record.nodes)
-    observed = observed_run(study, planned, nodes, record.seconds.get("window", 0.0), elapsed_s)
+    states = (record.processes.states.get(node.process) for node in record.nodes)
+    calls = [int(s.lines["SENT"]["sent"]) for s in states if s and "SENT" in s.lines]
+    window_s = (record.window["end_ns"] - record.window["start_ns"]) / SECOND_NS
+    observed = observed_run(study, planned, (nodes, max(calls, default=0)), window_s, elapsed_s)
     for cell in dict.fromkeys(node.cell.name for node in record.nodes):
         note_run(cell, observed, _ready(record, cell))
 
 
 def observed_run(
-    study: Study, planned: PlannedRun, nodes: int, window_s: float, elapsed_s: float
+    study: Study, planned: PlannedRun, counts: tuple[int, int], window_s: float, elapsed_s: float
 ) -> ObservedRun:
-    """Split a run's seconds into those that its plan states and those that nobody knew before."""
+    """Split a run's seconds into those that its plan states and those that nobody knew before.
+
+    `counts` are its nodes, and the most calls that one of them sent.
+    """
     plan, treatment = study.plan, planned.treatment
+    nodes, calls = counts
     closed = treatment["loop"] == "closed"
     stated_s = 2 * plan.baseline_s + plan.quiet_ms / 1000
     stated_s += window_s if closed else plan.duration_s
-    call_s = window_s / scheduled_per_sender(treatment, plan) if closed else None
+    call_s = window_s / calls if closed and calls else None
     return ObservedRun(nodes, max(0.0, elapsed_s - stated_s), call_s)
 
 

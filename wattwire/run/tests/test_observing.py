@@ -1,0 +1,37 @@
+"""What a run took beyond its plan: starting and ending, and a call in a closed loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from wattwire.design import expand, make_plan
+from wattwire.model.study import parse_study
+from wattwire.run.observing import observed_run
+
+
+def planned(**fixed):
+    document = {
+        "factors": {"cell": ["loopback/python"]},
+        "fixed": {"pattern": "pingpong", "rate_hz": 10.0, **fixed},
+        "plan": {"duration_s": 4.0, "baseline_s": 1.0, "quiet_ms": 500, "blocks": 1,
+                 "controls": False},
+    }  # fmt: skip
+    study = parse_study("t", document, "test")
+    return study, make_plan([t for t, _ in expand(study)], study.plan)[0]
+
+
+def test_an_open_loop_s_window_is_stated_and_the_rest_is_overhead():
+    found = observed_run(*planned(), (2, 40), 4.05, 4.0 + 2.0 + 0.5 + 3.0)
+    assert (found.nodes, found.call_s) == (2, None)
+    assert found.overhead_s == pytest.approx(3.0)
+
+
+def test_a_closed_loop_s_window_is_its_calls_that_were_made():
+    study, run = planned(loop="closed", count=200)
+    found = observed_run(study, run, (2, 250), 5.0, 5.0 + 2.0 + 0.5 + 9.0)
+    assert found.call_s == pytest.approx(0.02), "calls of a warm-up count too"
+    assert found.overhead_s == pytest.approx(9.0)
+
+
+def test_a_run_that_took_less_than_it_states_has_no_overhead():
+    assert observed_run(*planned(), (2, 40), 4.0, 1.0).overhead_s == 0.0
