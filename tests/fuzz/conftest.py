@@ -12,20 +12,22 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "languages" / "python" / "kit"))
 
-Cases = Callable[[int], Iterator[int]]
+Cases = Callable[..., Iterator[int]]
 
 
 @pytest.fixture
 def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
     """`cases(short)` gives seeds: `short` of them, or WATTWIRE_FUZZ_CASES from WATTWIRE_FUZZ_SEED.
 
+    `cases(short, whole)` gives `whole` of them where all is tested (`make test-all`).
     At the end the long form prints how many ran (`pytest -s`).
     """
     counts: Counter[str] = Counter()
 
-    def seeds(short: int) -> Iterator[int]:
+    def seeds(short: int, whole: int | None = None) -> Iterator[int]:
         first = int(os.environ.get("WATTWIRE_FUZZ_SEED", "1"))
-        for seed in range(first, first + int(os.environ.get("WATTWIRE_FUZZ_CASES", short))):
+        usual = whole if whole and os.environ.get("WATTWIRE_HEAVY") == "1" else short
+        for seed in range(first, first + int(os.environ.get("WATTWIRE_FUZZ_CASES", usual))):
             counts["cases"] += 1
             yield seed
 

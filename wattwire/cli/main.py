@@ -14,8 +14,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 from wattwire import __version__
+from wattwire.cli import damaged
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError, nearest
 
@@ -49,6 +51,8 @@ COLLECTED_AFTER = (50_000, 20, 50)
 """New objects until a look at them, and how many looks until one at older objects."""
 COMMAND = "command_name"
 """Where the parsed options hold the name of the command."""
+READERS = ("status", "report", "bundle", "show", "compare")
+"""Verbs that read campaigns and run nothing."""
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -95,7 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ended_by_sigterm(), seldom_collected():
             options = parsed(typed)
             options.typed = typed
-            return int(options.call(options))
+            place = getattr(options, "campaign", None) or getattr(options, "resume", None)
+            place = place or " or ".join(filter(None, map(vars(options).get, ("base", "head"))))
+            reads = typed[0] in READERS or getattr(options, "resume", None)
+            with damaged.told(place) if reads else nullcontext():
+                return int(options.call(options))
     except WattwireError as error:
         _complain(str(error))
         return error.exit_code
