@@ -42,7 +42,7 @@ linger_ms = 50
 quiet_ms = 10
 retries = 0
 guard_wait_s = 0.0
-ready_timeout_s = 1.0
+ready_timeout_s = 5.0
 [validity]
 other_load_max = 1000.0
 steal_max = 1.0
