@@ -39,6 +39,7 @@ ROLE_KINDS = {
 CLOCK_TOLERANCE_NS = 10_000
 """Two readings of one clock, the later of which may seem earlier by no more than this."""
 SEQ_SHIFT = np.uint64(48)
+CHUNK_RECORDS = 1 << 17
 ACK_BYTES = 8
 RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
 
@@ -103,14 +104,22 @@ def record_faults(
     """Yield which records of one file are impossible: for each fault its clause, how many, the
     first. `first_ns` and `last_ns` bound the life of the run's processes.
     """
-    records = samples.records
-    if not len(records):
-        return
-    for clause, text, wrong in _wrong_records(node, records, first_ns, last_ns):
-        count = int(wrong.sum())
-        if count:
-            first = records[int(np.argmax(wrong))]
-            yield f"{clause}: {count:,} of {len(records):,} records {text}; the first: {first}"
+    found: dict[tuple[str, str], tuple[int, str]] = {}
+    for records in _chunks(samples.records):
+        for clause, text, wrong in _wrong_records(node, records, first_ns, last_ns):
+            count, first = found.get((clause, text), (0, ""))
+            if wrong.any():
+                first = first or str(records[int(np.argmax(wrong))])
+                found[clause, text] = count + int(wrong.sum()), first
+    whole = len(samples.records)
+    for (clause, text), (count, first) in found.items():
+        yield f"{clause}: {count:,} of {whole:,} records {text}; the first: {first}"
+
+
+def _chunks(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """The array in pieces, so that what is computed of one takes little memory."""
+    for begin in range(0, len(array), CHUNK_RECORDS):
+        yield array[begin : begin + CHUNK_RECORDS]
 
 
 Masked = tuple[str, str, npt.NDArray[np.bool_]]
@@ -181,20 +190,31 @@ def sequence_faults(nodes: list[NodePlan], samples: dict[int, list[NodeSamples]]
         whole = parts and not any(part.overflow for part in parts)
         if not whole or not node.sends:
             continue
-        records = np.concatenate([part.records for part in parts])
-        once = records["seq"][records["kind"] == KINDS.index(ROLE_KINDS[node.role][-1])]
-        if len(np.unique(once)) != len(once):
+        kind = KINDS.index(ROLE_KINDS[node.role][-1])
+        once = np.sort(np.concatenate([p.records["seq"][p.records["kind"] == kind] for p in parts]))
+        if (once[1:] == once[:-1]).any():
             yield f"{node.process} broke C-17: it recorded messages more than once"
         if node.role != "action_client" and _carries_sequence(node.spec):
             sent[node.node] = once
-    known = np.concatenate([np.empty(0, np.uint64), *sent.values()])
     for node in nodes:
         for part in [] if node.sends else samples.get(node.node, []):
-            of_known = np.isin(part.records["seq"] >> SEQ_SHIFT, sorted(sent))
-            sound = (part.records["flags"] & FLAG_CORRUPT) == 0
-            unsent = np.setdiff1d(part.records["seq"][of_known & sound], known)
-            if len(unsent):
+            unsent = [seq for chunk in _chunks(part.records) for seq in _unsent(chunk, sent)]
+            if unsent:
                 yield (
                     f"{node.process} broke C-21: it recorded {len(unsent):,} messages that were "
-                    f"never sent, the first of counter {int(unsent[0]) & PROBE_COUNTER}"
+                    f"never sent, the first of counter {unsent[0] & PROBE_COUNTER}"
                 )
+
+
+def _unsent(records: npt.NDArray[np.void], sent: dict[int, npt.NDArray[np.uint64]]) -> list[int]:
+    """Sequences of sound arrivals that are not among those their sender sent, in order."""
+    found: list[int] = []
+    senders = records["seq"] >> SEQ_SHIFT
+    sound = (records["flags"] & FLAG_CORRUPT) == 0
+    for sender, known in sent.items():
+        arrived = records["seq"][sound & (senders == np.uint64(sender))]
+        places = np.searchsorted(known, arrived)
+        missing = places == len(known)
+        missing[~missing] = known[places[~missing]] != arrived[~missing]
+        found += np.unique(arrived[missing]).tolist()
+    return found
