@@ -184,7 +184,8 @@ def contrast(
 ) -> Result:
     """One ratio from the runs of `frame`, at `level`; `within` holds another factor fixed.
 
-    Where a run has no logarithm, all contrasts of that response are differences.
+    Where a run has no logarithm, all contrasts of that response are differences; so are those of
+    a share, whose ratio says little where it is near 0.
     """
     scope = "usable" if frame is evidence.usable else "all"
     if within is not None and frame.height and frame["block"].n_unique() == 1:
@@ -199,7 +200,7 @@ def contrast(
         evidence.title(wanted.factor, wanted.level), evidence.title(wanted.factor, wanted.baseline)
     )  # fmt: skip
     fit = _remembered(evidence, frame, wanted.response, scope)
-    if isinstance(fit, stats.NotPositive):
+    if isinstance(fit, stats.NotPositive) or wanted.response.share:
         ranked = _typical_difference(evidence, frame, wanted, level, within)
         if ranked is not None:
             return ranked
@@ -326,12 +327,8 @@ def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
         if response.energy:
             return stats.NotComputable("cannot be answered here: no meter measured energy")
         return stats.NotComputable("not measured in this campaign")
-    if response.share:
-        values = column(frame, response.column)
-        hit = int((values > 0).sum())
-        return stats.NotComputable(
-            f"a share, not a ratio: above zero in {hit} of {len(values)} runs; see the counts"
-        )
+    if response.share and not (column(frame, response.column) > 0).any():
+        return stats.NotComputable(f"none in any of {frame.height} runs")
     return None
 
 
@@ -373,7 +370,8 @@ def answering_fit(
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
     """The model that the answers really rest on: plain where a run has no logarithm."""
     fit = usable_fit(evidence, response)
-    return usable_fit(evidence, response, "plain") if isinstance(fit, stats.NotPositive) else fit
+    plain = isinstance(fit, stats.NotPositive) or response.share
+    return usable_fit(evidence, response, "plain") if plain else fit
 
 
 def _remembered(

@@ -28,12 +28,15 @@ UNASKED = ("latency_p50_us", "cpu_us_per_message")
 """What the control runs are compared by where the study asks no question."""
 
 
-def asked_responses(evidence: Evidence) -> list[Response]:
-    """Every response of the study's questions that a ratio can be taken of, once each."""
+def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
+    """Every response of the study's questions that a ratio can be taken of, once each.
+
+    Of shares there are differences only: they are in it `with_shares`.
+    """
     questions: Iterable[Mapping[str, Any]] = evidence.study.get("question", [])
     names = [name for question in questions for name in question.get("responses", [])]
     found = dict.fromkeys(resolve(name) for name in names)
-    return [response for response in found if not response.share]
+    return [response for response in found if with_shares or not response.share]
 
 
 def pairs(evidence: Evidence, response: Response, one: str, other: str) -> FloatArray:
@@ -81,7 +84,7 @@ def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
     On the "plain" scale that of differences, in the response's unit.
     """
     found = {}
-    for response in asked_responses(evidence):
+    for response in asked_responses(evidence, with_shares=scale == "plain"):
         values = (
             differences(evidence, response)
             if scale == "plain"

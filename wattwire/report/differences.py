@@ -25,6 +25,12 @@ def why(evidence: Evidence, response: Response) -> str:
     """How many runs are not positive, which is the least, and what is answered instead."""
     values = column(evidence.usable, response.column)
     known = int(np.isfinite(values).sum())
+    if response.share:
+        above = words.count(int(np.sum(values > 0)))
+        return (
+            f"{response.title[:1].upper()}{response.title[1:]}: above zero in {above} of "
+            f"{words.plural(known, 'run')}; differences of shares, in percentage points."
+        )
     bad = int(np.sum(values <= 0))
     unit = f" {response.unit}" if response.unit else ""
     least = int(np.nanargmin(values))
@@ -96,7 +102,7 @@ def _row(
         "baseline": evidence.title(answer.factor, answer.baseline),
         "of": float(np.nanmean(at_baseline)),
         "difference": result.interval,
-        "unit": answer.response.unit,
+        "unit": "share" if answer.response.share else answer.response.unit,
         "outcome": answers.outcome(answer),
         "how": HOW.get(result.kind, "means").format(result.strata),
         "level_exact": words.confidence(result.interval.level),

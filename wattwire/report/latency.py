@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wattwire import stats
 from wattwire.model.deliveries import deliveries, infinite
 from wattwire.model.records import KINDS
+from wattwire.model.validity import CONDITION_CODES
 from wattwire.report import figures, words
 from wattwire.report.evidence import (
     Evidence,
@@ -30,8 +31,6 @@ SHARES = (0.5, 0.9, 0.99, 0.999)
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
-OF_THE_MACHINE = frozenset({"other_load", "steal", "stall", "temperature", "missed_ticks"})
-"""Codes of reasons that say nothing against a run's own records."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def excluded_series(evidence: Evidence) -> dict[str, Series]:
     if evidence.imported or not frame.height:
         return {}
     sound = [
-        bool(codes) and codes <= OF_THE_MACHINE
+        bool(codes) and codes <= CONDITION_CODES
         for codes in (
             {str(reason["code"]) for reason in evidence.runs[run].get("reasons", [])}
             for run in frame["run"].to_list()

@@ -161,8 +161,12 @@ def _beside(evidence: Evidence, choice: Choice) -> str:
         told.append(f"equal within {words.percent(margin)}: {equal}")
     if choice.titles("open"):
         told.append(f"not told apart from it: {_named(choice.titles('open'))}")
-    higher = [one.over_lowest for one in choice.placed if one.group == "higher"]
-    if higher:
+    placed = [one for one in choice.placed if one.group == "higher"]
+    higher = [one.over_lowest for one in placed]
+    if 0 < len(higher) <= NAMED_MAX:
+        each = [f"{one.title} {words.number(one.over_lowest)}" for one in placed]
+        told.append(f"times as much: {words.listed(each)}")
+    elif higher:
         ends = list(dict.fromkeys(words.number(one) for one in (min(higher), max(higher))))
         whose = "every other" if len(told) == 1 else f"{len(higher)} more"
         told.append(f"{whose}: {' to '.join(ends)} times as much")

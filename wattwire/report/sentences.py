@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from wattwire import stats
 from wattwire.report import lowest, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.counts import failed_words
-from wattwire.report.evidence import Evidence
+from wattwire.report.evidence import Evidence, column, levels_of, same_level
 from wattwire.stats import distributions
 
 BY_RANKS = ("pairs", "two samples")
+FAR_APART = 10.0
+"""From so large a ratio on, or its reciprocal, both sides stand beside it."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
 """Up to so many degrees of freedom an interval comes with a warning; what that compares with."""
 
@@ -43,23 +47,56 @@ def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
     return (
         f"{level} {answer.response.had} {ratio} times the "
         f"{answer.response.title} of {baseline} ({_together(interval, family)} {low} to "
-        f"{high}, {_basis(result)})."
+        f"{high}, {_basis(result)}{_far_apart(evidence, answer, interval)})."
     )
+
+
+def _far_apart(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
+    """Both sides in the response's unit, where a ratio is so large that it hides them; else ""."""
+    if 1 / FAR_APART < interval.estimate < FAR_APART:
+        return ""
+    values = column(evidence.usable, answer.response.column)
+    levels = levels_of(evidence.usable, answer.factor)
+    means = []
+    for side in (answer.level, answer.baseline):
+        mine = values[[same_level(one, side) for one in levels]]
+        mine = mine[np.isfinite(mine) & (mine > 0)]
+        if not mine.size:
+            return ""
+        means.append(words.number(float(np.exp(np.mean(np.log(mine))))))
+    return f", {means[0]} against {means[1]} {answer.response.unit}".rstrip()
 
 
 def _of_difference(
     evidence: Evidence, answer: Answer, result: stats.Difference, family: int
 ) -> str:
-    interval = result.interval
+    interval, sides = result.interval, ""
     unit = f" {answer.response.unit}" if answer.response.unit else ""
+    if answer.response.share:
+        unit, sides = " percentage points", f", {_of_each_side(evidence, answer)}"
+        low, centre, high = (100 * v for v in (interval.low, interval.estimate, interval.high))
+        interval = replace(interval, low=low, estimate=centre, high=high)
     place = "above" if interval.estimate > 0 else "below"
     lies = "typically lies" if result.kind in BY_RANKS else "lies on average"
     return (
         f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} {lies} "
         f"{words.number(abs(interval.estimate))}{unit} {place} that of "
         f"{evidence.title(answer.factor, answer.baseline)} ({_together(interval, family)} "
-        f"{words.number(interval.low)} to {words.number(interval.high)}{unit}, {_basis(result)})."
+        f"{words.number(interval.low)} to {words.number(interval.high)}{unit}, "
+        f"{_basis(result)}{sides})."
     )
+
+
+def _of_each_side(evidence: Evidence, answer: Answer) -> str:
+    """The response's mean over the usable runs of either level, as "0.93 % against 0 %"."""
+    values = column(evidence.usable, answer.response.column)
+    levels = levels_of(evidence.usable, answer.factor)
+    means = []
+    for side in (answer.level, answer.baseline):
+        mine = values[[same_level(one, side) for one in levels]]
+        mine = mine[np.isfinite(mine)]
+        means.append(words.percent(float(np.mean(mine))) if mine.size else words.MISSING)
+    return f"mean {means[0]} against {means[1]}"
 
 
 def _together(interval: stats.Interval, family: int) -> str:

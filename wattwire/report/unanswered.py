@@ -208,7 +208,8 @@ def questions(evidence: Evidence, answers: Answers) -> list[str]:
                 if item.question == str(question.get("id", "")) and item.response == response
             ]
             reasons = dict.fromkeys(str(item.result) for item in items)
-            if any(isinstance(item.result, NUMBER) for item in items):
+            counted = response.share and measured(evidence.usable, response)
+            if counted or any(isinstance(item.result, NUMBER) for item in items):
                 continue
             if not items and (question.get("factors") or is_measured(evidence, response, BOTH)):
                 continue

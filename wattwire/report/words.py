@@ -141,6 +141,8 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
     named = titles.get(factor, {}).get(plain(level))
     if named:
         return named
+    if level == "":
+        return f"no {factor_title(factor)}"
     unit = FACTOR_UNITS.get(factor)
     if unit:
         return f"{plain(level)} {unit}"

@@ -26,7 +26,8 @@ def test_the_first_sentence_names_the_lowest_its_equals_and_the_rest(tmp_path: P
     assert told.startswith("With 64 B, of 6 alternatives, Swift ")
     assert "had the lowest CPU time per message (" in told
     assert " µs; equal within 90 %: Swift " in told
-    assert "3 more: " in told and "times as much" in told
+    assert told.count("times as much: Python ") >= 1, "who is higher is named, with by how much"
+    assert all(f"Python {pattern} " in told for pattern in ("topic", "service", "action"))
     assert told.count(" had the lowest ") >= 1 and told.endswith(").")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import polars as pl
 
@@ -10,7 +11,9 @@ from wattwire import stats
 from wattwire.report import unanswered
 from wattwire.report.answers import answer_all, baseline_of, planned_baseline
 from wattwire.report.evidence import gather
+from wattwire.report.sentences import sentence
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words import level_title
 
 TOPICS = ("topic",)
 
@@ -106,3 +109,40 @@ def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
     held = {"question": [asked], "fixed": {"settings.gone": 1}}
     evidence = evidence_of(tmp_path / "d", study=held)
     assert unanswered.lost(evidence, answer_all(evidence)) == ""
+
+
+LOSS = {"question": [{"id": "L", "factors": ["language"], "responses": ["loss"]}]}
+
+
+def test_loss_is_answered_with_its_number_in_percentage_points(tmp_path):
+    evidence = evidence_of(tmp_path / "c", Shape(patterns=TOPICS, loss_share=0.05), study=LOSS)
+    answers = answer_all(evidence)
+    (answer,) = answers.items
+    assert isinstance(answer.result, stats.Difference)
+    told = sentence(evidence, answer, answers.family)
+    assert told.startswith("The share of messages lost of Swift ")
+    assert " percentage points " in told and ", mean " in told and " % against " in told
+    assert unanswered.questions(evidence, answers) == []
+
+
+def test_no_loss_at_all_is_said_and_is_no_missing_answer(tmp_path):
+    evidence = evidence_of(tmp_path / "c", study=LOSS)
+    answers = answer_all(evidence)
+    assert str(answers.items[0].result) == "none in any of 24 runs"
+    assert unanswered.questions(evidence, answers) == []
+
+
+def test_a_large_ratio_stands_with_both_sides_in_their_unit(tmp_path):
+    evidence = evidence_of(tmp_path / "c")
+    answers = answer_all(evidence)
+    latency = next(a for a in answers.items if a.response.column == "latency_p50_us")
+    assert " against " not in sentence(evidence, latency, 1)
+    far = stats.Interval(254.0, 250.0, 260.0, 0.95, 12, "t", 9.0)
+    answer = replace(latency, result=replace(latency.result, interval=far))
+    assert sentence(evidence, answer, 1).endswith(" µs).")
+    assert " against " in sentence(evidence, answer, 1)
+
+
+def test_an_empty_level_has_a_name():
+    assert level_title("settings.fault_proxy", "", {}) == "no fault proxy"
+    assert level_title("settings.x", "", {"settings.x": {"": "plain"}}) == "plain"
