@@ -2,7 +2,7 @@
 
 Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page, scale,
 syscalls, calls; these if none is named.
-Truth, simulated: false_alarms, coverage, sequential. Prints Markdown.
+Truth, simulated: false_alarms, coverage, sequential; with planted load: validity. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bench import (
     scale,
     sequential,
     syscalls,
+    validity,
 )
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench
@@ -191,13 +192,16 @@ PARTS = (*MEASURED, "syscalls", "calls")
 SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
 }  # fmt: skip
+VALIDITY = "validity"
 TRIALS = 10_000
 IN_TURNS = {"echo", "libraries", "syscalls"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, *SIMULATIONS, []], metavar="PART")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, []], metavar="PART"
+    )
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
         "--cells", nargs="+", default=["*"], metavar="PATTERN",
@@ -213,6 +217,14 @@ def main() -> None:
         help="of the part calls: client and server on one core, not on a core each",
     )  # fmt: skip
     parser.add_argument("--trials", type=int, default=TRIALS, help="campaigns of a simulated row")
+    parser.add_argument(
+        "--runs", type=int, default=validity.RUNS,
+        help="of the part validity: runs of each cell under each load",
+    )  # fmt: skip
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE",
+        help="of the part validity: a line for each run; those that are in it are not repeated",
+    )  # fmt: skip
     options = parser.parse_args()
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
@@ -230,6 +242,9 @@ def main() -> None:
             elif part == "syscalls":
                 side_s = options.seconds or syscalls.SIDE_S
                 counting_calls(made, options.pairs or PAIRS, options.cells, side_s)
+            elif part == VALIDITY:
+                journal = options.journal or made.folder / "validity.jsonl"
+                validity.report(validity.measure(made, options.runs, journal))
             else:
                 MEASURED[part](made, options.pairs or PAIRS)
 

@@ -1,0 +1,32 @@
+"""A load to be planted: CLASS SHARE. It works SHARE of every 10 ms of CPU time; 1: all the time.
+
+It stops itself (SIGSTOP) before it begins, so that whoever started it says when it works.
+"""
+
+import os
+import signal
+import sys
+import time
+
+PERIOD_S = 0.01
+
+
+def main() -> None:
+    """Work, for ever."""
+    kind, share = sys.argv[1], float(sys.argv[2])
+    if kind == "SCHED_IDLE":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    elif kind == "nice 19":
+        os.nice(19)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    due_s = time.monotonic()
+    while True:
+        until_s = time.thread_time() + share * PERIOD_S
+        while time.thread_time() < until_s:
+            pass
+        if share < 1:
+            due_s = max(due_s + PERIOD_S, time.monotonic() - PERIOD_S)
+            time.sleep(max(0.0, due_s - time.monotonic()))
+
+
+main()
