@@ -147,7 +147,7 @@ class Silent:
 
 
 def measure(made: Bench, rounds: int, journal: Path) -> list[Run]:
-    """Rounds of all loads and none, both cells under each; those in the journal are not repeated."""
+    """Run all loads and none in rounds, both cells under each; what is in the journal stays."""
     runs = [Run(**{**one, "codes": tuple(one["codes"])}) for one in _kept(journal)]
     done = {(run.number, run.load, run.cell) for run in runs}
     loads = Loads()
