@@ -95,7 +95,7 @@ def log_ticks(low: float, high: float, room: float) -> list[float]:
     """
     if not 0 < low < high:
         return []
-    decades = math.log10(high / low)
+    decades = math.log10(high) - math.log10(low)  # their ratio may have no float
     digits = next(digits for least, digits in DIGITS if room / decades >= least)
     powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
     if len(digits) == 1:

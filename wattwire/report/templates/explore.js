@@ -192,7 +192,7 @@ function ticks(channel, room, points) {
   const values = points.map((point) => point[channel.field]).filter((value) => value > 0);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   if (!(low < high)) return;
-  const decades = Math.log10(high / low);
+  const decades = Math.log10(high) - Math.log10(low);
   const wide = [[5.6, [1, 2, 3, 5, 7]], [3, [1, 2, 5]], [1.7, [1, 3]], [0, [1]]];
   const [, digits] = wide.find(([least]) => room / decades >= least);
   const step = digits.length > 1 ? 1 : Math.max(1, Math.ceil(decades / room));

@@ -302,3 +302,8 @@ def test_ticks_reach_as_far_as_the_bars_do() -> None:
     fitting.fit(chart, [{"ratio": 1.0, "low": 0.1, "high": 100.0}, {"ratio": 3.0}])
     values = places["x"]["axis"]["values"]
     assert min(values) == 0.1 and max(values) == 100.0
+
+
+def test_ticks_of_an_axis_longer_than_all_floats_apart_are_found() -> None:
+    ticks = fitting.log_ticks(1e-320, 2.0, 10.0)
+    assert len(ticks) >= 3 and all(1e-320 <= tick <= 2.0 for tick in ticks)
