@@ -25,7 +25,7 @@ from wattwire.run.convert import (
 )
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS, warm_up_calls
-from wattwire.run.warm_up import flag_calls
+from wattwire.run.warm_up import first_counted_ns, flag_calls
 from wattwire.store.files import discard, write_new, write_table
 
 HOST = "local"
@@ -187,6 +187,10 @@ class Collected:
 
     def _cost_window_start_ns(self) -> int:
         """When costs begin to count: after the warm-up, of the time or of the calls."""
+        if self._warm_up_calls():
+            counted_ns = first_counted_ns(self.messages, self.record.nodes)
+            if counted_ns is not None:
+                return counted_ns
         return counting.cost_window_start_ns(
             self.messages,
             self.record.nodes,

@@ -42,3 +42,15 @@ def flag_calls(messages: pl.DataFrame, nodes: list[NodePlan], calls: int) -> pl.
     return messages.with_columns(flags=flagged.cast(messages.schema["flags"])).drop(
         "first", strict=False
     )
+
+
+def first_counted_ns(messages: pl.DataFrame, nodes: list[NodePlan]) -> int | None:
+    """When the first call began that `flag_calls` left without a flag; None without such a call."""
+    own = messages.filter(
+        pl.col("node").is_in([node.node for node in nodes if node.sends]),
+        pl.col("node") == pl.col("sender"),
+        pl.col("kind").is_in(CALL_KINDS),
+        (pl.col("flags") & FLAG_WARM_UP) == 0,
+    )
+    first = own["begin_ns"].min()
+    return None if first is None else int(first)  # type: ignore[arg-type]

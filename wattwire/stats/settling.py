@@ -44,7 +44,7 @@ STRETCH_MIN = 5
 class Settled:
     """What settling runs say of one cell.
 
-    `calls` of a warm-up, one of STEPS, and at least as many where it had not `settled` by then;
+    `calls` of a warm-up, one of STEPS; the last of them where it had not `settled` by the end;
     None where the runs are too short to tell.
     """
 
@@ -69,7 +69,8 @@ def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
     calls = next(step for step in STEPS if step >= needed)
     last = [run[max(run)] for run in offsets]
     apart = all(offset > limit for offset in last) or all(offset < -limit for offset in last)
-    return Settled(calls, not apart)
+    # How many more it would take is not known: as many as there may be.
+    return Settled(STEPS[-1] if apart else calls, not apart)
 
 
 def _offsets(run: Sequence[float] | FloatArray) -> dict[int, float]:

@@ -5,7 +5,7 @@ import pytest
 
 from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.tests.test_counting import messages, node
-from wattwire.run.warm_up import flag_calls
+from wattwire.run.warm_up import first_counted_ns, flag_calls
 
 NODES = [node(0, "server"), node(1, "client"), node(2, "client")]
 
@@ -37,6 +37,7 @@ def test_a_faster_clients_calls_are_warm_up_until_the_last_client_has_made_its_o
     # Client 2 begins call 4 at 600 ns; so does client 1 its call 6.
     assert counted(frame, 2) == list(range(4, 12))
     assert counted(frame, 1) == list(range(6, 12))
+    assert first_counted_ns(frame, NODES) == 600
 
 
 def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts():
@@ -48,6 +49,7 @@ def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts(
 def test_everything_is_warm_up_where_a_client_never_got_through_it():
     frame = flag_calls(messages(calls(1, 10, 100) + calls(2, 3, 100)), NODES, 4)
     assert counted(frame, 1) == counted(frame, 2) == []
+    assert first_counted_ns(frame, NODES) is None
     silent = flag_calls(messages(calls(1, 10, 100)), NODES, 4)
     assert counted(silent, 1) == []
 
