@@ -50,5 +50,31 @@ def test_latency_stands_with_and_without_the_cut_where_there_is_one(evidence) ->
     assert row["whole"].estimate == pytest.approx(row["cut"].estimate, rel=0.2)
 
 
+def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, monkeypatch) -> None:
+    rng = np.random.default_rng(2)
+    steady = {run: rng.normal(100.0, 1.0, 120) for run in evidence.usable["run"].to_list()}
+    moving = {run: values + 20.0 * (np.arange(120) < 40) for run, values in steady.items()}
+    steady, moving = (
+        {run: Series(values, 0) for run, values in side.items()} for side in (steady, moving)
+    )
+    # In open loop, or where the study asks for the first calls, nobody is named.
+    assert courses.told_unsettled(evidence, moving) == ""
+    documents = [*evidence.runs.values(), *evidence.plan]
+    for one in documents:
+        monkeypatch.setitem(one, "levels", {**(one.get("levels") or {}), "loop": "closed"})
+    assert courses.told_unsettled(evidence, moving) == ""
+    monkeypatch.setitem(evidence.study["plan"], "warmup_calls", 500)
+    assert courses.told_unsettled(evidence, steady) == ""
+    told = courses.told_unsettled(evidence, moving)
+    assert told.startswith("Not settled after the warm-up (500 calls): ")
+    named = {evidence.treatment_title(courses.all_levels(one)) for one in documents}
+    assert named
+    assert all(title in told for title in named)
+    # What settling runs say of a cell counts as well.
+    cells = [{"cell": "grpc/java", "calls": 500, "settled": False, "known": True}]
+    monkeypatch.setattr(evidence, "warm_up", {"calls": 500, "cells": cells})
+    assert "grpc/java" in courses.told_unsettled(evidence, steady)
+
+
 def test_no_latency_no_courses(evidence) -> None:
     assert courses.fold(evidence, {}) is None
