@@ -99,13 +99,22 @@ def _runs(
         yield Run(
             run,
             int(row["block"]),
-            all_levels(document),
+            _distinct(evidence, all_levels(document)),
             series[run].values_us,
             float("nan") if p50 is None else float(p50),
             float("nan") if loss is None else float(loss),
             document.get("nodes", []),
             excluded,
         )
+
+
+def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
+    """Levels whose plain words are unique in their factor; any other as its longer word."""
+    distinct = {}
+    for name, level in levels.items():
+        word = evidence.word(name, level)
+        distinct[name] = level if word == words.plain(level) else word
+    return distinct
 
 
 def settings_with(evidence: Evidence, runs: Sequence[Run], role: str) -> list[str]:
