@@ -154,6 +154,7 @@ def _internal(evidence: Evidence) -> Iterator[str]:
             + (f" (at most {most} in a used run)." if most else ".")
         )
     yield from _open_limits(evidence)
+    yield from _unseen(evidence)
     if not evidence.controls_planned:
         yield (
             "No two identical labels were measured, so what chance and drift alone make of a "
@@ -172,6 +173,17 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     if untried:
         are = "is" if untried == 1 else "are"
         yield f"{words.plural(untried, 'planned run')} of the design {are} not made yet."
+
+
+def _unseen(evidence: Evidence) -> Iterator[str]:
+    """Which processes of the machine no meter could see."""
+    for host in evidence.reader.machine.get("hosts", {}).values():
+        infos = (meter.get("info") or {} for meter in host.get("meters", []))
+        for processes in filter(None, (info.get("unseen") for info in infos)):
+            yield (
+                f"Some processes of this machine cannot be seen ({processes}): their load is not "
+                "in the evidence that excludes runs."
+            )
 
 
 def _warm_up(evidence: Evidence) -> Iterator[str]:

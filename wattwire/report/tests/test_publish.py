@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import shutil
 import subprocess
@@ -141,6 +142,23 @@ def test_threats_are_a_page_of_four_kinds(tmp_path):
         "External:",
     ]
     assert all(line.endswith(".") for line in page.splitlines() if line.startswith("- "))
+
+
+def test_processes_that_no_meter_sees_are_among_the_threats(tmp_path):
+    folder = write_campaign(tmp_path / "c", Shape(**SMALL))
+
+    def sentences():
+        evidence = gather(FileCampaign(folder))
+        every = threats(evidence, answer_all(evidence))
+        return [text for _, text in every if "cannot be seen" in text]
+
+    assert sentences() == []
+    machine = json.loads((folder / "machine.json").read_text())
+    (host,) = machine["hosts"].values()
+    host["meters"].append({"name": "any", "info": {"unseen": "those of other users"}})
+    (folder / "machine.json").write_text(json.dumps(machine))
+    (sentence,) = sentences()
+    assert "(those of other users)" in sentence
 
 
 def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
