@@ -21,7 +21,7 @@ PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist.plug
     -p _hypothesis_pytestplugin
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
-.PHONY: help setup agent check test test-all lint demo clean requirements packages-%
+.PHONY: help setup agent check test test-all test-setup lint demo clean requirements packages-%
 
 help:
 	@echo "make setup         .venv with pinned packages, and the agent"
@@ -70,11 +70,19 @@ demo: setup
 	@$(BIN)/wattwire run first-look --campaign $(CAMPAIGN) --no-report || [ $$? -eq 1 ]
 	@$(BIN)/wattwire report $(CAMPAIGN)
 
-test: packages-test setup
+# What the tests need, with the time that each part takes; builds of cells are timed by conftest.py.
+test-setup:
+	@begun=$$(date +%s); \
+	$(MAKE) -s --no-print-directory packages-test packages-demo $(STAMP); \
+	packages=$$(date +%s); \
+	$(MAKE) -s --no-print-directory agent; \
+	echo "packages: $$((packages - begun)) s; agent: $$(($$(date +%s) - packages)) s"
+
+test: test-setup
 	@# Two at a time and no more: checks of a node's pace would find a crowd instead.
 	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 
-test-all: packages-test setup
+test-all: test-setup
 	@WATTWIRE_HEAVY=1 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
 lint: packages-lint

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from wattwire.rig import cache, observed
 
 # A shared machine takes its time now and then: that is no fault of what is tested.
 # The same examples each time: a new one that fails is news for who hunts for it
@@ -40,3 +43,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     quiet = {item.path for item in items if item.get_closest_marker("quiet")}
     items.sort(key=lambda item: (item.path not in quiet, item.path not in slow))
+
+
+BUILDS_BEFORE: pytest.StashKey[dict[str, list[float]]] = pytest.StashKey()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[BUILDS_BEFORE] = observed_builds()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say how much of the time went into building cells, which later runs find built."""
+    before = config.stash[BUILDS_BEFORE]
+    seconds = [s for name, after in observed_builds().items() for s in added(before, name, after)]
+    if seconds:
+        terminalreporter.write_line(
+            f"builds: {len(seconds)} took {sum(seconds):.0f} s, beside other tests"
+        )
+
+
+def observed_builds() -> dict[str, list[float]]:
+    """The seconds of the latest builds of each cell, as the cache holds them."""
+    paths = (cache.folder() / observed.FOLDER).glob("*.json")
+    return {path.name: json.loads(path.read_text("utf-8"))["build_s"] for path in paths}
+
+
+def added(before: dict[str, list[float]], name: str, after: list[float]) -> list[float]:
+    """What is new at the end of `after`, whose oldest entries may have been dropped."""
+    known = before.get(name, [])
+    for count in range(len(after) + 1):
+        kept = after[: len(after) - count]
+        if known[len(known) - len(kept) :] == kept:
+            return after[len(after) - count :]
+    return after
