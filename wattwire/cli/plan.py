@@ -45,6 +45,7 @@ from wattwire.run.forecast import (
     expected_window_s,
     forecast,
     meter_window,
+    node_memory_bytes,
     window_words,
 )
 from wattwire.store import Campaign
@@ -52,6 +53,8 @@ from wattwire.store.imported import open_campaign
 
 WIDTH = 80
 WIDTH_SHARE = 0.05
+MEMORY_SHARE, MEMORY_SHARE_MAX = 0.1, 0.8
+"""Of the machine's memory, for the nodes' records: worth a line, and more than fits."""
 LONG_S = 3600.0
 """A plan that takes longer is run only when somebody said yes to it."""
 
@@ -108,7 +111,7 @@ def plan(options: argparse.Namespace) -> int:
         _say(build_words(builds))
     for line in _warm_up_lines(study, kept):
         _say(line)
-    _forecast_lines(study, ahead)
+    _forecast_lines(study, runs, ahead)
     _say(percentile_words(study, kept))
     _meter_lines(study, (kept, expected), meters_of(catalog, study), here)
     if options.pilot:
@@ -187,10 +190,24 @@ def _say(text: str) -> None:
         print(line)
 
 
-def _forecast_lines(study: Study, ahead: Forecast) -> None:
+def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
+    """What the nodes' records take, where it is much of the machine's memory."""
+    if records_bytes < MEMORY_SHARE * machine_bytes:
+        return []
+    told = (
+        f"memory: the nodes of a run set aside {size_words(records_bytes)} for their records; "
+        f"this machine has {size_words(machine_bytes)}"
+    )
+    much = records_bytes > MEMORY_SHARE_MAX * machine_bytes
+    return [f"{told}; that is too much: take fewer messages or clients" if much else told]
+
+
+def _forecast_lines(study: Study, runs: Sequence[PlannedRun], ahead: Forecast) -> None:
     free = host.free_disk_bytes(Path.cwd())
     _say(f"time: a run is {ahead.basis}; a machine that is never quiet adds up to "
          f"{study.plan.quiet_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
+    for line in memory_lines(node_memory_bytes(study, runs), host.memory_bytes()):
+        _say(line)
     tight = ahead.disk_bytes + study.validity.free_disk_bytes_min > free
     little = "; that is too little: choose another place with --campaign DIR" if tight else ""
     _say(f"disk: about {size_words(ahead.disk_bytes)} (estimate); {size_words(free)} are free here"

@@ -7,7 +7,7 @@ of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
@@ -25,11 +25,24 @@ SCHEMA = {
 _IDENTITY = ("node", "sender", "counter")
 
 
-def deliveries(messages: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame:
+def announced(origins: Iterable[tuple[int, int, str]], roles: Mapping[int, str]) -> frozenset[int]:
+    """The publishers that left a record; `origins` are node, sender and kind of records."""
+    return frozenset(
+        sender
+        for node, sender, kind in origins
+        if kind == "message" and roles.get(node) == PUBLISHER
+    )
+
+
+def deliveries(
+    messages: pl.DataFrame, roles: Mapping[int, str], known_senders: frozenset[int] | None = None
+) -> pl.DataFrame:
     """Return a row (SCHEMA) per expected delivery, ordered by the time when it was due.
 
     Topics: a row per sent message and subscriber, from handed over to callback entered. Calls and
     actions: a row per call, from request to reply in hand. `roles` gives each node's role.
+    Every row comes from records of one (sender, counter), so that a run may be taken in parts;
+    then `known_senders` are those `announced` in any of them.
 
     - `latency_us` is +inf for what was lost (never arrived, timed out) or `failed` (a call that
       ended with an error). It is null for what arrived and has no latency: corrupt, or too short
@@ -49,7 +62,8 @@ def deliveries(messages: pl.DataFrame, roles: Mapping[int, str]) -> pl.DataFrame
         known = known.with_columns(intended_ns=pl.lit(None, pl.Int64))
     parts = [_calls(known, role, kind) for role, kind in CALLERS.items() if role in roles.values()]
     if PUBLISHER in roles.values() or SUBSCRIBER in roles.values():
-        parts.append(_topics(known, [n for n, role in roles.items() if role == SUBSCRIBER]))
+        receivers = [n for n, role in roles.items() if role == SUBSCRIBER]
+        parts.append(_topics(known, receivers, known_senders))
     if not parts:
         return pl.DataFrame(schema=SCHEMA)
     return pl.concat(parts).sort("due_ns", *_IDENTITY, nulls_last=True)
@@ -102,7 +116,9 @@ def _calls(known: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
     return _shaped(ended, (pl.col("end_ns") - pl.col("intended_ns")).cast(pl.Float64) / 1000.0)
 
 
-def _topics(known: pl.DataFrame, receivers: list[int]) -> pl.DataFrame:
+def _topics(
+    known: pl.DataFrame, receivers: list[int], known_senders: frozenset[int] | None
+) -> pl.DataFrame:
     """Sent messages × subscribers, each with its first arrival."""
     messages = known.filter(pl.col("kind") == "message")
     arrived = (
@@ -112,7 +128,7 @@ def _topics(known: pl.DataFrame, receivers: list[int]) -> pl.DataFrame:
         .select(*_IDENTITY, "begin_ns", "end_ns", "flags")
     )
     published = messages.filter(pl.col("role") == PUBLISHER)
-    senders = published["sender"].unique().implode()
+    senders = sorted(published["sender"].unique() if known_senders is None else known_senders)
     due = (
         published.filter(~_has(FLAG_FAILED))
         .unique(["sender", "counter"], keep="first", maintain_order=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +42,8 @@ READING_RECORD = np.dtype(
 _HEADER_BYTES = 64
 RECORDS_MAX = 10**9
 """Of a file whose node's capacity is not known."""
+CHUNK_RECORDS = 1 << 17
+"""Held in memory at a time: 5 MiB of a file."""
 
 
 class SampleFileError(WattwireError):
@@ -51,6 +56,13 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
     A node may leave anything under a name that is read later: a pipe that nobody writes to, a
     link to a device without end, a file with more bytes than there is memory.
     """
+    with _regular(path, bytes_max) as (file, size):
+        return file.read(size)
+
+
+@contextlib.contextmanager
+def _regular(path: Path, bytes_max: int) -> Iterator[tuple[BinaryIO, int]]:
+    """Open such a file for reading, once it is known to be one, and give its size."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -64,19 +76,121 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
                 f"{path}: {status.st_size:,} bytes; at most {bytes_max:,} are possible here"
             )
         with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(status.st_size)
+            yield file, status.st_size
     finally:
         os.close(handle)
 
 
+Records = npt.NDArray[np.void]
+"""Shape (n,), dtype MESSAGE_RECORD."""
+
+
+class Samples(Protocol):
+    """The records of one node process, wherever they are."""
+
+    @property
+    def role(self) -> str: ...
+
+    @property
+    def node(self) -> int: ...
+
+    @property
+    def overflow(self) -> int: ...
+
+    @property
+    def count(self) -> int: ...
+
+    def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
+        """Records `begin` to `end` in the order of the file, CHUNK_RECORDS or fewer at a time."""
+
+
 @dataclass(frozen=True)
 class NodeSamples:
-    """The records of one node process: `records` has shape (count,), dtype MESSAGE_RECORD."""
+    """The records of one node process, in memory."""
 
     role: str
     node: int
     overflow: int
-    records: npt.NDArray[np.void]
+    records: Records
+
+    @property
+    def count(self) -> int:
+        return len(self.records)
+
+    def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
+        for first, last in _spans(begin, self.count if end is None else end):
+            yield self.records[first:last]
+
+
+@dataclass(frozen=True)
+class SampleFile:
+    """The records of one node process, left in its file until they are asked for.
+
+    Each time they are, the file is checked anew: what was a file may have become something else.
+    """
+
+    path: Path
+    role: str
+    node: int
+    overflow: int
+    count: int
+
+    def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
+        """Read records piece by piece. Raises SampleFileError where the file has changed."""
+        size = _HEADER_BYTES + MESSAGE_RECORD.itemsize * self.count
+        with _regular(self.path, size) as (file, found):
+            file.seek(_HEADER_BYTES + MESSAGE_RECORD.itemsize * begin)
+            for first, last in _spans(begin, self.count if end is None else end):
+                data = file.read((last - first) * MESSAGE_RECORD.itemsize)
+                if found != size or len(data) != (last - first) * MESSAGE_RECORD.itemsize:
+                    raise SampleFileError(f"{self.path}: changed while it was read")
+                yield self._checked(np.frombuffer(data, MESSAGE_RECORD))
+
+    def _checked(self, records: Records) -> Records:
+        for field, most in (("kind", len(KINDS) - 1), ("flags", ALL_FLAGS)):
+            if int(records[field].max()) > most:
+                raise SampleFileError(
+                    f"{self.path}: record {field} {int(records[field].max())}; allowed: 0 to {most}"
+                )
+        return records
+
+
+def _spans(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    for first in range(begin, end, CHUNK_RECORDS):
+        yield first, min(end, first + CHUNK_RECORDS)
+
+
+def open_samples(
+    path: Path,
+    seed: int | None = None,
+    role: str = "",
+    node: int | None = None,
+    capacity: int = RECORDS_MAX,
+) -> SampleFile:
+    """Open one samples file (contract C-24, C-25); what is given of seed, role, node must be its,
+    and it has at most `capacity` records (C-26). Its records are checked when they are read.
+
+    Raises SampleFileError where the file is short, long, or not ours; nothing is guessed.
+    """
+    with _regular(path, _HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity) as (file, size):
+        data = file.read(_HEADER_BYTES)
+    if len(data) < _HEADER_BYTES:
+        raise SampleFileError(
+            f"{path}: {len(data)} bytes; the header alone has {_HEADER_BYTES}. "
+            "The node did not finish writing: the run cannot be used."
+        )
+    header = np.frombuffer(data, MESSAGE_HEADER)[0]
+    _check_header(path, header, seed)
+    found = ROLES[int(header["role"])], int(header["node"])
+    if found != (role or found[0], found[1] if node is None else node):
+        raise SampleFileError(f"{path}: of {found[0]} {found[1]}; it should be {role} {node}'s")
+    count, expected = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
+    if size != expected:
+        raise SampleFileError(
+            f"{path}: {size} bytes; its header promises {count} records, {expected} bytes. "
+            "The file is truncated or was appended to: the run cannot be used."
+        )
+    return SampleFile(path, *found, int(header["overflow"]), count)
 
 
 def read_node_samples(
@@ -86,38 +200,10 @@ def read_node_samples(
     node: int | None = None,
     capacity: int = RECORDS_MAX,
 ) -> NodeSamples:
-    """Read one samples file (contract C-24, C-25); what is given of seed, role, node must be its,
-    and it has at most `capacity` records (C-26).
-
-    Raises SampleFileError where the file is short, long, or not ours; nothing is guessed.
-    """
-    data = read_regular(path, _HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity)
-    if len(data) < _HEADER_BYTES:
-        raise SampleFileError(
-            f"{path}: {len(data)} bytes; the header alone has {_HEADER_BYTES}. "
-            "The node did not finish writing: the run cannot be used."
-        )
-    header = np.frombuffer(data[:_HEADER_BYTES], MESSAGE_HEADER)[0]
-    _check_header(path, header, seed)
-    found = ROLES[int(header["role"])], int(header["node"])
-    if found != (role or found[0], found[1] if node is None else node):
-        raise SampleFileError(f"{path}: of {found[0]} {found[1]}; it should be {role} {node}'s")
-    count, expected = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
-    if len(data) != expected:
-        raise SampleFileError(
-            f"{path}: {len(data)} bytes; its header promises {count} records, {expected} bytes. "
-            "The file is truncated or was appended to: the run cannot be used."
-        )
-    records = np.frombuffer(data, MESSAGE_RECORD, count=count, offset=_HEADER_BYTES)
-    if count and int(records["kind"].max()) >= len(KINDS):
-        raise SampleFileError(
-            f"{path}: record kind {int(records['kind'].max())}; allowed: 0 to {len(KINDS) - 1}"
-        )
-    if count and int(records["flags"].max()) > ALL_FLAGS:
-        raise SampleFileError(
-            f"{path}: record flags {int(records['flags'].max())}; allowed: 0 to {ALL_FLAGS}"
-        )
-    return NodeSamples(*found, int(header["overflow"]), records)
+    """Read one samples file as a whole; raises as `open_samples` and its `chunks` do."""
+    file = open_samples(path, seed, role, node, capacity)
+    records = np.concatenate([np.empty(0, MESSAGE_RECORD), *file.chunks()])
+    return NodeSamples(file.role, file.node, file.overflow, records)
 
 
 def _check_header(path: Path, header: np.void, seed: int | None) -> None:

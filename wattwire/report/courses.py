@@ -8,7 +8,7 @@ settles is kept like any other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,12 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
         row |= _course(series, runs)
         if cut:
             lost = dict(zip(frame["run"].to_list(), unanswered(frame), strict=True))
-            whole = [
-                series_of(evidence.reader.messages(run), evidence.runs[run], float(lost[run]), True)
+            whole = (
+                series_of(evidence.reader.recorded(run), evidence.runs[run], float(lost[run]), True)
                 for run in runs
-            ]
-            row["cut"] = _median([series[run].values_us for run in runs])
-            row["whole"] = _median([one.values_us for one in whole])
+            )
+            row["cut"] = _median(series[run].values_us for run in runs)
+            row["whole"] = _median(one.values_us for one in whole)
         rows.append(row)
     if not rows:
         return None
@@ -112,7 +112,7 @@ def _course(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
     }
 
 
-def _median(values: list[FloatArray]) -> Any:
+def _median(values: Iterable[FloatArray]) -> Any:
     """Geometric mean over runs of their median latency, µs."""
     medians = [stats.nearest_rank(np.sort(one), 0.5) for one in values if one.size]
     if len(medians) < KEPT_MIN:

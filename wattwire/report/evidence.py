@@ -21,7 +21,7 @@ from wattwire.model.validity import with_current_names
 from wattwire.model.warm_up import SETTLING
 from wattwire.report import words
 from wattwire.report.parts import Column
-from wattwire.store import ImportedCampaign
+from wattwire.store import ImportedCampaign, Messages
 
 FloatArray = NDArray[np.float64]
 LEVEL_TOLERANCE = 1e-12
@@ -42,7 +42,7 @@ class CampaignReader(Protocol):
     def machine(self) -> dict[str, Any]: ...
     def summary(self) -> pl.DataFrame: ...
     def run(self, run_id: str) -> dict[str, Any]: ...
-    def messages(self, run_id: str) -> pl.DataFrame: ...
+    def recorded(self, run_id: str) -> Messages: ...
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.model.deliveries import deliveries, infinite
-from wattwire.model.records import KINDS
+from wattwire.model.deliveries import announced, deliveries, infinite
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.report import figures, words
 from wattwire.report.evidence import (
@@ -25,6 +25,7 @@ from wattwire.report.evidence import (
     unanswered,
 )
 from wattwire.report.parts import Column, Figure, Section, Table, Text
+from wattwire.store import Messages
 
 FloatArray = NDArray[np.float64]
 SHARES = (0.5, 0.9, 0.99, 0.999)
@@ -45,7 +46,7 @@ class Series:
 
 
 def series_of(
-    messages: pl.DataFrame, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
+    messages: Messages, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
 ) -> Series:
     """The latency of every expected delivery of a run, as the summary counts them.
 
@@ -53,21 +54,56 @@ def series_of(
     was sent by nobody knows whom and when.
     """
     roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
-    expected = deliveries(_with_kind_names(messages), roles)
-    loose = max(0, round(lost) - infinite(expected)) if math.isfinite(lost) else 0
-    if not with_warm_up:
-        expected = expected.filter(~pl.col("warm_up"))
-    values = expected["latency_us"].drop_nulls().to_numpy()
-    return Series(np.concatenate([values, np.full(loose, math.inf)]), loose)
+    known_senders = announced(messages.origins, roles)
+    parts, lost_count = [], 0
+    for part in messages.parts():
+        expected = deliveries(part, roles, known_senders)
+        lost_count += infinite(expected)
+        if not with_warm_up:
+            expected = expected.filter(~pl.col("warm_up"))
+        kept = expected.filter(pl.col("latency_us").is_not_null())
+        parts.append(_Due.of(kept))
+    loose = max(0, round(lost) - lost_count) if math.isfinite(lost) else 0
+    values = _in_due_order(parts)
+    if loose:
+        values = np.concatenate([values, np.full(loose, math.inf)])
+    return Series(values, loose)
 
 
-def _with_kind_names(messages: pl.DataFrame) -> pl.DataFrame:
-    if messages.schema.get("kind") == pl.String:
-        return messages
-    names = dict(enumerate(KINDS))
-    return messages.with_columns(
-        pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
-    )
+@dataclass(frozen=True)
+class _Due:
+    """Latencies of one part of a run, and what they are ordered by; all of shape (n,)."""
+
+    latency_us: FloatArray
+    due_ns: NDArray[np.int64]
+    nodes: NDArray[np.uint16]
+    senders: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, expected: pl.DataFrame) -> _Due:
+        """Those of deliveries in their order; an unknown time is after all others."""
+        last = pl.col("due_ns").fill_null(np.iinfo(np.int64).max)
+        columns = expected.select("latency_us", last, pl.col("node", "sender").cast(pl.UInt16))
+        return cls(*(column.to_numpy() for column in columns))
+
+
+def _in_due_order(parts: list[_Due]) -> FloatArray:
+    """All latencies in the order of `deliveries`, from parts by ascending counters.
+
+    The parts are given up for it.
+    """
+    filled = [part for part in parts if part.due_ns.size]
+    apart = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
+    parts.clear()
+    values = np.concatenate([np.empty(0), *(part.latency_us for part in filled)])
+    if apart:
+        return values
+    keys = [
+        np.concatenate([getattr(part, name) for part in filled])
+        for name in ("senders", "nodes", "due_ns")
+    ]
+    del filled
+    return values[np.lexsort(keys)]
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
@@ -97,7 +133,7 @@ def excluded_series(evidence: Evidence) -> dict[str, Series]:
 
 def _series(evidence: Evidence, frame: pl.DataFrame) -> Iterator[tuple[str, Series]]:
     for run, lost in zip(frame["run"].to_list(), unanswered(frame), strict=True):
-        yield run, series_of(evidence.reader.messages(run), evidence.runs[run], float(lost))
+        yield run, series_of(evidence.reader.recorded(run), evidence.runs[run], float(lost))
 
 
 def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
@@ -235,12 +271,11 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         each = [series[run].values_us for run in frame["run"].to_list() if run in series]
         if not each:
             continue
-        everything = np.concatenate(each)
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = len(each)
-        row["messages"] = int(everything.size)
-        row["latencies"] = int(np.isfinite(everything).sum())
-        row["lost"] = int(np.isinf(everything).sum())
+        row["messages"] = sum(values.size for values in each)
+        row["latencies"] = sum(int(np.isfinite(values).sum()) for values in each)
+        row["lost"] = _lost(each)
         for share in SHARES:
             row[_name(share)] = _over_runs(each, share)
         rows.append(row)
@@ -287,6 +322,9 @@ def _over_runs(runs: list[FloatArray], share: float) -> Any:
 
 def _among_lost(runs: list[FloatArray], share: float) -> bool:
     """Whether so many were lost that the percentile is infinite, however few there were."""
-    everything = np.concatenate(runs)
-    lost = int(np.isinf(everything).sum())
-    return stats.share_interval(lost, everything.size).low > 1.0 - share
+    expected = sum(values.size for values in runs)
+    return stats.share_interval(_lost(runs), expected).low > 1.0 - share
+
+
+def _lost(runs: list[FloatArray]) -> int:
+    return sum(int(np.isinf(values).sum()) for values in runs)

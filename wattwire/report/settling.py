@@ -79,7 +79,7 @@ def _cells(campaign: Campaign) -> list[_Cell]:
             continue
         cell = found.setdefault(entry["treatment_key"], _Cell(entry, []))
         try:
-            messages, document = campaign.messages(entry["run"]), campaign.run(entry["run"])
+            messages, document = campaign.recorded(entry["run"]), campaign.run(entry["run"])
         except WattwireError:
             continue  # no attempt left any: a cell without a run has nothing to say
         series = series_of(messages, document, 0.0, with_warm_up=True).values_us

@@ -22,7 +22,7 @@ from wattwire.model.validity import (
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.report import words
 from wattwire.report.evidence import Evidence
-from wattwire.store import Campaign
+from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
 
 CHANGED = "validity_changed"
@@ -117,8 +117,8 @@ class Rejudged:
         new = {"verdict": judged["verdict"], "reasons": judged["reasons"]}
         return {**self._campaign.run(self._folder(run)), **new}
 
-    def messages(self, run: str) -> pl.DataFrame:
-        return self._campaign.messages(self._folder(run))
+    def recorded(self, run: str) -> Messages:
+        return self._campaign.recorded(self._folder(run))
 
     def quantities(self, run: str) -> pl.DataFrame:
         return self._campaign.quantities(self._folder(run))

@@ -54,6 +54,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def memory_bytes() -> int:
+    """The machine's physical memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
     """How long the machine slept between two clock readings: BOOTTIME runs on, MONOTONIC stops."""
     return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")

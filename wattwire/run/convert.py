@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wattwire.model.records import (
+    CHUNK_RECORDS,
     COUNTER_MASK,
     KINDS,
+    MESSAGE_RECORD,
     UNKNOWN_NS,
     UNKNOWN_PEER,
-    NodeSamples,
+    Records,
+    SampleFile,
     SampleFileError,
-    read_node_samples,
+    Samples,
+    open_samples,
     read_readings,
 )
 from wattwire.run.specs import NodePlan
@@ -48,11 +54,13 @@ QUANTITY_SCHEMA = {
 }
 
 
-def read_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[NodeSamples]]:
+def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samples]]:
     """Samples of every node that left any: node number → its files. Raises SampleFileError."""
-    found: dict[int, list[NodeSamples]] = {}
+    found: dict[int, list[Samples]] = {}
     for node in nodes:
-        parts = [_read_samples(path, node) for path in sample_files(folder, node.process)]
+        parts: list[Samples] = [
+            _open_samples(path, node) for path in sample_files(folder, node.process)
+        ]
         if parts:
             found[node.node] = parts
     return found
@@ -69,40 +77,80 @@ def sample_files(folder: Path, process: str) -> list[Path]:
     return [path for path in sorted(files) if os.path.lexists(path)]
 
 
-def _read_samples(path: Path, node: NodePlan) -> NodeSamples:
+def _open_samples(path: Path, node: NodePlan) -> SampleFile:
     spec = node.spec
     try:
-        return read_node_samples(
+        file = open_samples(
             path, spec["payload.seed"], node.role, node.node, spec["record.capacity"]
         )
+        for _ in file.chunks():  # each is checked as it is read
+            pass
+        return file
     except SampleFileError as error:
         raise SampleFileError(f"C-24: {error}") from error
 
 
 def messages_frame(
-    run: str, pattern: str, host: str, samples: dict[int, list[NodeSamples]]
+    run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
 ) -> pl.DataFrame:
     """All records of a run in one frame (MESSAGE_SCHEMA); unknown times and peers are null."""
-    frames = [
-        _frame(run, pattern, host, part)
-        for parts in samples.values()
-        for part in parts
-        if len(part.records)
-    ]
-    if not frames:
-        return pl.DataFrame(schema=MESSAGE_SCHEMA)
-    return pl.concat(frames).sort("node", "end_ns", "counter", nulls_last=True)
+    return pl.concat(
+        [pl.DataFrame(schema=MESSAGE_SCHEMA), *message_batches(run, pattern, host, samples)]
+    )
 
 
-def _frame(run: str, pattern: str, host: str, part: NodeSamples) -> pl.DataFrame:
-    records = part.records
+def message_batches(
+    run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
+) -> Iterator[pl.DataFrame]:
+    """The same piece by piece, ordered by node, end (unknown ones last) and counter.
+
+    Of each node in turn two columns are in memory, and of its records one piece.
+    """
+    for node in sorted(samples):
+        order = _order(samples[node])
+        for begin in range(0, len(order), CHUNK_RECORDS):
+            records = _taken(samples[node], order[begin : begin + CHUNK_RECORDS])
+            yield _frame(run, pattern, host, node, records)
+
+
+def _order(parts: Sequence[Samples]) -> npt.NDArray[np.int64]:
+    """Places of a node's records, counted through all its files, by end and counter."""
+    ends_ns = np.empty(sum(part.count for part in parts), np.int64)
+    counters = np.empty(len(ends_ns), np.uint64)
+    begin = 0
+    for records in itertools.chain.from_iterable(part.chunks() for part in parts):
+        end = begin + len(records)
+        ends_ns[begin:end] = records["end_ns"]
+        counters[begin:end] = records["seq"] & np.uint64(COUNTER_MASK)
+        begin = end
+    ends_ns[ends_ns == UNKNOWN_NS] = np.iinfo(np.int64).max
+    return np.lexsort((counters, ends_ns))
+
+
+def _taken(parts: Sequence[Samples], places: npt.NDArray[np.int64]) -> Records:
+    """The records at these places. Files are nearly in order, so few pieces are read for it."""
+    taken = np.empty(len(places), MESSAGE_RECORD)
+    first = 0
+    for part in parts:
+        pieces = (places - first) // CHUNK_RECORDS
+        mine = (places >= first) & (places < first + part.count)
+        for piece in np.unique(pieces[mine]):
+            inside = mine & (pieces == piece)
+            begin = int(piece) * CHUNK_RECORDS
+            (records,) = part.chunks(begin, min(part.count, begin + CHUNK_RECORDS))
+            taken[inside] = records[places[inside] - first - begin]
+        first += part.count
+    return taken
+
+
+def _frame(run: str, pattern: str, host: str, node: int, records: Records) -> pl.DataFrame:
     count = len(records)
     kinds = np.array(KINDS, dtype=object)[records["kind"]]
     frame = pl.DataFrame(
         {
             "run": pl.Series([run]).new_from_index(0, count),
             "flow": pl.Series([pattern]).new_from_index(0, count),
-            "node": np.full(count, part.node, np.uint16),
+            "node": np.full(count, node, np.uint16),
             "host": pl.Series([host]).new_from_index(0, count),
             "sender": (records["seq"] >> np.uint64(48)).astype(np.uint16),
             "counter": records["seq"] & np.uint64(COUNTER_MASK),

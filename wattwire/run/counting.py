@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deliveries import deliveries, infinite, quantile_rank
+from wattwire.model.deliveries import announced, deliveries, infinite, quantile_rank
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.specs import NodePlan
+from wattwire.store import Messages
 
 CALL_KINDS = ("call", "result")
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
@@ -84,62 +87,108 @@ def _pair(
     )
 
 
-def expected_deliveries(messages: pl.DataFrame, nodes: list[NodePlan]) -> pl.DataFrame:
+def expected_deliveries(
+    messages: pl.DataFrame, nodes: list[NodePlan], known_senders: frozenset[int] | None = None
+) -> pl.DataFrame:
     """What the run's latency and losses are of (`model/deliveries.py`), warm-up included."""
-    return deliveries(messages, {node.node: node.role for node in nodes})
+    return deliveries(messages, {node.node: node.role for node in nodes}, known_senders)
+
+
+class LatencyTally:
+    """Latency of one run in µs, warm-up left out, from its expected deliveries in parts."""
+
+    def __init__(self) -> None:
+        self._expected = self._infinite = self._failed = 0
+        self._values_us: list[pl.Series] = []
+        self._response_us: list[pl.Series] = []
+
+    def add(self, expected: pl.DataFrame) -> None:
+        """Take in the deliveries of one part."""
+        kept = expected.filter(~pl.col("warm_up"))
+        self._expected += len(kept)
+        self._infinite += infinite(kept)
+        self._failed += int(kept["failed"].sum())
+        self._values_us.append(kept.filter(pl.col("latency_us").is_finite())["latency_us"])
+        self._response_us.append(kept["response_us"].drop_nulls())
+
+    def summary(self) -> dict[str, float | None]:
+        """All parts together. A quantile among lost messages and failed calls is null (infinite).
+
+        To be asked for once, at the end.
+        """
+        values = _taken_together(self._values_us)
+        values.sort()
+        total = len(values) + self._infinite
+        summary: dict[str, float | None] = {
+            "latency_samples": len(values),
+            "expected_after_warmup": self._expected,
+            "failed_after_warmup": self._failed,
+            "lost_after_warmup": self._infinite - self._failed,
+        }
+        for name, share in LATENCY_QUANTILES.items():
+            at = quantile_rank(total, share) if total else 0
+            summary[f"latency_{name}_us"] = float(values[at]) if at < len(values) else None
+        summary["latency_mean_us"] = float(values.mean()) if len(values) else None
+        del values
+        response_us = pl.Series(_taken_together(self._response_us))
+        summary["response_p50_us"] = (
+            float(response_us.median()) if len(response_us) else None  # type: ignore[arg-type]
+        )
+        return summary
+
+
+def _taken_together(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
+    """One array of all parts, which are given up for it."""
+    whole = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
+    parts.clear()
+    return whole
 
 
 def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
-    """Latency of one run in µs, warm-up left out. A quantile among lost messages and
-    failed calls is null (infinite)."""
-    kept = expected.filter(~pl.col("warm_up"))
-    values = np.sort(kept.filter(pl.col("latency_us").is_finite())["latency_us"].to_numpy())
-    unanswered, failed = infinite(kept), int(kept["failed"].sum())
-    total = len(values) + unanswered
-    summary: dict[str, float | None] = {
-        "latency_samples": len(values),
-        "expected_after_warmup": len(kept),
-        "failed_after_warmup": failed,
-        "lost_after_warmup": unanswered - failed,
-    }
-    for name, share in LATENCY_QUANTILES.items():
-        at = quantile_rank(total, share) if total else 0
-        summary[f"latency_{name}_us"] = float(values[at]) if at < len(values) else None
-    summary["latency_mean_us"] = float(values.mean()) if len(values) else None
-    response_us = kept["response_us"].drop_nulls()
-    summary["response_p50_us"] = (
-        float(response_us.median()) if len(response_us) else None  # type: ignore[arg-type]
-    )
-    return summary
+    """Latency of one run in µs, warm-up left out, of all its deliveries at once."""
+    tally = LatencyTally()
+    tally.add(expected)
+    return tally.summary()
 
 
 def cost_window_start_ns(
-    messages: pl.DataFrame, nodes: list[NodePlan], start_ns: int, warmup_ns: int, closed: bool
+    parts: Iterable[pl.DataFrame],
+    nodes: list[NodePlan],
+    start_ns: int,
+    warmup_ns: int,
+    closed: bool,
 ) -> int:
     """Return when the warm-up is over for every sender; costs count from here on.
 
     By time in open loop. In closed loop by the flags of the callers' records, whoever set them
     and why: the begin of the first call without the flag, of the caller that was last to get
-    there. A caller whose calls are all warm-up holds it until its last one ends.
+    there. A caller whose calls are all warm-up holds it until its last one ends. `parts` are of
+    one run's records.
     """
     over_ns = start_ns + warmup_ns
-    for node in nodes if closed else []:
-        calls = _sent_records(messages, node) if node.sends else messages.clear()
-        is_warm_up = (pl.col("flags") & FLAG_WARM_UP) != 0
-        cold = calls.filter(is_warm_up)
-        if cold.is_empty():
-            continue
-        settled = calls.filter(~is_warm_up)
-        last_ns = cold.select(pl.max_horizontal("begin_ns", "end_ns").max())
-        begins_ns = last_ns if settled.is_empty() else settled.select(pl.col("begin_ns").min())
-        over_ns = max(over_ns, int(begins_ns.item()))
-    return over_ns
+    last_ns: dict[int, int] = {}
+    begins_ns: dict[int, int] = {}
+    is_warm_up = (pl.col("flags") & FLAG_WARM_UP) != 0
+    callers = [node for node in nodes if node.sends] if closed else []
+    for part in parts if callers else ():
+        for node in callers:
+            calls = _sent_records(part, node)
+            cold, settled = calls.filter(is_warm_up), calls.filter(~is_warm_up)
+            ended_ns = cold.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
+            begun_ns = settled.select(pl.col("begin_ns").min()).item()
+            if ended_ns is not None:
+                last_ns[node.node] = max(ended_ns, last_ns.get(node.node, ended_ns))
+            if begun_ns is not None:
+                begins_ns[node.node] = min(begun_ns, begins_ns.get(node.node, begun_ns))
+    over = [begins_ns.get(node, ended_ns) for node, ended_ns in last_ns.items()]
+    return max([over_ns, *over])
 
 
-def sent_since(messages: pl.DataFrame, nodes: list[NodePlan], begin_ns: int) -> int:
+def sent_since(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], begin_ns: int) -> int:
     """How many messages or calls the senders handed over at `begin_ns` or later."""
     return sum(
-        len(_counters(_sent_records(messages, node).filter(pl.col("begin_ns") >= begin_ns)))
+        len(_counters(_sent_records(part, node).filter(pl.col("begin_ns") >= begin_ns)))
+        for part in parts
         for node in nodes
         if node.sends
     )
@@ -153,20 +202,25 @@ def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
     return own.filter(pl.col("kind").is_in(CALL_KINDS))
 
 
-def schedule_lateness_us(messages: pl.DataFrame) -> dict[str, float | None]:
-    """How late senders began, against their schedule, warm-up left out: p50 and p99, µs."""
+def schedule_lateness_us(parts: Iterable[pl.Series]) -> dict[str, float | None]:
+    """How late senders began, against their schedule: p50 and p99, µs; `parts` by `lateness_us`."""
+    late = pl.concat([pl.Series([], dtype=pl.Float64), *parts])
+    if late.is_empty():
+        return {"schedule_late_p50_us": None, "schedule_late_p99_us": None}
+    return {
+        "schedule_late_p50_us": float(late.quantile(0.5) or 0.0),
+        "schedule_late_p99_us": float(late.quantile(0.99) or 0.0),
+    }
+
+
+def lateness_us(messages: pl.DataFrame) -> pl.Series:
+    """How late each message was begun that had a schedule, warm-up left out."""
     own = messages.filter(
         pl.col("node") == pl.col("sender"),
         pl.col("intended_ns").is_not_null(),
         (pl.col("flags") & FLAG_WARM_UP) == 0,
     )
-    if own.is_empty():
-        return {"schedule_late_p50_us": None, "schedule_late_p99_us": None}
-    late = (own["begin_ns"] - own["intended_ns"]) / 1000.0
-    return {
-        "schedule_late_p50_us": float(late.quantile(0.5) or 0.0),
-        "schedule_late_p99_us": float(late.quantile(0.99) or 0.0),
-    }
+    return (own["begin_ns"] - own["intended_ns"]) / 1000.0
 
 
 def count_summary(
@@ -185,3 +239,27 @@ def count_summary(
         "late": int((expected["end_ns"] > late_after_ns).sum()),
         "corrupt": len(corrupt),
     }
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """The counts of one run, and its latency and lateness by names of responses."""
+
+    counts: dict[str, int]
+    latency: dict[str, float | None]
+    lateness: dict[str, float | None]
+
+
+def tallied(messages: Messages, nodes: list[NodePlan], late_after_ns: int) -> Tallied:
+    """Count a run's records part by part; of each part only sums and latencies stay in memory."""
+    known_senders = announced(messages.origins, {node.node: node.role for node in nodes})
+    counts: Counter[str] = Counter()
+    latency, late_us = LatencyTally(), []
+    for part in messages.parts():
+        expected = expected_deliveries(part, nodes, known_senders)
+        counts.update(count_summary(part, count_pairs(part, nodes), expected, late_after_ns))
+        latency.add(expected)
+        late_us.append(lateness_us(part))
+    lateness = schedule_lateness_us(late_us)
+    del late_us
+    return Tallied(dict(counts), latency.summary(), lateness)

@@ -12,11 +12,11 @@ from typing import Any
 
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
-from wattwire.model.study import Study
+from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
 from wattwire.rig.observed import observed
-from wattwire.run.specs import SECOND_NS, scheduled_per_sender
+from wattwire.run.specs import SECOND_NS, nodes_record_bytes, scheduled_per_sender
 
 START_S = 1.5
 """Starting, matching and ending nodes: between 0.3 s (native) and 4 s (a slow discovery).
@@ -198,10 +198,22 @@ def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, E
     return f"{', '.join(parts)}, and {start} ({_basis_words(e.observed[0] for e in takes)})"
 
 
+def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
+    """What the nodes of one run set aside for their records, in the run where it is most."""
+    plan = _with_warm_up(study.plan)
+    return max(
+        nodes_record_bytes(treatment, scheduled_per_sender(treatment, plan, control))
+        for treatment, control in ((run.treatment, run.control) for run in runs)
+    )
+
+
+def _with_warm_up(plan: Plan) -> Plan:
+    """The plan with a guess in place of the warm-up that is still to be found."""
+    return replace(plan, warmup_calls=WARM_UP_CALLS) if plan.warmup_calls == AUTO else plan
+
+
 def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
-    plan = study.plan
-    if plan.warmup_calls == AUTO:
-        plan = replace(plan, warmup_calls=WARM_UP_CALLS)
+    plan = _with_warm_up(study.plan)
     messages = scheduled_per_sender(treatment, plan, control) * int(treatment["clients"])
     # Both sides record; an action has a goal, an acceptance, a result and its feedback.
     sides = 2 * (3 + int(treatment["action_feedback"])) if treatment["pattern"] == "action" else 2

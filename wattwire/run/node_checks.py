@@ -6,7 +6,8 @@ reason. Losses, delays and timeouts are results and no faults.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from wattwire.model.records import (
     PROBE_COUNTER,
     UNKNOWN_NS,
     UNKNOWN_PEER,
-    NodeSamples,
+    Records,
+    Samples,
 )
 from wattwire.run.processes import ProcessState
 from wattwire.run.specs import NodePlan
@@ -39,7 +41,6 @@ ROLE_KINDS = {
 CLOCK_TOLERANCE_NS = 10_000
 """Two readings of one clock, the later of which may seem earlier by no more than this."""
 SEQ_SHIFT = np.uint64(48)
-CHUNK_RECORDS = 1 << 17
 ACK_BYTES = 8
 RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
 
@@ -73,7 +74,7 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
         yield "C-16: it ended with code 0 without DONE"
 
 
-def count_faults(done: dict[str, Any] | None, parts: list[NodeSamples]) -> Iterator[str]:
+def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Iterator[str]:
     """Yield where DONE and the headers of the files differ in what found no room (C-26)."""
     overflow = sum(part.overflow for part in parts)
     if done is not None and parts and done["overflow"] != overflow:
@@ -98,35 +99,30 @@ def _sent_faults(
             yield f"C-14: SENT: {key} is {sent[key]}, outside the life of the process"
 
 
-def record_faults(
-    node: NodePlan, samples: NodeSamples, first_ns: int, last_ns: int
-) -> Iterator[str]:
+def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int) -> Iterator[str]:
     """Yield which records of one file are impossible: for each fault its clause, how many, the
     first. `first_ns` and `last_ns` bound the life of the run's processes.
     """
-    found: dict[tuple[str, str], tuple[int, str]] = {}
-    for records in _chunks(samples.records):
+    counts: Counter[tuple[str, str]] = Counter()
+    firsts: dict[tuple[str, str], str] = {}
+    for records in samples.chunks():
         for clause, text, wrong in _wrong_records(node, records, first_ns, last_ns):
-            count, first = found.get((clause, text), (0, ""))
-            if wrong.any():
-                first = first or str(records[int(np.argmax(wrong))])
-                found[clause, text] = count + int(wrong.sum()), first
-    whole = len(samples.records)
-    for (clause, text), (count, first) in found.items():
-        yield f"{clause}: {count:,} of {whole:,} records {text}; the first: {first}"
-
-
-def _chunks(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    """The array in pieces, so that what is computed of one takes little memory."""
-    for begin in range(0, len(array), CHUNK_RECORDS):
-        yield array[begin : begin + CHUNK_RECORDS]
+            fault, count = (clause, text), int(wrong.sum())
+            counts[fault] += count
+            if count and fault not in firsts:
+                firsts[fault] = str(records[int(np.argmax(wrong))])
+    for fault, count in counts.items():
+        if count:
+            clause, text = fault
+            of = f"{count:,} of {samples.count:,} records {text}"
+            yield f"{clause}: {of}; the first: {firsts[fault]}"
 
 
 Masked = tuple[str, str, npt.NDArray[np.bool_]]
 
 
 def _wrong_records(
-    node: NodePlan, records: npt.NDArray[np.void], first_ns: int, last_ns: int
+    node: NodePlan, records: Records, first_ns: int, last_ns: int
 ) -> Iterator[Masked]:
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
@@ -178,7 +174,9 @@ def _lengths(spec: dict[str, Any]) -> list[int]:
     return sorted(lengths)
 
 
-def sequence_faults(nodes: list[NodePlan], samples: dict[int, list[NodeSamples]]) -> Iterator[str]:
+def sequence_faults(
+    nodes: list[NodePlan], samples: Mapping[int, Sequence[Samples]]
+) -> Iterator[str]:
     """Yield which nodes recorded what cannot be of their run: a message that its sender sent
     twice (C-17), an arrival that its sender never began to send (C-21).
 
@@ -190,31 +188,47 @@ def sequence_faults(nodes: list[NodePlan], samples: dict[int, list[NodeSamples]]
         whole = parts and not any(part.overflow for part in parts)
         if not whole or not node.sends:
             continue
-        kind = KINDS.index(ROLE_KINDS[node.role][-1])
-        once = np.sort(np.concatenate([p.records["seq"][p.records["kind"] == kind] for p in parts]))
+        once = _sent_once(node, parts)
         if (once[1:] == once[:-1]).any():
             yield f"{node.process} broke C-17: it recorded messages more than once"
         if node.role != "action_client" and _carries_sequence(node.spec):
             sent[node.node] = once
+    known = np.concatenate([np.empty(0, np.uint64), *sent.values()])
+    known.sort()
+    senders = sorted(sent)
+    del sent
     for node in nodes:
-        for part in [] if node.sends else samples.get(node.node, []):
-            unsent = [seq for chunk in _chunks(part.records) for seq in _unsent(chunk, sent)]
-            if unsent:
+        for part in [] if node.sends or not senders else samples.get(node.node, []):
+            unsent = _unsent(part, senders, known)
+            if len(unsent):
                 yield (
                     f"{node.process} broke C-21: it recorded {len(unsent):,} messages that were "
-                    f"never sent, the first of counter {unsent[0] & PROBE_COUNTER}"
+                    f"never sent, the first of counter {int(unsent[0]) & PROBE_COUNTER}"
                 )
 
 
-def _unsent(records: npt.NDArray[np.void], sent: dict[int, npt.NDArray[np.uint64]]) -> list[int]:
-    """Sequences of sound arrivals that are not among those their sender sent, in order."""
-    found: list[int] = []
-    senders = records["seq"] >> SEQ_SHIFT
-    sound = (records["flags"] & FLAG_CORRUPT) == 0
-    for sender, known in sent.items():
-        arrived = records["seq"][sound & (senders == np.uint64(sender))]
-        places = np.searchsorted(known, arrived)
-        missing = places == len(known)
-        missing[~missing] = known[places[~missing]] != arrived[~missing]
-        found += np.unique(arrived[missing]).tolist()
+def _sent_once(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
+    """What a sender sent, by the records that it writes once a message; ascending."""
+    kind = KINDS.index(ROLE_KINDS[node.role][-1])
+    once = [records["seq"][records["kind"] == kind] for part in parts for records in part.chunks()]
+    found = np.concatenate([np.empty(0, np.uint64), *once])
+    found.sort()
     return found
+
+
+def _unsent(
+    part: Samples, senders: list[int], known: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """What arrived sound of these senders and is none of the `known` (ascending), once each."""
+    unsent = np.empty(0, np.uint64)
+    for records in part.chunks():
+        of_known = np.isin(records["seq"] >> SEQ_SHIFT, senders)
+        sound = (records["flags"] & FLAG_CORRUPT) == 0
+        arrived = records["seq"][of_known & sound]
+        places = np.searchsorted(known, arrived)
+        strange = np.ones(len(arrived), np.bool_)
+        inside = places < len(known)
+        strange[inside] = known[places[inside]] != arrived[inside]
+        if strange.any():
+            unsent = np.union1d(unsent, arrived[strange])
+    return unsent

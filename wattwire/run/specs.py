@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from wattwire.catalog import Cell, Middleware, home
 from wattwire.model.errors import UsageError
+from wattwire.model.records import MESSAGE_RECORD
 from wattwire.model.study import Plan
 from wattwire.model.treatment import PATTERN_ROLES, SENDING_ROLES, Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
@@ -187,6 +188,15 @@ def _common(
         "tls.key": "",
         **{f"settings.{name}": value for name, value in settings.items()},
     }
+
+
+def nodes_record_bytes(treatment: Treatment, messages: int) -> int:
+    """Memory that the nodes of a run set aside for records (C-26) of `messages` a sender."""
+    clients = int(treatment["clients"])
+    hub, leaf = PATTERN_ROLES[str(treatment["pattern"])]
+    records = _capacity(treatment, messages, hub, clients)
+    records += clients * _capacity(treatment, messages, leaf, clients)
+    return records * MESSAGE_RECORD.itemsize
 
 
 def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:

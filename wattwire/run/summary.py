@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.design import UNSAMPLED, PlannedRun
-from wattwire.model.records import NodeSamples, SampleFileError
+from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
@@ -19,20 +19,24 @@ from wattwire.run import costs, counting, evidence, node_checks, power, syscalls
 from wattwire.run.convert import (
     MESSAGE_SCHEMA,
     QUANTITY_SCHEMA,
-    messages_frame,
+    message_batches,
+    open_all_samples,
     quantities_frame,
-    read_all_samples,
 )
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS, warm_up_calls
-from wattwire.run.warm_up import first_counted_ns, flag_calls
-from wattwire.store.files import discard, write_new, write_table
+from wattwire.run.warm_up import first_counted_ns, first_counters, flag_calls
+from wattwire.store import Messages
+from wattwire.store.files import discard, write_batches, write_new, write_table
 
 HOST = "local"
 
 
 class Collected:
-    """Everything computed from one attempt; `write` leaves its files in the attempt's folder."""
+    """Everything computed from one attempt; `write` leaves its files in the attempt's folder.
+
+    Its messages are there before: there may be more of them than memory holds.
+    """
 
     def __init__(
         self,
@@ -79,7 +83,9 @@ class Collected:
         collected = cls.__new__(cls)
         collected.planned, collected.attempt, collected.record = planned, attempt, record
         collected.study, collected.folder, collected.before = study, folder, before
-        collected.messages = pl.DataFrame(schema=MESSAGE_SCHEMA)
+        empty = pl.DataFrame(schema=MESSAGE_SCHEMA)
+        collected.messages = Messages.of(empty)
+        write_table(empty, collected._messages_path)
         collected.quantities = pl.DataFrame(schema=QUANTITY_SCHEMA)
         collected.calls, collected.reasons = {}, [*record.reasons, reason]
         collected.verdict = worst(collected.reasons)
@@ -88,11 +94,12 @@ class Collected:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def _messages(self) -> tuple[pl.DataFrame, list[Reason]]:
+    def _messages(self) -> tuple[Messages, list[Reason]]:
+        """Check what the nodes recorded and write it as one table, piece by piece."""
         record, reasons = self.record, []
-        samples: dict[int, list[NodeSamples]] = {}
+        samples: dict[int, list[Samples]] = {}
         try:
-            samples = read_all_samples(self.folder, record.nodes)
+            samples = open_all_samples(self.folder, record.nodes)
         except SampleFileError as error:
             text = str(error).replace(f"{self.folder}/", "")
             reasons.append(Reason(Verdict.FAILED, "sample_file", text))
@@ -105,9 +112,23 @@ class Collected:
             if state and "DONE" in state.lines and node.node not in samples and not reasons:
                 text = f"{node.process} broke C-24: it printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
-        pattern = str(self.planned.treatment["pattern"])
-        frame = messages_frame(self.planned.run, pattern, HOST, samples)
-        return flag_calls(frame, record.nodes, self._warm_up_calls()), reasons
+        write_batches(self._batches(samples), pl.Schema(MESSAGE_SCHEMA), self._messages_path)
+        return Messages.at(self._messages_path), reasons
+
+    @property
+    def _messages_path(self) -> Path:
+        return self.folder / "messages.parquet"
+
+    def _batches(self, samples: dict[int, list[Samples]]) -> Iterator[pl.DataFrame]:
+        """All records in their order, those of warm-up calls flagged."""
+        nodes, calls = self.record.nodes, self._warm_up_calls()
+        named = self.planned.run, str(self.planned.treatment["pattern"]), HOST
+        batches = message_batches(*named, samples)
+        if not calls or not any(node.sends for node in nodes):
+            return batches
+        own = {node.node: samples.get(node.node, []) for node in nodes if node.sends}
+        first = first_counters(lambda: message_batches(*named, own), nodes, calls)
+        return (flag_calls(batch, first) for batch in batches)
 
     def _warm_up_calls(self) -> int:
         """Of each client, in closed loop; a settling run has none."""
@@ -115,7 +136,7 @@ class Collected:
             return 0
         return warm_up_calls(self.planned.treatment, self.study.plan)
 
-    def _faults(self, samples: dict[int, list[NodeSamples]]) -> Iterator[str]:
+    def _faults(self, samples: dict[int, list[Samples]]) -> Iterator[str]:
         """What the nodes' lines and records say that is impossible, in words."""
         record, states = self.record, self.record.processes.states
         present = [node for node in record.nodes if node.process in states]
@@ -154,10 +175,9 @@ class Collected:
 
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
         record, window = self.record, self.record.window
-        pairs = counting.count_pairs(self.messages, record.nodes)
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        expected = counting.expected_deliveries(self.messages, record.nodes)
-        row = counting.count_summary(self.messages, pairs, expected, late_after_ns)
+        tallied = counting.tallied(self.messages, record.nodes, late_after_ns)
+        row: dict[str, Any] = {**tallied.counts}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
@@ -169,12 +189,12 @@ class Collected:
         row["discovery_s_max"] = _most([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
             return row
-        row |= counting.latency_summary(expected)
-        row |= counting.schedule_lateness_us(self.messages)
+        row |= tallied.latency
+        row |= tallied.lateness
         begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
         if begin_ns > window["start_ns"]:
-            sent = counting.sent_since(self.messages, record.nodes, begin_ns)
+            sent = counting.sent_since(self.messages.parts(), record.nodes, begin_ns)
         row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
         row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
         row["sent_in_cost_window"] = sent
@@ -188,11 +208,11 @@ class Collected:
     def _cost_window_start_ns(self) -> int:
         """When costs begin to count: after the warm-up, of the time or of the calls."""
         if self._warm_up_calls():
-            counted_ns = first_counted_ns(self.messages, self.record.nodes)
+            counted_ns = first_counted_ns(self.messages.parts(), self.record.nodes)
             if counted_ns is not None:
                 return counted_ns
         return counting.cost_window_start_ns(
-            self.messages,
+            self.messages.parts(),
             self.record.nodes,
             self.record.window["start_ns"],
             int(self.record.nodes[0].spec["warmup_ns"]),
@@ -218,7 +238,7 @@ class Collected:
                 begin_ns = syscalls.first_reading(self.quantities, way.meter, counted) or begin_ns
             span = begin_ns, end_ns
             processes = syscalls.from_readings(self.quantities, way.meter, span, trees)
-        messages = counting.sent_since(self.messages, record.nodes, begin_ns)
+        messages = counting.sent_since(self.messages.parts(), record.nodes, begin_ns)
         return {
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
@@ -290,8 +310,8 @@ class Collected:
             reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
         if evidence.is_complete(record.outcome):
             said = sum(int(d["recorded"]) for d in done)
-            if said != len(self.messages):
-                text = f"nodes say {said} records; their files hold {len(self.messages)}"
+            if said != self.messages.count:
+                text = f"nodes say {said} records; their files hold {self.messages.count}"
                 reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
             told = sum(
                 int(s.lines["SENT"]["sent"])
@@ -307,8 +327,7 @@ class Collected:
     # -- writing -----------------------------------------------------------------------------
 
     def write(self) -> None:
-        """Write messages, quantities, events, run.json and summary.json; drop the raw files."""
-        write_table(self.messages, self.folder / "messages.parquet")
+        """Write quantities, events, run.json and summary.json; drop the raw files."""
         write_table(self.quantities, self.folder / "quantities.parquet")
         write_table(self._events(), self.folder / "events.parquet")
         document = json.dumps(self.document(), indent=1, allow_nan=False)

@@ -39,13 +39,15 @@ def ecdf(series: FloatArray, points_max: int = 400) -> Ecdf:
     data = np.asarray(series, dtype=np.float64)
     if np.isnan(data).any():
         raise ValueError("series: NaN found; a lost message is +inf, anything else is left out")
-    finite = np.sort(data[np.isfinite(data)])
+    finite = data[np.isfinite(data)]
+    finite.sort()
     expected = int(data.size)
     if finite.size == 0:
         return Ecdf(finite, finite.copy(), expected, expected, False)
-    ranks = np.arange(1, finite.size + 1)
     thinned = finite.size > points_max
-    if thinned:
+    if not thinned:
+        ranks = np.arange(1, finite.size + 1)
+    else:
         tail = points_max // 5
         body = np.linspace(1, finite.size, points_max - tail)
         upper = np.linspace(0.99 * finite.size, finite.size, tail)

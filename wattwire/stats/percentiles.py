@@ -97,11 +97,11 @@ def percentile(
     # Where the percentile falls on a loss nothing is above it: the losses are its tail.
     above = np.isinf(values) if math.isinf(centre) else values > centre
     series_size = effective_size(values)
-    size = min(series_size, effective_size(above.astype(np.float64)))
+    size = min(series_size, effective_size(above))
     if size < needed:
         return TooFew(math.floor(size), needed, "independent messages (effective)")
     gap = max(1, math.ceil(values.size / series_size))
-    clusters = clusters_above(above.astype(np.float64), 0.5, gap)
+    clusters = clusters_above(above, 0.5, gap)
     if share > 0.5 and clusters < CLUSTERS_MIN:
         return TooFew(clusters, CLUSTERS_MIN, "separate clusters above it")
     low, high, level = _limits(ordered, share, size, confidence)

@@ -30,6 +30,7 @@ from wattwire.store.files import (
     write_table,
 )
 from wattwire.store.journal import Attempt, Journal
+from wattwire.store.messages import Messages
 
 FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
@@ -248,6 +249,10 @@ class Campaign:
 
     def messages(self, run: str) -> pl.DataFrame:
         return read_table(self.folder(run) / "messages.parquet")
+
+    def recorded(self, run: str) -> Messages:
+        """A run's messages for who takes them in parts: there may be more than memory holds."""
+        return Messages.at(self.folder(run) / "messages.parquet")
 
     def quantities(self, run: str) -> pl.DataFrame:
         return read_table(self.folder(run) / "quantities.parquet")

@@ -8,12 +8,13 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from wattwire.model.errors import UsageError
 from wattwire.model.places import spreadsheet_safe
@@ -22,6 +23,9 @@ RESTORE = (
     "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "
     "is whole. Without a copy, a run's folder may be deleted: --resume measures that run again."
 )
+
+ROW_GROUP_ROWS = 1 << 17
+"""Read and held at a time by who reads a long table in parts."""
 
 _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
@@ -140,6 +144,57 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
     write_by(frame.write_parquet, path)
 
 
+class _Disk(io.RawIOBase):
+    """A file that keeps the error with which the disk refused it.
+
+    The library's own errors do not always tell a full disk from other faults, a plain file's do.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, path.open("xb")
+        self.error: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            error.filename = error.filename or str(self._path)
+            self.error = error
+            raise
+
+    def flush(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path) -> None:
+    """Write a Parquet file as `write_table` does, of frames that need not fit into memory at once.
+
+    Raises OSError where the disk cannot take it, and what the batches raise.
+    """
+    discard(path)
+
+    def source(*_: Any) -> Iterator[pl.DataFrame]:
+        return iter(batches)
+
+    with contextlib.closing(_Disk(path)) as disk:
+        try:
+            frame = register_io_source(source, schema=schema)
+            frame.sink_parquet(cast(BinaryIO, disk), row_group_size=ROW_GROUP_ROWS)
+        except pl.exceptions.PolarsError:
+            if disk.error is not None:
+                raise disk.error from None
+            raise
+        disk.flush()
+
+
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:
     """A JSON document of a campaign; with `keys`, an object that has them.
 
@@ -161,8 +216,15 @@ def read_json(path: Path, keys: Collection[str] = ()) -> Any:
 
 def read_table(path: Path) -> pl.DataFrame:
     """A Parquet file of a campaign. Raises UsageError where it is damaged or gone."""
-    try:
+    with readable_table(path):
         return pl.read_parquet(path)
+
+
+@contextlib.contextmanager
+def readable_table(path: Path) -> Iterator[None]:
+    """Turn what the tables' library says of a damaged or lost file into a UsageError."""
+    try:
+        yield
     except FileNotFoundError:
         raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
     except pl.exceptions.PolarsError as error:

@@ -19,6 +19,7 @@ from wattwire.model.places import spreadsheet_safe
 from wattwire.store.campaign import Campaign
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree
+from wattwire.store.messages import Messages
 
 FORMAT_VERSION = 1
 DOCUMENT = "import.json"
@@ -104,6 +105,10 @@ class ImportedCampaign:
     def messages(self, run_id: str) -> pl.DataFrame:
         """Always empty: a table from elsewhere has no single messages."""
         return pl.DataFrame()
+
+    def recorded(self, run_id: str) -> Messages:
+        """The same, as parts."""
+        return Messages.of(self.messages(run_id))
 
     @cached_property
     def _checks(self) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from wattwire.run.forecast import (
     expectations,
     forecast,
     meter_window,
+    node_memory_bytes,
     run_seconds,
     window_words,
 )
@@ -106,6 +107,19 @@ def test_more_messages_take_more_disk():
     slow, fast = study(rate_hz=1.0), study(rate_hz=10_000.0)
     more = forecast(fast, runs_of(fast)).disk_bytes - forecast(slow, runs_of(slow)).disk_bytes
     assert more > 10 * 100_000 * 2 * 10  # runs × messages × sides × bytes, at the least
+
+
+def test_the_nodes_memory_is_told_where_it_is_much_of_the_machines():
+    many = study(loop="closed", count=10_000_000, warm_up={"warmup_calls": 0})
+    needed = node_memory_bytes(many, runs_of(many))
+    # Caller and server, 40 bytes a record, half as much again for duplicates.
+    assert needed == 2 * 40 * (15_000_000 + 1000)
+    assert plan.memory_lines(needed, 100 * needed) == []
+    (told,) = plan.memory_lines(needed, 4 * needed)
+    assert told.startswith("memory: the nodes of a run set aside 1.2 GB") and "too much" not in told
+    assert "too much" in plan.memory_lines(needed, needed)[0]
+    with_clients = study(loop="closed", count=10_000_000, clients=4, warm_up={"warmup_calls": 0})
+    assert node_memory_bytes(with_clients, runs_of(with_clients)) > 3.9 * needed
 
 
 def quantity(**more):

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.store import Messages
+
 CPU_RATIO = 0.30
 LATENCY_RATIO = 0.45
 FAST, SLOW = "swift", "python"
@@ -456,6 +458,9 @@ class FileCampaign:
 
     def messages(self, run_id: str) -> pl.DataFrame:
         return pl.read_parquet(self._folder(run_id) / "messages.parquet")
+
+    def recorded(self, run_id: str) -> Messages:
+        return Messages.at(self._folder(run_id) / "messages.parquet")
 
     def quantities(self, run_id: str) -> pl.DataFrame:
         return pl.read_parquet(self._folder(run_id) / "quantities.parquet")

@@ -18,6 +18,7 @@ from wattwire.report.latency import series_of
 from wattwire.report.parts import Band, Column, Table, shown, write_csv
 from wattwire.report.responses import resolve
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.store import Messages
 
 
 @pytest.mark.parametrize(
@@ -99,10 +100,10 @@ def test_a_studys_names_of_responses_lead_to_the_summarys_columns(asked, column)
     assert resolve(asked).column == column
 
 
-def records(rows: list[tuple]) -> pl.DataFrame:
+def records(rows: list[tuple]) -> Messages:
     """Records of node, sender, counter, kind, begin, end, flags."""
     names = ("node", "sender", "counter", "kind", "begin_ns", "end_ns", "flags")
-    return pl.DataFrame(rows, schema=list(names), orient="row")
+    return Messages.of(pl.DataFrame(rows, schema=list(names), orient="row"))
 
 
 TOPIC = {"nodes": [{"node": 0, "role": "publisher"}, {"node": 1, "role": "subscriber"}]}

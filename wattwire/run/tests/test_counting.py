@@ -155,23 +155,23 @@ CALLERS = [node(0, "server"), node(1, "client"), node(2, "client")]
 
 def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm_up():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
-    start_ns = counting.cost_window_start_ns(messages(rows), CALLERS, 1000, 0, closed=True)
+    start_ns = counting.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True)
     assert start_ns == 1600
-    assert counting.sent_since(messages(rows), CALLERS, start_ns) == 4 + 7
+    assert counting.sent_since([messages(rows)], CALLERS, start_ns) == 4 + 7
 
 
 def test_a_client_that_never_left_its_warm_up_leaves_no_time_for_costs():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, [1000, 4000], 9)
-    assert counting.cost_window_start_ns(messages(rows), CALLERS, 1000, 0, closed=True) == 4090
+    assert counting.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True) == 4090
 
 
 def test_in_open_loop_costs_count_from_the_warm_ups_end_by_the_clock():
     rows = [{"node": 0, "sender": 0, "counter": c, "begin_ns": 1000 + 100 * c,
              "flags": FLAG_WARM_UP * (c < 3)} for c in range(10)]  # fmt: skip
     frame = messages(rows)
-    assert counting.cost_window_start_ns(frame, NODES, 1000, 250, closed=False) == 1250
-    assert counting.sent_since(frame, NODES, 1250) == 7
-    assert counting.cost_window_start_ns(frame, NODES, 1000, 0, closed=False) == 1000
+    assert counting.cost_window_start_ns([frame], NODES, 1000, 250, closed=False) == 1250
+    assert counting.sent_since([frame], NODES, 1250) == 7
+    assert counting.cost_window_start_ns([frame], NODES, 1000, 0, closed=False) == 1000
 
 
 def quantities(points, quantity="cpu_time", scope="process", subject="publisher-0"):

@@ -13,6 +13,7 @@ from wattwire.run import counting
 from wattwire.run.convert import MESSAGE_SCHEMA
 from wattwire.run.specs import NodePlan
 from wattwire.stats import nearest_rank
+from wattwire.store import Messages
 
 PAIRS = {
     "topic": ("publisher", "subscriber"),
@@ -86,7 +87,7 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
     pairs = counting.count_pairs(messages, nodes)
     unanswered = sum(pair.failed + len(pair.lost) for pair in pairs)
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
-    series = series_of(messages, document, unanswered)
+    series = series_of(Messages.of(messages), document, unanswered)
     summary = counting.latency_summary(counting.expected_deliveries(messages, nodes))
     values = np.sort(series.values_us)
 

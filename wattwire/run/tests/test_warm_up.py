@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.run import warm_up
 from wattwire.run.tests.test_counting import messages, node
-from wattwire.run.warm_up import first_counted_ns, flag_calls
 
 NODES = [node(0, "server"), node(1, "client"), node(2, "client")]
 
@@ -18,6 +18,15 @@ def calls(sender, count, each_ns, kind="call", **more):
         }
         for c in range(count)
     ]  # fmt: skip
+
+
+def flag_calls(frame: pl.DataFrame, nodes, calls: int) -> pl.DataFrame:
+    """By all records at once and by pieces of two, which must not differ."""
+    flagged = warm_up.flag_calls(frame, warm_up.first_counters(lambda: [frame], nodes, calls))
+    pieces = [frame[place : place + 2] for place in range(0, len(frame), 2)]
+    first = warm_up.first_counters(lambda: pieces, nodes, calls)
+    assert pl.concat([warm_up.flag_calls(one, first) for one in pieces]).equals(flagged)
+    return flagged
 
 
 def counted(frame: pl.DataFrame, node_: int) -> list[int]:
@@ -37,7 +46,7 @@ def test_a_faster_clients_calls_are_warm_up_until_the_last_client_has_made_its_o
     # Client 2 begins call 4 at 600 ns; so does client 1 its call 6.
     assert counted(frame, 2) == list(range(4, 12))
     assert counted(frame, 1) == list(range(6, 12))
-    assert first_counted_ns(frame, NODES) == 600
+    assert warm_up.first_counted_ns([frame[:9], frame[9:]], NODES) == 600
 
 
 def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts():
@@ -49,7 +58,7 @@ def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts(
 def test_everything_is_warm_up_where_a_client_never_got_through_it():
     frame = flag_calls(messages(calls(1, 10, 100) + calls(2, 3, 100)), NODES, 4)
     assert counted(frame, 1) == counted(frame, 2) == []
-    assert first_counted_ns(frame, NODES) is None
+    assert warm_up.first_counted_ns([frame], NODES) is None
     silent = flag_calls(messages(calls(1, 10, 100)), NODES, 4)
     assert counted(silent, 1) == []
 
@@ -62,9 +71,8 @@ def test_records_at_the_server_and_results_carry_the_flag_of_their_call():
     assert sorted(counted(frame, 1)) == [4, 4, 5, 5]
 
 
-def test_other_flags_stay_and_no_warm_up_changes_nothing():
+def test_other_flags_and_the_order_stay():
     frame = messages(calls(1, 4, 100, flags=FLAG_TIMEOUT))
-    assert flag_calls(frame, NODES[:2], 0).equals(frame)
     flagged = flag_calls(frame, NODES[:2], 2)
     assert flagged["flags"].to_list() == [FLAG_TIMEOUT | FLAG_WARM_UP] * 2 + [FLAG_TIMEOUT] * 2
     assert flagged.schema == frame.schema

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattwire import stats
+from wattwire.stats import dependence
 from wattwire.stats.percentiles import stable_size, two_sided_size
 
 
@@ -88,6 +89,16 @@ def test_effective_size_of_an_autoregressive_series_is_the_known_one() -> None:
     series = autoregressive(np.random.default_rng(6), 100_000, 0.9)
     # n (1 − ρ) / (1 + ρ)
     assert stats.effective_size(series) == pytest.approx(100_000 * 0.1 / 1.9, rel=0.1)
+
+
+def test_effective_size_of_a_series_in_segments_is_the_known_one(monkeypatch) -> None:
+    series = autoregressive(np.random.default_rng(6), 100_003, 0.9)
+    monkeypatch.setattr(dependence, "SEGMENT_MAX", 9_000)
+    assert stats.effective_size(series) == pytest.approx(100_000 * 0.1 / 1.9, rel=0.1)
+    independent = np.random.default_rng(7).random(50_000)
+    assert stats.effective_size(independent) == pytest.approx(50_000, rel=0.05)
+    # Every stretch is constant, and they differ: one value a segment is what is left.
+    assert stats.effective_size(np.repeat([1.0, 5.0, 2.0, 7.0], 9_000)) < 10
 
 
 def test_dependence_widens_the_interval_of_a_percentile() -> None:

@@ -17,6 +17,7 @@ import polars as pl
 from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
 from wattwire.report.evidence import Evidence, FloatArray
 from wattwire.report.findings.finding import Run
+from wattwire.store import Messages
 
 Draw = Callable[[np.random.Generator, Mapping[str, Any], float], FloatArray]
 FACTORS: dict[str, tuple[Any, ...]] = {
@@ -45,7 +46,7 @@ class Reader:
     def run(self, run_id: str) -> dict[str, Any]:
         raise KeyError(run_id)
 
-    def messages(self, run_id: str) -> pl.DataFrame:
+    def recorded(self, run_id: str) -> Messages:
         raise KeyError(run_id)
 
 

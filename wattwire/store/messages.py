@@ -1,0 +1,97 @@
+"""A run's records in parts that fit into memory, however many there are.
+
+All that is counted and every latency is of one (sender, counter), so what is worked out part by
+part adds up to what the whole would have given.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from wattwire.model.records import KINDS
+from wattwire.store.files import readable_table
+
+PART_RECORDS = 1 << 19
+"""Aimed at; a part takes ten times the memory of its columns while it is worked on."""
+COUNTERS_PER_BUCKET = 1 << 12
+COLUMNS = (
+    "node", "sender", "counter", "kind", "intended_ns", "begin_ns", "end_ns", "flags",
+)  # fmt: skip
+"""What counting and latencies need."""
+_ORIGIN = ("node", "sender", "kind")
+
+
+class Messages:
+    """The records of one run, of COLUMNS, in the order of its file."""
+
+    def __init__(
+        self, frame: pl.LazyFrame, part_records: int = PART_RECORDS, path: Path = Path("messages")
+    ) -> None:
+        schema = frame.collect_schema()
+        self._frame = frame.select([name for name in COLUMNS if name in schema])
+        if "kind" in schema and schema["kind"] != pl.String:
+            names = dict(enumerate(KINDS))
+            self._frame = self._frame.with_columns(
+                pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
+            )
+        self._part_records, self._path = part_records, path
+        self.count = int(frame.select(pl.len()).collect().item())
+        if self.count <= part_records:  # read once, for all who ask
+            self._frame = self._frame.collect().lazy()
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, part_records: int = PART_RECORDS) -> Messages:
+        """Those of a frame that is in memory."""
+        return cls(frame.lazy(), part_records)
+
+    @classmethod
+    def at(cls, path: Path, part_records: int = PART_RECORDS) -> Messages:
+        """Those of a file. Raises UsageError where it is damaged or gone."""
+        with readable_table(path):
+            return cls(pl.scan_parquet(path, glob=False), part_records, path)
+
+    @functools.cached_property
+    def origins(self) -> frozenset[tuple[int, int, str]]:
+        """Node, sender and kind of all records."""
+        return frozenset(self._buckets.select(_ORIGIN).unique().iter_rows())
+
+    def parts(self) -> Iterator[pl.DataFrame]:
+        """Frames of all records, by ascending counters, so that no counter is in two of them."""
+        if self.count <= self._part_records:
+            yield self._frame.collect()
+            return
+        for low, high in self._spans():
+            with readable_table(self._path):
+                part = self._frame.filter(pl.col("counter").is_between(low, high)).collect()
+            yield part
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """First and last counter of each part: as many buckets as it has room for, one or more."""
+        sizes = self._buckets.group_by("bucket").agg(pl.col("records").sum()).sort("bucket")
+        low, high, records = None, 0, 0
+        for bucket, added in sizes.select("bucket", "records").iter_rows():
+            if low is not None and records + added > self._part_records:
+                yield low, high
+                low, records = None, 0
+            low = bucket * COUNTERS_PER_BUCKET if low is None else low
+            high, records = (bucket + 1) * COUNTERS_PER_BUCKET - 1, records + added
+        if low is not None:
+            yield low, high
+
+    @functools.cached_property
+    def _buckets(self) -> pl.DataFrame:
+        """How many records there are of each origin and bucket of counters."""
+        keys = (*_ORIGIN, "bucket")
+        narrow = self._frame.select(
+            *_ORIGIN, bucket=(pl.col("counter") // COUNTERS_PER_BUCKET).cast(pl.UInt64)
+        )
+        with readable_table(self._path):
+            found = [
+                narrow.slice(begin, self._part_records).collect().group_by(keys).len("records")
+                for begin in range(0, max(1, self.count), self._part_records)
+            ]
+        return pl.concat(found).group_by(keys).agg(pl.col("records").sum())
