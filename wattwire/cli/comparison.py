@@ -21,7 +21,15 @@ from wattwire.report.answers import (
     baseline_of,
     contrast,
 )
-from wattwire.report.evidence import Evidence, FloatArray, column, gather, levels_of, same_level
+from wattwire.report.evidence import (
+    Evidence,
+    FloatArray,
+    after_warmup,
+    column,
+    gather,
+    levels_of,
+    same_level,
+)
 from wattwire.report.responses import CPU, LATENCY_P50
 from wattwire.report.sentences import headline, sentence_of_all
 from wattwire.store import Campaign
@@ -166,7 +174,7 @@ def _at(frame: pl.DataFrame, factor: str, level: Any) -> pl.DataFrame:
 def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
     latency = column(frame, LATENCY_P50.column)
     known = latency[latency == latency]
-    expected = column(frame, "expected").sum()
+    expected = after_warmup(frame, "expected").sum()
     centre = _geometric(known)
     cpu = column(frame, CPU.column)
     positive = cpu[cpu > 0]
@@ -178,8 +186,8 @@ def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
         interval,
         centre,
         None,
-        float(column(frame, "lost").sum() / expected) if expected else math.nan,
-        float(column(frame, "failed").sum() / expected) if expected else math.nan,
+        float(after_warmup(frame, "lost").sum() / expected) if expected else math.nan,
+        float(after_warmup(frame, "failed").sum() / expected) if expected else math.nan,
         _geometric(positive),
         tuple(sorted(set(frame["outcome"].to_list()) - {"completed"})),
     )

@@ -92,9 +92,14 @@ class Evidence:
 
     @property
     def warmup_calls(self) -> int:
-        """Calls of each client, in closed loop, that came before those that count."""
+        """Calls of each client, in closed loop, that came before those that count.
+
+        0 where every loop is open: such a warm-up is a time, whatever the study says of calls.
+        """
         if self.warm_up:
             return int(self.warm_up["calls"])
+        if not any(all_levels(entry).get("loop") == "closed" for entry in self.designed):
+            return 0
         calls = self.study.get("plan", {}).get("warmup_calls")
         return calls if isinstance(calls, int) else 0
 
@@ -368,9 +373,9 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
     if frame.height == 0:
         return frame
     sent, in_costs = column(frame, "sent"), messages_of_costs(frame)
-    expected = _after_warmup(frame, "expected_after_warmup", "expected")
-    lost = _after_warmup(frame, "lost_after_warmup", "lost")
-    failed = _after_warmup(frame, "failed_after_warmup", "failed")
+    expected = after_warmup(frame, "expected")
+    lost = after_warmup(frame, "lost")
+    failed = after_warmup(frame, "failed")
     rate_hz = column(frame, "rate_hz_achieved")
     derived = {
         "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
@@ -399,11 +404,18 @@ def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
 
 def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
     """How many messages each run's costs are divided by: those sent after the warm-up."""
-    return _after_warmup(frame, "sent_in_cost_window", "sent")
+    return _else_whole(frame, "sent_in_cost_window", "sent")
 
 
-def _after_warmup(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:
-    """A count without the warm-up's share; that of the whole run where none was written."""
+def after_warmup(frame: pl.DataFrame, count: str) -> FloatArray:
+    """`expected`, `lost` or `failed` without the warm-up's share, shape (rows,).
+
+    That of the whole run where none was written.
+    """
+    return _else_whole(frame, f"{count}_after_warmup", count)
+
+
+def _else_whole(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:
     apart = column(frame, name)
     return np.where(np.isnan(apart), column(frame, whole), apart)
 

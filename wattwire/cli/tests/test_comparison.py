@@ -171,6 +171,15 @@ def test_loss_is_told_and_half_a_runs_loss_leaves_no_median():
     assert "∞" in "\n".join(gone.lines())
 
 
+def test_what_the_warm_up_lost_is_in_no_share():
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0}, lost=20)
+    for row in made.rows:
+        row |= {"failed": 10, "expected_after_warmup": 50, "lost_after_warmup": 5}
+        row |= {"failed_after_warmup": 0}
+    lines = compare(made).rows
+    assert [(row.loss_share, row.failed_share) for row in lines] == [(0.1, 0.0), (0.1, 0.0)]
+
+
 def test_different_promises_and_what_was_left_out_are_said():
     skipped = [{"run": None, "treatment": {"cell": "c", "payload_bytes": 64},
                 "levels": {}, "skipped": "c has no pingpong"}]  # fmt: skip

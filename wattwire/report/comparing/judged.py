@@ -55,7 +55,7 @@ class Item:
     def detectable_share(self, margin: float) -> float | None:
         """Return the smallest harm that would have been worse: 0.12 is 12 % more, or less.
 
-        With an interval as wide as this one, and beyond what two identical labels differed by.
+        With an interval as wide as this one, and beyond what two identical labels may differ by.
         None where there is no interval, or where no change of any size would do.
         """
         if self.exact is not None:

@@ -34,6 +34,7 @@ from wattwire.stats.two_samples import ratio_by_ranks
 METHOD = "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
 WINDOW_KEYS = ("duration_s", "warmup_s")
 NAMED_MAX = 4
+Pair = tuple[Evidence, Evidence]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
     """
     before = _refuse_machines(base, head, wanted.across_machines)
     sides = (gather(base.reader), gather(head.reader))
-    _refuse_windows(base, head)
+    _refuse_windows(base, head, sides)
     tables = tuple(treatments_of(side) for side in sides)
     common = [key for key in tables[0] if key in tables[1]]
     if not common:
@@ -122,17 +123,26 @@ def _refuse_machines(base: Source, head: Source, across: bool) -> str:
     )
 
 
-def _refuse_windows(base: Source, head: Source) -> None:
+def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
+    """Refuse two campaigns whose runs' numbers are of other parts of a run's time.
+
+    The warm-up in calls counts as it was, found by settling runs or stated.
+    """
     plans = [one.reader.study.get("plan", {}) for one in (base, head)]
-    different = [key for key in WINDOW_KEYS if plans[0].get(key) != plans[1].get(key)]
-    if different:
-        told = "; ".join(
-            f"plan.{key}: {plans[0].get(key, 'default')} against {plans[1].get(key, 'default')}"
-            for key in different
-        )
+    told = [
+        f"plan.{key}: {plans[0].get(key, 'default')} against {plans[1].get(key, 'default')}"
+        for key in WINDOW_KEYS
+        if plans[0].get(key) != plans[1].get(key)
+    ]
+    calls = [side.warmup_calls for side in sides]
+    again = "Run one of the two again with the other's plan"
+    if calls[0] != calls[1]:
+        told.append(f"warm-up of each client: {calls[0]:,} calls against {calls[1]:,}")
+        again += f", and both with the same warm-up, as --warmup {max(calls)}"
+    if told:
         raise UsageError(
-            f"{base.name} and {head.name} measured other windows ({told}): a run's number is one "
-            "of its window. Run one of the two again with the other's plan."
+            f"{base.name} and {head.name} measured other windows ({'; '.join(told)}): a run's "
+            f"number is one of its window. {again}."
         )
 
 
@@ -153,7 +163,6 @@ def _nothing_common(base: Source, head: Source, tables: Sequence[Mapping[str, Ru
 
 # -- numbers -------------------------------------------------------------------------------------
 
-Pair = tuple[Evidence, Evidence]
 Tables = tuple[dict[str, Runs], ...]
 
 

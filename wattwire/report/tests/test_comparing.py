@@ -156,6 +156,46 @@ def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
         two(base, made(tmp_path / "slower", 2, intervals_s=(0.2,)))
 
 
+def warmed(campaign: FileCampaign, calls: int | None, found: int | None = None) -> FileCampaign:
+    """The campaign in closed loop, with a warm-up that its study states or settling runs found."""
+
+    def closed(plan: list[dict[str, Any]]) -> None:
+        for entry in plan:
+            entry["levels"]["loop"] = "closed"
+
+    def stated(study: dict[str, Any]) -> None:
+        study["plan"] |= {} if calls is None else {"warmup_calls": calls}
+
+    rewritten(campaign, "plan.json", closed)
+    campaign = rewritten(campaign, "study.json", stated)
+    campaign.warm_up = None if found is None else {"calls": found, "cells": [], "words": "…"}
+    return campaign
+
+
+def test_campaigns_with_other_warm_ups_are_refused_found_or_stated(tmp_path):
+    of_found = warmed(made(tmp_path / "base", 1), None, 200)
+    for name, calls, found in (("later", None, 500), ("stated", 500, None)):
+        with pytest.raises(UsageError, match="each client: 200 calls against 500.*--warmup 500"):
+            two(of_found, warmed(made(tmp_path / name, 2), calls, found))
+    # One from before there were settling runs has its first calls in every figure.
+    with pytest.raises(UsageError, match="200 calls against 0"):
+        two(of_found, warmed(made(tmp_path / "cold", 3), None))
+    same = two(of_found, warmed(made(tmp_path / "same", 4), 200))
+    assert verdicts(same)
+
+
+def test_a_warm_up_in_calls_that_only_open_loops_have_is_none(tmp_path):
+    def stated(study: dict[str, Any]) -> None:
+        study["plan"]["warmup_calls"] = 500
+
+    base, head = made(tmp_path / "base", 1), made(tmp_path / "head", 2)
+    rewritten(head, "study.json", stated)
+    assert gather(head).warmup_calls == 0
+    assert verdicts(two(base, head))
+    told = " ".join(methods(gather(head), answer_all(gather(head))))
+    assert "nothing was cut off as warm-up" in told and "500 calls" not in told
+
+
 def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, clients=(2, 3)))
     assert sum(item.response == CPU for item in found.items) == 2
