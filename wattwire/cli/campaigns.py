@@ -8,7 +8,7 @@ import datetime
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +272,17 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{told} can be used"
 
 
+def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
+    """How many runs are done and usable. Settling runs stand apart: they are in no answer."""
+    planned, counting = campaign.journal.runs(), campaign.journal.runs(first_block=1)
+    settling = set(planned) - set(counting)
+    if settling:
+        yield f"{len(settling & done)} of {plural(len(settling), 'settling run')} are done."
+    good = {a.run for a in campaign.journal.attempts() if a.verdict == "ok"} - settling
+    made = len(done - settling)
+    yield f"{made} of {len(counting)} runs are done, {len(good)} of them usable."
+
+
 def status(options: argparse.Namespace) -> int:
     """Say how far a campaign is and what was set aside."""
     campaign = open_campaign(Path(options.campaign))
@@ -282,9 +293,8 @@ def status(options: argparse.Namespace) -> int:
     planned = campaign.journal.runs()
     attempts = campaign.journal.attempts()
     done = {a.run for a in attempts if a.state == "done"}
-    good = {a.run for a in attempts if a.verdict == "ok"}
     flying = [a.run for a in attempts if a.state == "begun"]
-    print(f"{len(done)} of {len(planned)} runs are done, {len(good)} of them usable.")
+    print("\n".join(_progress_lines(campaign, done)))
     if flying:
         told = f"In flight (or cut off): {', '.join(flying)}"
         print(wrapped(told, columns(sys.stdout)))

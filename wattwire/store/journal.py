@@ -215,8 +215,10 @@ class Journal:
             )
         return attempt
 
-    def runs(self) -> list[str]:
-        return [row[0] for row in self._db.execute("SELECT run FROM run ORDER BY ordinal")]
+    def runs(self, first_block: int = 0) -> list[str]:
+        """The planned runs in order; from block 1 on without the settling runs."""
+        query = "SELECT run FROM run WHERE block >= ? ORDER BY ordinal"
+        return [row[0] for row in self._db.execute(query, (first_block,))]
 
     def add_segment(self, machine: dict[str, Any], accepted: list[str], now: str) -> int:
         cursor = self._db.execute(

@@ -35,6 +35,20 @@ def finish(campaign, run, verdict, outcome="completed", detail="", reasons=()):
     campaign.journal.finish(run, number, verdict, outcome, name, "later")
 
 
+def test_settling_runs_stand_apart_and_are_never_usable(tmp_path, capsys):
+    campaign = Campaign.create(tmp_path / "c")
+    settling = [(f"s0{at}-p001", 0, at, "t") for at in (1, 2, 3)]
+    campaign.journal.write_plan([*settling, ("b01-p001", 1, 1, "t"), ("b02-p001", 2, 1, "t")])
+    for run in ("s01-p001", "s02-p001", "b01-p001"):
+        finish(campaign, run, "ok")
+    assert main(["status", str(campaign.path)]) == 0
+    campaign.close()
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "2 of 3 settling runs are done.",
+        "1 of 2 runs are done, 1 of them usable.",
+    ]
+
+
 def test_each_run_that_is_not_valid_stands_once_with_its_reasons(campaign, capsys):
     finish(campaign, "b01-p001", "unknown", reasons=[STALL])
     finish(campaign, "b01-p001", "ok")
