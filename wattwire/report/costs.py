@@ -319,7 +319,8 @@ def _powers_table(evidence: Evidence) -> Table:
         )
         sent_all = column(frame, "sent")
         receivers = column(frame, "expected") / np.where(sent_all > 0, sent_all, np.nan)
-        delivered = messages_of_costs(frame) * receivers * (1.0 - column(frame, "loss_share"))
+        undelivered = column(frame, "loss_share") + np.nan_to_num(column(frame, "failed_share"))
+        delivered = messages_of_costs(frame) * receivers * (1.0 - undelivered)
         delivered_hz = delivered / window_seconds(evidence, frame)
         row["j_per_sent"] = sent
         row["j_per_delivered"] = stats.joules_per_message(

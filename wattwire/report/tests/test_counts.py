@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.report import counts
+from wattwire.report import costs, counts
 from wattwire.report.answers import answer_all
 from wattwire.report.evidence import Evidence, column, gather, unanswered, with_derived
 from wattwire.report.methods import methods
@@ -53,6 +53,18 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
     assert headline(evidence, answer_all(evidence)).endswith(told)
     internal = [text for _, text in threats(evidence, answer_all(evidence))]
     assert any(told in text for text in internal)
+
+
+def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -> None:
+    shape = replace(SHAPE, measured_energy=True)
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    usable = evidence.usable.with_columns(failed_share=pl.lit(0.75))
+    failing = replace(evidence, usable=usable, groups={})
+    whole, quarter = (costs._powers_table(one).rows for one in (evidence, failing))
+    for all_answered, few_answered in zip(whole, quarter, strict=True):
+        assert few_answered["j_per_sent"] == all_answered["j_per_sent"]
+        expected = 4.0 * all_answered["j_per_delivered"].estimate
+        assert few_answered["j_per_delivered"].estimate == pytest.approx(expected)
 
 
 def test_the_methods_text_says_what_came_of_all_deliveries(before: Evidence) -> None:
