@@ -81,6 +81,12 @@ def broken_limits(
     return reasons
 
 
+def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
+    """Share of its ticks that the sampler missed; None where it had none."""
+    ticks = sampling.get("ticks")
+    return sampling.get("missed", 0) / ticks if ticks else None
+
+
 def current_key(key: str) -> str:
     """Return a dotted key of --set under its present name."""
     table, dot, name = key.partition(".")

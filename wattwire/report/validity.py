@@ -17,6 +17,7 @@ from wattwire.model.validity import (
     VALIDITY,
     ValidityLimits,
     broken_limits,
+    missed_ticks_share,
     with_current_names,
 )
 from wattwire.model.verdict import Reason, Verdict, worst
@@ -33,9 +34,8 @@ def reasons_at(
     row: Mapping[str, Any], document: Mapping[str, Any], limits: ValidityLimits
 ) -> list[Reason]:
     """Return the limits that a stored run breaks, by its row of the summary and its run.json."""
-    sampling = document.get("sampling") or {}
-    missed = sampling.get("missed", 0) / sampling["ticks"] if sampling.get("ticks") else None
-    return broken_limits({**row, MISSED_TICKS: missed}, document.get("resolution") or {}, limits)
+    conditions = {**row, MISSED_TICKS: missed_ticks_share(document.get("sampling") or {})}
+    return broken_limits(conditions, document.get("resolution") or {}, limits)
 
 
 class Rejudged:
@@ -134,6 +134,8 @@ def stamps(evidence: Evidence) -> list[str]:
         )
     if CHANGED in evidence.study:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
+        # The page's own attempts: without settling runs and those that count system calls.
+        stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
         told.append(
             f"Judged again after the measurement, with {evidence.study[CHANGED]}: "
             f"{_valid(evidence.attempts)}; as measured, {_valid(stored)}."

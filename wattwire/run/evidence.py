@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from wattwire.model.validity import (
@@ -12,6 +11,7 @@ from wattwire.model.validity import (
     STEAL,
     ValidityLimits,
     broken_limits,
+    missed_ticks_share,
 )
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
@@ -67,12 +67,6 @@ def judge(
     conditions = {**figures, MISSED_TICKS: missed_ticks_share(record.sampling)}
     reasons += broken_limits(conditions, resolution(record), limits)
     return reasons, figures
-
-
-def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
-    """Share of its ticks that the sampler missed; None where it had none."""
-    ticks = sampling.get("ticks")
-    return sampling.get("missed", 0) / ticks if ticks else None
 
 
 def resolution(record: RunRecord) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 
 from wattwire.model.validity import ValidityLimits
@@ -58,6 +59,19 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
         "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid; "
         "as measured, 6 of 8 runs are valid."
     )
+
+
+def test_the_stamp_counts_the_same_runs_before_and_after(busy):
+    plan = busy.path / "plan.json"
+    entries = json.loads(plan.read_text())
+    entries[-1]["control"] = "settling"
+    plan.write_text(json.dumps(entries))
+    path = busy.path / "runs" / f"{entries[-1]['run']}-1" / "summary.parquet"
+    pl.read_parquet(path).with_columns(control=pl.lit("settling"), used=False).write_parquet(path)
+    campaign = FileCampaign(busy.path)
+    changed = Rejudged(campaign, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
+    (told,) = stamps(gather(changed))
+    assert told.endswith("7 of 7 runs are valid; as measured, 5 of 7 runs are valid.")
 
 
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
