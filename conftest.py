@@ -58,7 +58,7 @@ def pytest_terminal_summary(
     """Say how much of the time went into building cells, which later runs find built."""
     before = config.stash[BUILDS_BEFORE]
     seconds = [s for name, after in observed_builds().items() for s in added(before, name, after)]
-    if seconds:
+    if sum(seconds) >= 1.0:
         terminalreporter.write_line(
             f"builds: {len(seconds)} took {sum(seconds):.0f} s, beside other tests"
         )

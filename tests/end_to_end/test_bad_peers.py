@@ -46,6 +46,7 @@ count = {count}
 timeout_ms = 300
 [plan]
 blocks = 1
+warmup_calls = 0
 controls = false
 baseline_s = 0.05
 quiet_ms = 30
