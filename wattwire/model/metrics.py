@@ -50,7 +50,7 @@ class Metric:
 _REGISTRY: tuple[Metric, ...] = (
     Metric("run", "", "identity", "planned run"),
     Metric("attempt", "", "identity", "attempt, from 1"),
-    Metric("block", "", "identity", "block, from 1"),
+    Metric("block", "", "identity", "block, from 1; settling runs have 0"),
     Metric("position", "", "identity", "place in the block, from 1"),
     Metric("verdict", "", "verdict", "ok, unknown or failed"),
     Metric("outcome", "", "measured", "completed, saturated, timed_out or died"),
@@ -59,7 +59,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "control",
         "",
         "identity",
-        "control run: a and b are the same; unsampled; syscalls counts system calls",
+        "control run: a and b are the same; unsampled; syscalls counts them; settling: no answer",
     ),
     Metric("cell", "", "identity", "cell that was measured"),
     Metric("used", "", "verdict", "whether the study's answers use this attempt (controls never)"),
@@ -101,7 +101,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "latency_p50_us",
         "µs",
         "measured",
-        "median latency of the run; lost counts as infinite",
+        "median latency of the run; lost and failed count as infinite",
         also=r"latency(_p50)?(_[nu]s)?",
     ),
     Metric(
@@ -318,7 +318,9 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "mean temperature of the hottest zone in the window",
     ),
-    Metric("stall_ms_max", "ms", "measured", "longest time the machine stood still in the window"),
+    Metric(
+        "stall_ms_max", "ms", "measured", "longest time the machine stood still in cost_window_s"
+    ),
     Metric(
         "stalled_ms", "ms", "measured", "all times of 1 ms and more that it stood still, summed"
     ),

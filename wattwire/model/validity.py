@@ -26,7 +26,7 @@ class ValidityLimits:
     look: bool = False
     """For a look: no condition excludes a run, whatever the limits. The page says so."""
     other_load_max: float = 0.25
-    """Load of other processes, weighted as the scheduler weighs them (meters/proc_others)."""
+    """Load of other processes, weighted as the scheduler weighs them."""
     steal_max: float = 0.05
     """CPU time that the hypervisor took."""
     temperature_max_celsius: float = 95.0
