@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.model.validity import VALIDITY
+from wattwire.model.validity import OTHER_LOAD, VALIDITY
 from wattwire.report import audit, settling, words
 from wattwire.report.answered import gaps
 from wattwire.report.answers import Answers
@@ -155,6 +155,7 @@ def _internal(evidence: Evidence) -> Iterator[str]:
         )
     yield from _open_limits(evidence)
     yield from _unseen(evidence)
+    yield from _unmeasured(evidence)
     if not evidence.controls_planned:
         yield (
             "No two identical labels were measured, so what chance and drift alone make of a "
@@ -184,6 +185,13 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
                 f"Some processes of this machine cannot be seen ({processes}): their load is not "
                 "in the evidence that excludes runs."
             )
+
+
+def _unmeasured(evidence: Evidence) -> Iterator[str]:
+    """A condition that no run is excluded for, since nothing read it."""
+    attempts = evidence.attempts
+    if attempts.height and not np.isfinite(column(attempts, OTHER_LOAD)).any():
+        yield "No meter read the load of other programs, so no run was excluded for it."
 
 
 def _warm_up(evidence: Evidence) -> Iterator[str]:

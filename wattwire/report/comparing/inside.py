@@ -39,6 +39,7 @@ from wattwire.report.comparing.sides import (
 from wattwire.report.evidence import CampaignReader, Evidence, FloatArray, gather
 from wattwire.report.responses import Response
 from wattwire.report.sentences import edited_words
+from wattwire.report.validity import stamps
 
 METHOD = (
     "t interval on the log ratios of neighbours, one a block, their error pooled over treatments "
@@ -242,6 +243,7 @@ def _notes(
     ]
     if evidence.edited:
         told.append(edited_words(evidence.edited))
+    told += stamps(evidence)
     for response in responses:
         told.append(f"Noise floor of {response.title}: {_noise(evidence, response)}")
     planned = {entry["block"] for entry in evidence.designed}

@@ -11,6 +11,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.model.errors import UsageError
+from wattwire.model.study import Plan
 from wattwire.report import words
 from wattwire.report.comparing.judged import CONFIDENCE, Item, Judged, completion, judged
 from wattwire.report.comparing.sides import (
@@ -29,6 +30,7 @@ from wattwire.report.comparing.sides import (
 from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.responses import Response
 from wattwire.report.sentences import edited_words
+from wattwire.report.validity import stamps
 from wattwire.stats.two_samples import ratio_by_ranks
 
 METHOD = "Welch's t on the logarithms of run summaries, runs of two occasions, not paired"
@@ -129,11 +131,8 @@ def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
     The warm-up in calls counts as it was, found by settling runs or stated.
     """
     plans = [one.reader.study.get("plan", {}) for one in (base, head)]
-    told = [
-        f"plan.{key}: {plans[0].get(key, 'default')} against {plans[1].get(key, 'default')}"
-        for key in WINDOW_KEYS
-        if plans[0].get(key) != plans[1].get(key)
-    ]
+    lengths = {key: [plan.get(key, getattr(Plan, key)) for plan in plans] for key in WINDOW_KEYS}
+    told = [f"plan.{key}: {a} against {b}" for key, (a, b) in lengths.items() if a != b]
     calls = [side.warmup_calls for side in sides]
     again = "Run one of the two again with the other's plan"
     if calls[0] != calls[1]:
@@ -240,6 +239,11 @@ def _notes(
             f"{one.name}: {edited_words(side.edited)}"
             for one, side in zip((base, head), sides, strict=True)
             if side.edited
+        ),
+        *(
+            f"{one.name}: {stamp}"
+            for one, side in zip((base, head), sides, strict=True)
+            for stamp in stamps(side)
         ),
     ]
 

@@ -152,8 +152,25 @@ def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
     base = made(tmp_path / "base", 1)
     with pytest.raises(UsageError, match="other windows.*plan.duration_s: 2.0 against 3.0"):
         two(base, made(tmp_path / "longer", 2, duration_s=3.0))
+
+    def unstated(study: dict[str, Any]) -> None:
+        del study["plan"]["duration_s"]
+
+    # A default is the same window, stated or not.
+    default = made(tmp_path / "default", 3, duration_s=10.0)
+    silent = rewritten(made(tmp_path / "silent", 4, duration_s=10.0), "study.json", unstated)
+    assert verdicts(two(default, silent))
     with pytest.raises(UsageError, match="no treatment in common.*interval_s: 0.05 against 0.2"):
         two(base, made(tmp_path / "slower", 2, intervals_s=(0.2,)))
+
+
+def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
+    look = {"study": {"validity": {"look": True}}}
+    found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
+    told = [note for note in found.notes if "For a look" in note]
+    assert len(told) == 1 and told[0].startswith("head: For a look: no run was excluded")
+    inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
+    assert any(note.startswith("For a look") for note in inside.notes)
 
 
 def warmed(campaign: FileCampaign, calls: int | None, found: int | None = None) -> FileCampaign:

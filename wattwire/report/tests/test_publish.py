@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -159,6 +160,19 @@ def test_processes_that_no_meter_sees_are_among_the_threats(tmp_path):
     (folder / "machine.json").write_text(json.dumps(machine))
     (sentence,) = sentences()
     assert "(those of other users)" in sentence
+
+
+def test_other_load_that_nothing_read_is_among_the_threats(tmp_path):
+    folder = write_campaign(tmp_path / "c", Shape(**SMALL))
+    evidence = gather(FileCampaign(folder))
+    unread = replace(evidence, attempts=evidence.attempts.drop("other_load_share"))
+
+    def told(one):
+        every = threats(one, answer_all(one))
+        return [text for _, text in every if "no run was excluded for it" in text]
+
+    assert told(evidence) == []
+    assert len(told(unread)) == 1
 
 
 def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
