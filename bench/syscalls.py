@@ -26,7 +26,7 @@ from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import syscalls
-from wattwire.run.convert import quantities_frame, read_all_samples
+from wattwire.run.convert import open_all_samples, quantities_frame
 from wattwire.run.one_run import OneRun
 from wattwire.run.prepare import Prepared, prepare
 from wattwire.run.specs import node_plans
@@ -127,8 +127,8 @@ class Load:
         if record.outcome is not Outcome.COMPLETED:
             raise RuntimeError(f"{self.name}: {record.outcome.value}: {record.outcome_detail}")
         client = next(node.node for node in nodes if node.sends)
-        parts = [part.records for part in read_all_samples(folder, nodes)[client]]
-        records = np.concatenate(parts)
+        files = open_all_samples(folder, nodes)[client]
+        records = np.concatenate([piece for file in files for piece in file.chunks()])
         if len(records) != self.calls:
             raise RuntimeError(f"{self.name}: {len(records)} of {self.calls} calls are recorded")
         took_ns = float(records["end_ns"].max() - records["begin_ns"].min())
