@@ -114,7 +114,7 @@ def test_planted_loss_is_exactly_what_is_missing(pair: tuple[str, str], tmp_path
 def test_a_lost_request_is_a_timeout(pair: tuple[str, str], pattern: str, tmp_path: Path) -> None:
     planted = {"drop_counters": "3,5"}
     found = run_pair(
-        "loopback", pair, pattern, tmp_path, planted, timeout_ns=20_000_000, period_ns=5_000_000
+        "loopback", pair, pattern, tmp_path, planted, timeout_ns=60_000_000, period_ns=5_000_000
     )
     late = [record for record in found.records[1] if record[7] & TIMEOUT]
     kinds = {1} if pattern == "service" else {2, 5}
