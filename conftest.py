@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 from collections.abc import Generator
 from pathlib import Path
 
@@ -67,7 +66,8 @@ def pytest_terminal_summary(
 def observed_builds() -> dict[str, list[float]]:
     """The seconds of the latest builds of each cell, as the cache holds them."""
     paths = (cache.folder() / observed.FOLDER).glob("*.json")
-    return {path.name: json.loads(path.read_text("utf-8"))["build_s"] for path in paths}
+    names = [path.stem.replace("+", "/") for path in paths]
+    return {name: list(observed.observed(name).build_s) for name in names}
 
 
 def added(before: dict[str, list[float]], name: str, after: list[float]) -> list[float]:

@@ -116,6 +116,8 @@ def sentence(found: Mapping[str, Any]) -> str:
         f"warm-up of all treatments: {words.plural(found['calls'], 'call')} of each client, "
         "which are made, flagged and left out of every figure"
     )
+    if untold := unknown(found):
+        told += f"; what {words.listed(untold)} would need is not known"
     if found["bound_by"]:
         return (
             f"{told}; {words.listed(most)} would want {words.count(found['wanted'])}, but those "
@@ -125,6 +127,11 @@ def sentence(found: Mapping[str, Any]) -> str:
     if most:
         told += f"; most are needed by {words.listed(most)}"
     return told
+
+
+def unknown(found: Mapping[str, Any] | None) -> list[str]:
+    """Cells whose settling runs say nothing: too few calls were answered in them."""
+    return [one["cell"] for one in found["cells"] if not one["known"]] if found else []
 
 
 def unsettled(found: Mapping[str, Any] | None) -> list[str]:

@@ -208,6 +208,11 @@ def _warm_up(evidence: Evidence) -> Iterator[str]:
                 f"In the settling runs {words.listed(moving)} had not settled by then: the figures "
                 "would be others after a longer warm-up."
             )
+        if untold := settling.unknown(evidence.warm_up):
+            yield (
+                f"Too few calls were answered in the settling runs of {words.listed(untold)} to "
+                "say how long a warm-up it takes there."
+            )
     elif not evidence.study.get("plan", {}).get("warmup_s"):
         yield "No warm-up was cut off: the first messages of a run count as the rest."
 

@@ -175,6 +175,14 @@ def test_other_load_that_nothing_read_is_among_the_threats(tmp_path):
     assert len(told(unread)) == 1
 
 
+def test_a_cell_whose_settling_runs_say_nothing_is_among_the_threats(tmp_path):
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
+    silent = {"cell": "made/up", "calls": None, "settled": False, "known": False}
+    evidence = replace(evidence, warm_up={"calls": 50, "cells": [silent], "words": ""})
+    told = " ".join(text for _, text in threats(evidence, answer_all(evidence)))
+    assert "Too few calls were answered in the settling runs of made/up to say" in told
+
+
 def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
     folder = write_campaign(tmp_path / "c", Shape(**SMALL, blocks=6, died_runs=(3,)))
     at = folder / "runs" / "b02-p001-1" / "summary.parquet"
