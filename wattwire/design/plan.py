@@ -44,8 +44,10 @@ class PlannedRun:
     control: str = ""
 
     def label(self) -> str:
-        """The treatment's label; a control run says which of them it is."""
+        """The treatment's label; a run beside the design says which one it is."""
         words = self.treatment.label()
+        if self.control == SETTLING:
+            return f"{words} (settling run)"
         return f"{words} (control {self.control})" if self.control else words
 
 

@@ -56,6 +56,7 @@ def test_rounds_of_settling_runs_come_before_the_blocks_and_change_nothing_in_th
         f"s{turn:02d}-p{place:03d}" for turn in range(1, SETTLING_RUNS + 1) for place in (1, 2)
     ]
     assert {run.control for run in first} == {SETTLING}
+    assert first[0].label().endswith(" (settling run)")
     assert {run.block for run in first} == {0}
     for turn in range(SETTLING_RUNS):
         assert len({run.treatment.key for run in first[2 * turn : 2 * turn + 2]}) == 2
