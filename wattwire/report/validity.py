@@ -128,10 +128,8 @@ def stamps(evidence: Evidence) -> list[str]:
     """Return what the page's head says of its limits: of a look, and of limits changed later."""
     told = []
     if evidence.study.get(VALIDITY, {}).get("look"):
-        told.append(
-            "For a look: no run was excluded for the state of the machine. "
-            + _at_defaults(evidence)
-        )
+        look = "For a look: no run was excluded for the state of the machine."
+        told.append(f"{look} {_at_defaults(evidence)}".rstrip())
     if CHANGED in evidence.study:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
         # The page's own attempts: without settling runs and those that count system calls.
@@ -151,7 +149,9 @@ def _valid(attempts: pl.DataFrame) -> str:
 
 
 def _at_defaults(evidence: Evidence) -> str:
-    """How many runs the default limits would have excluded, and for what."""
+    """How many runs the default limits would have excluded, and for what; "" without a run."""
+    if not evidence.attempts.height:
+        return ""
     codes: Counter[str] = Counter()
     excluded = 0
     for row in evidence.attempts.iter_rows(named=True):

@@ -61,6 +61,14 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     )
 
 
+def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
+    shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
+    campaign = FileCampaign(write_campaign(tmp_path / "c", shape))
+    assert stamps(gather(campaign)) == [
+        "For a look: no run was excluded for the state of the machine."
+    ]
+
+
 def test_the_stamp_counts_the_same_runs_before_and_after(busy):
     plan = busy.path / "plan.json"
     entries = json.loads(plan.read_text())
