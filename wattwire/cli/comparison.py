@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import courses, latency, words
+from wattwire.report import concurrency, courses, latency, words
 from wattwire.report.answers import (
     CONFIDENCE,
     Answers,
@@ -220,6 +220,7 @@ def _notes(evidence: Evidence) -> list[str]:
     if courses.are_asked(evidence):
         moving = courses.told_unsettled(evidence, latency.all_series(evidence))
         notes += [moving] if moving else []
+    notes += filter(None, [concurrency.sentence(evidence)])
     if evidence.warm_up:
         found = str(evidence.warm_up["words"])
         notes.append(f"{found[:1].upper()}{found[1:]}.")

@@ -89,6 +89,12 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric("warmup_calls", "calls", "measured", "warm-up of each client, in closed loop"),
     Metric(
+        "clients_active_mean",
+        "clients",
+        "measured",
+        "callers of a closed loop at work at once, mean, after the warm-up",
+    ),
+    Metric(
         "expected_after_warmup", "messages", "measured", "expected, without those of the warm-up"
     ),
     Metric(

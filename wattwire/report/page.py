@@ -17,6 +17,7 @@ from wattwire.report import (
     answered,
     asked,
     audit,
+    concurrency,
     conditions,
     controls,
     costs,
@@ -81,7 +82,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
         third = reproduced.in_short(evidence) or found.in_short
         moving = courses.told_unsettled(evidence, series)
-        first = " ".join(filter(None, (unanswered.headline(evidence, answers), moving)))
+        idle = concurrency.sentence(evidence)
+        first = " ".join(filter(None, (unanswered.headline(evidence, answers), moving, idle)))
         stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
         told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")

@@ -194,6 +194,33 @@ def sent_since(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], begin_ns: i
     )
 
 
+def clients_active_mean(
+    parts: Iterable[pl.DataFrame], nodes: list[NodePlan], begin_ns: int
+) -> float | None:
+    """Return how many callers were at work at once, on average, from `begin_ns` to the last call.
+
+    A caller is at work from its first counted call to the end of its last one. Callers that make
+    a fixed number of calls do not end together: what the last ones make is measured with fewer at
+    work than the study has. None where no call counts.
+    """
+    first_ns: dict[int, int] = {}
+    last_ns: dict[int, int] = {}
+    for part in parts:
+        for node in nodes:
+            if not node.sends:
+                continue
+            calls = _sent_records(part, node).filter(pl.col("begin_ns") >= begin_ns)
+            begun_ns = calls.select(pl.col("begin_ns").min()).item()
+            ended_ns = calls.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
+            if begun_ns is not None:
+                first_ns[node.node] = min(begun_ns, first_ns.get(node.node, begun_ns))
+                last_ns[node.node] = max(ended_ns, last_ns.get(node.node, ended_ns))
+    span_ns = max(last_ns.values(), default=0) - min(first_ns.values(), default=0)
+    if span_ns <= 0:
+        return None
+    return sum(last_ns[node] - first_ns[node] for node in first_ns) / span_ns
+
+
 def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
     """A sender's own records of what it sent: taken messages; calls, taken or not."""
     own = messages.filter(pl.col("node") == node.node)

@@ -200,6 +200,9 @@ class Collected:
         row["sent_in_cost_window"] = sent
         row["rate_hz_achieved"] = self._rate(sent, begin_ns)
         row["warmup_calls"] = self._warm_up_calls()
+        if self.planned.treatment["loop"] == "closed":
+            active = counting.clients_active_mean(self.messages.parts(), record.nodes, begin_ns)
+            row["clients_active_mean"] = active
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
             # Read at marks only, none of which lies where the warm-up ends.
             return row

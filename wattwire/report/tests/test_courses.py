@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.report import courses
+from wattwire.report import concurrency, courses
 from wattwire.report.evidence import gather
 from wattwire.report.latency import Series, all_series
 from wattwire.report.parts import tables_of
@@ -78,3 +79,17 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
 
 def test_no_latency_no_courses(evidence) -> None:
     assert courses.fold(evidence, {}) is None
+
+
+def test_treatments_whose_clients_did_not_work_together_are_named(evidence, monkeypatch) -> None:
+    many = evidence.usable.with_columns(pl.lit(1.1).alias("clients_active_mean"))
+    monkeypatch.setattr(evidence, "usable", many)
+    for document in evidence.runs.values():
+        monkeypatch.setitem(document, "levels", {**(document.get("levels") or {}), "clients": 4})
+        monkeypatch.setitem(document, "treatment", {**document["treatment"], "clients": 4})
+    told = concurrency.sentence(evidence)
+    assert told.startswith("Fewer clients were at work than the study has: ")
+    assert "(1.1 of 4)" in told
+    together = many.with_columns(pl.lit(3.9).alias("clients_active_mean"))
+    monkeypatch.setattr(evidence, "usable", together)
+    assert concurrency.sentence(evidence) == ""

@@ -160,6 +160,14 @@ def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm
     assert counting.sent_since([messages(rows)], CALLERS, start_ns) == 4 + 7
 
 
+def test_clients_at_work_are_those_between_their_first_and_last_counted_call():
+    rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
+    # One is at work from 1600 to 1990, the other to 2890: 390 + 1290 ns of 1290.
+    active = counting.clients_active_mean([messages(rows)], CALLERS, 1600)
+    assert active == pytest.approx((390 + 1290) / 1290)
+    assert counting.clients_active_mean([messages(rows)], CALLERS, 9000) is None
+
+
 def test_a_client_that_never_left_its_warm_up_leaves_no_time_for_costs():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, [1000, 4000], 9)
     assert counting.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True) == 4090
