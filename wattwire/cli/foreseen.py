@@ -41,15 +41,21 @@ def unanswerable_lines(
         for factor in question.factors:
             levels = dict.fromkeys(str(treatment[factor]) for treatment in kept)
             if len(levels) < 2:
-                held = f"{factor_title(factor)} has one level here ({', '.join(levels)})"
-                lines.append(f"no answer to {name}: {held}, so there is nothing to compare")
-        if not question.factors and not question.beside:
+                lines.append(_one_level(name, factor, ", ".join(levels)))
+        for factor in question.held:
+            lines.append(_one_level(name, factor, str(study.fixed.get(factor))))
+        if not question.factors and not question.held and not question.beside:
             lines.append(f"no answer to {name}: its factors are all held at one level")
         asked = (*question.responses, *question.beside)
         lacking = dict(_lacking(study, asked, meters)) if meters is not None else {}
         for response, why in lacking.items():
             lines.append(f"no answer to {name} in {response}: {why}")
     return lines
+
+
+def _one_level(question: str, factor: str, level: str) -> str:
+    held = f"{factor_title(factor)} has one level here ({level})"
+    return f"no answer to {question}: {held}, so there is nothing to compare"
 
 
 def _lacking(

@@ -17,6 +17,7 @@ class Question:
     """One question of the study, answered by responses contrasted over factors.
 
     `beside` names what each response is set beside: does the one go along with the other?
+    `held` are factors that the question names and the study does not vary: they get no answer.
     """
 
     id: str
@@ -24,6 +25,7 @@ class Question:
     factors: tuple[str, ...]
     responses: tuple[str, ...]
     beside: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 def parse_questions(
@@ -31,7 +33,8 @@ def parse_questions(
 ) -> tuple[Question, ...]:
     """Check every `[[question]]`. Raises UsageError naming place, found and allowed.
 
-    `may_vary` knows the words for factors; those that a preset holds at one level drop out.
+    `may_vary` knows the words for factors; those that the study holds at one level
+    are kept apart.
     """
     questions = []
     for number, item in enumerate(items, 1):
@@ -56,6 +59,7 @@ def parse_questions(
                 factors=tuple(asked),
                 responses=tuple(item.get("responses", [])),
                 beside=tuple(item.get("beside", [])),
+                held=tuple(name for name in item.get("factors", []) if name not in factors),
             )
         )
     return tuple(questions)

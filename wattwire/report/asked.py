@@ -40,7 +40,7 @@ def section(evidence: Evidence) -> Section:
         {
             "id": str(q.get("id", "")),
             "text": str(q.get("text", "")),
-            "factors": words.listed([words.factor_title(f) for f in q.get("factors", [])]),
+            "factors": words.listed(_factors(evidence, q)),
             "responses": _metrics(evidence, q),
         }
         for q in evidence.study.get("question", [])
@@ -63,6 +63,12 @@ def section(evidence: Evidence) -> Section:
     without = unanswered.table(unanswered.treatments(evidence))
     part.parts += [without] if without else []
     return part
+
+
+def _factors(evidence: Evidence, question: Mapping[str, Any]) -> list[str]:
+    """A question's factors by their titles, those that are held with their one level."""
+    held = {name: f" (held at {words.plain(level)})" for name, level in evidence.held(question)}
+    return [words.factor_title(f) + held.get(f, "") for f in question.get("factors", [])]
 
 
 def _metrics(evidence: Evidence, question: Mapping[str, Any]) -> str:

@@ -159,6 +159,14 @@ class Evidence:
         """Factors with more than one planned level."""
         return [name for name, levels in self.factors.items() if len(levels) > 1]
 
+    def held(self, question: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Factors of a question that have one level here, in [factors] or in [fixed], with it."""
+        fixed, found = self.study.get("fixed", {}), []
+        for name in question.get("factors", []):
+            levels = self.factors.get(name, (fixed[name],) if name in fixed else ())
+            found += [(name, levels[0])] if len(levels) == 1 else []
+        return found
+
     def document(self, run: str, attempt: int | None) -> dict[str, Any]:
         """What was written down about one attempt at a run."""
         counting = self.runs.get(run, {})

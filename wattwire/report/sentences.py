@@ -219,6 +219,13 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> str:
 def nothing_to_compare(evidence: Evidence) -> str:
     """Why there is no answer where no question has two levels, and what to give instead."""
     runs = words.plural(evidence.usable.height, "run")
+    asked = [pair for q in evidence.study.get("question", []) for pair in evidence.held(q)]
+    if asked and not evidence.imported:
+        names = dict.fromkeys(f"{words.factor_title(n)} {words.plain(level)}" for n, level in asked)
+        told = (
+            f"{runs} measured, all with {words.listed(list(names))}: there is nothing to compare."
+        )
+        return f"{told} Give one of these two levels or more."
     if not evidence.factors or evidence.varied:
         return f"{runs} measured; the study asks for no comparison: a [[question]] names what of."
     held = [f"{words.factor_title(name)} {words.plain(levels[0])}" for name, levels in

@@ -194,12 +194,16 @@ def table(found: Sequence[Missing]) -> Table | None:
 
 
 def questions(evidence: Evidence, answers: Answers) -> list[str]:
-    """Return a sentence for each question's response that has no number, with the reasons."""
+    """Return a sentence for each question's factor that is held at one level, and for each of its
+    responses that has no number, with the reasons."""
     told: list[str] = []
     if not evidence.usable.height:
         return told
     for number, question in enumerate(evidence.study.get("question", []), 1):
         name = f"question {question.get('id') or number}"
+        for factor, level in evidence.held(question):
+            held = f"{words.factor_title(factor)} has one level here ({words.plain(level)})"
+            told.append(f"No answer to {name}: {held}, so there is nothing to compare.")
         for asked in question.get("responses", []):
             response = response_of(evidence, asked)
             items = [
@@ -226,13 +230,12 @@ def lost(evidence: Evidence, answers: Answers) -> str:
 
     That is a fault of ours or of an edited campaign, so that it stands before all else.
     """
-    held = {**evidence.study.get("fixed", {})}
     there = {(item.question, item.factor, item.response.column) for item in answers.items}
     told = []
     for number, question in enumerate(evidence.study.get("question", []), 1):
+        held = dict(evidence.held(question))
         for factor in question.get("factors", []):
-            levels = evidence.factors.get(factor)
-            if (levels is None and factor in held) or (levels is not None and len(levels) < 2):
+            if factor in held or evidence.factors.get(factor) == ():
                 continue
             for name in question.get("responses", []):
                 response = response_of(evidence, name)

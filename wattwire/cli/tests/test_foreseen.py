@@ -53,6 +53,15 @@ def test_a_factor_with_one_level_left_answers_nothing():
     assert unanswerable_lines(one, treatments(one), [CPU]) == []
 
 
+def test_a_factor_of_a_question_that_is_held_in_fixed_answers_nothing():
+    asked = {"id": "Q1", "factors": ["settings.depth", "cell"], "responses": ["latency_p50_us"]}
+    one = study(question=[asked], fixed={"pattern": "pingpong", "settings.depth": 5})
+    (line,) = unanswerable_lines(one, treatments(one), [CPU])
+    assert line == (
+        "no answer to question Q1: depth has one level here (5), so there is nothing to compare"
+    )
+
+
 @pytest.mark.parametrize(
     ("meters", "lacks"),
     [

@@ -10,6 +10,7 @@ import polars as pl
 from wattwire import stats
 from wattwire.report import unanswered
 from wattwire.report.answers import answer_all, baseline_of, planned_baseline
+from wattwire.report.asked import section as asked_section
 from wattwire.report.evidence import gather
 from wattwire.report.sentences import sentence
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
@@ -109,6 +110,29 @@ def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
     held = {"question": [asked], "fixed": {"settings.gone": 1}}
     evidence = evidence_of(tmp_path / "d", study=held)
     assert unanswered.lost(evidence, answer_all(evidence)) == ""
+
+
+def test_a_factor_that_is_held_at_one_level_is_named_wherever_it_is_held(tmp_path):
+    asked = {"id": "Q1", "factors": ["settings.depth", "language"], "responses": ["cpu"]}
+    document = {"question": [asked], "fixed": {"settings.depth": 5}}
+    evidence = evidence_of(tmp_path / "c", study=document)
+    line = "No answer to question Q1: depth has one level here (5), so there is nothing to compare."
+    assert unanswered.questions(evidence, answer_all(evidence)) == [line]
+    assert asked_section(evidence).parts[1].rows[0]["factors"] == "depth (held at 5) and language"
+    document["factors"] = {"settings.depth": [5], "language": [FAST, SLOW]}
+    evidence = evidence_of(tmp_path / "d", study=document)
+    assert unanswered.questions(evidence, answer_all(evidence)) == [line]
+
+
+def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_path):
+    asked = {"id": "Q1", "factors": ["settings.depth"], "responses": ["cpu"]}
+    evidence = evidence_of(
+        tmp_path / "c", study={"question": [asked], "fixed": {"settings.depth": 5}}
+    )
+    assert unanswered.headline(evidence, answer_all(evidence)) == (
+        "24 runs measured, all with depth 5: there is nothing to compare. Give one of these two "
+        "levels or more."
+    )
 
 
 LOSS = {"question": [{"id": "L", "factors": ["language"], "responses": ["loss"]}]}
