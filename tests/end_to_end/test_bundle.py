@@ -133,3 +133,14 @@ def test_the_same_campaign_gives_the_same_archive(cli, campaign, tmp_path):
     assert unnamed.code == 2 and 'allowed: "Family, Given"' in unnamed.err
     nothing = cli("bundle", tmp_path)
     assert nothing.code == 2 and "no campaign here" in nothing.err
+
+
+def test_every_text_of_the_bundle_says_that_the_study_was_edited(cli, campaign, bundled):
+    study = json.loads((campaign / "study.json").read_text())
+    study["answers"] = {**study.get("answers", {}), "margin": 0.07}
+    (campaign / "study.json").write_text(json.dumps(study))
+    said, folder = bundled("--author", "Lovelace, Ada")
+    edited = "Exploratory: study.json was edited after this campaign began."
+    assert edited in said
+    for name in ("methods.tex", "threats.md", "README.md", "CITATION.cff"):
+        assert edited in (folder / name).read_text(), name

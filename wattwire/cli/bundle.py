@@ -59,8 +59,9 @@ def write_bundle(options: argparse.Namespace) -> int:
     target = Path(options.out) if options.out else beside
     measured_at = names_noted(folder)
     redactor = Redactor(names_here(options.redact).and_those(measured_at or Names()))
-    texts, notes = _beside(folder, options.authors)
-    done = bundle(folder, target, redactor, __version__, not options.without_messages, texts)
+    texts, warnings, notes = _beside(folder, options.authors)
+    with_messages = not options.without_messages
+    done = bundle(folder, target, redactor, __version__, with_messages, texts, warnings)
     print(f"{done.files} files in {size_words(done.bytes)}: {done.path}")
     taken = ", ".join(f"{kind} {count}×" for kind, count in sorted(done.redacted.items()))
     print(f"Taken out: {taken or 'nothing was there to take out'}.")
@@ -71,24 +72,27 @@ def write_bundle(options: argparse.Namespace) -> int:
             "Where this was measured is not on record here: only the names of this machine were "
             "taken out. Name others with --redact."
         )
-    for note in notes:
+    for note in [*warnings, *notes]:
         print(note)
     return EXIT_OK
 
 
-def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Texts that go beside a campaign's data, and what is to be said about them."""
+def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Texts that go beside a campaign's data, what warns of them, and what else is to be said."""
     from wattwire.report import publish  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.report.sentences import edited_words  # noqa: PLC0415 - as above
 
     for author in authors:
         publish.parse_author(author)  # a typing error is told before anything is read
     if (folder / EXEC_DOCUMENT).exists() or not (folder / "plan.json").is_file():
-        return {}, []  # no study, so no design to tell of
+        return {}, [], []  # no study, so no design to tell of
     campaign = open_campaign(folder)
     try:
         journal = getattr(campaign, "journal", None)
         identity = (journal.get("identity") or {}) if journal else {}
         found = publish.documents(campaign, authors, str(identity.get("study", "")))
+        edited = edited_words(getattr(campaign, "edited", ()))
     finally:
         campaign.close()
-    return found, [] if authors else [f"{publish.UNSIGNED}."]
+    warnings = [edited] if edited else []
+    return found, warnings, [] if authors else [f"{publish.UNSIGNED}."]

@@ -17,10 +17,12 @@ from wattwire.report.comparing.judged import margin_words
 from wattwire.report.comparing.sides import Wanted
 from wattwire.report.evidence import Evidence, all_levels, column
 from wattwire.report.responses import resolve
+from wattwire.report.sentences import edited_words
 
 MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
 GIB = 1 << 30
 LEVELS_MAX = 8
+STUDY = "study.json"
 BOOT_GAP_S = 30.0
 """No machine boots twice within it; the wall clock may be set by a few seconds."""
 CONTROL_TEXT = (
@@ -34,6 +36,7 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
     if evidence.imported:
         return list(_of_import(evidence, answers))
     return [
+        *_edited(evidence),
         *_machine(evidence),
         *_design(evidence),
         *_run(evidence),
@@ -44,6 +47,15 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
         *statistics(evidence, answers),
         *_comparison(evidence),
     ]
+
+
+def _edited(evidence: Evidence) -> Iterator[str]:
+    """That what follows tells of documents that are no longer those of the campaign's begin."""
+    if evidence.edited:
+        yield (
+            f"{edited_words(evidence.edited)} Factors, questions, margin and limits are told here "
+            "as they were after that."
+        )
 
 
 def _of_import(evidence: Evidence, answers: Answers) -> Iterator[str]:
@@ -233,10 +245,11 @@ def _libraries(evidence: Evidence) -> Iterator[str]:
 def _verdicts(evidence: Evidence) -> Iterator[str]:
     table = evidence.study.get(VALIDITY, {})
     limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(table.items()))
+    study = "edited study" if STUDY in evidence.edited else "study"
     yield (
         "A run was set aside only on evidence independent of its response (load of other programs, "
         "time taken by the hypervisor, stalls of the machine, counters that failed)"
-        + (f"; limits that the study states: {limits}." if limits else ".")
+        + (f"; limits that the {study} states: {limits}." if limits else ".")
     )
     tried = evidence.usable.height + evidence.set_aside.height
     codes = Counter(
@@ -286,9 +299,10 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
             "signed-rank test at its exact level."
         )
     if answers.margin is not None:
+        where = _chosen(evidence, "frozen in the study", "stated by the edited study")
         yield (
             f"A ratio counts as equivalent where its whole interval lies within a margin of "
-            f"{100 * answers.margin:g} % frozen in the study."
+            f"{100 * answers.margin:g} % {where}."
         )
     if lowest.factors_of(evidence):
         yield (
@@ -303,7 +317,15 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
         at = ", ".join(f"{k} = {words.plain(v)}" for k, v in limit.get("where", {}).items())
         response = resolve(limit["response"], evidence.described)
         title, unit = response.title, f" {response.unit}" if response.unit else ""
-        yield f"Limit stated before the runs: {title} {bounds}{unit}{f' where {at}' if at else ''}."
+        when = _chosen(evidence, "stated before the runs", "of the edited study")
+        yield f"Limit {when}: {title} {bounds}{unit}{f' where {at}' if at else ''}."
+
+
+def _chosen(evidence: Evidence, registered: str, edited: str) -> str:
+    """Since when a margin or a limit stands: what nobody froze before the runs is not called so."""
+    if evidence.imported:
+        return "chosen after the data were recorded"
+    return edited if STUDY in evidence.edited else registered
 
 
 def _comparison(evidence: Evidence) -> Iterator[str]:

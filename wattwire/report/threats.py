@@ -18,6 +18,7 @@ from wattwire.report.evidence import Evidence, column
 from wattwire.report.findings import Findings
 from wattwire.report.methods import boots, facts_of
 from wattwire.report.parts import Section, Text
+from wattwire.report.sentences import edited_words
 from wattwire.store import ImportedCampaign
 
 KINDS = ("construct", "internal", "conclusion", "external")
@@ -238,6 +239,11 @@ def _open_limits(evidence: Evidence) -> Iterator[str]:
 
 def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
     """Whether it is more than chance."""
+    if evidence.edited:
+        yield (
+            f"{edited_words(evidence.edited)} What is asked, the margin and the limits may have "
+            "been chosen with the data in view."
+        )
     blocks = answers.block_count
     if blocks == 1:
         yield (

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -43,7 +43,7 @@ GUIDE = """\
 
 Made by wattwire {version} from a {kind}. Host name, user names, home folders and hardware addresses
 were taken out; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
-
+{warnings}
 {files}
 ## Six lines that redo a table
 
@@ -135,11 +135,12 @@ def bundle(
     version: str,
     with_messages: bool = True,
     beside: Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
 ) -> Bundled:
     """Write everything of a campaign or an exec folder to a ZIP archive without names.
 
     `beside` are texts by file name that go in as well; names are taken out of them, too, but not
-    out of CITATION.cff: whoever is named there wants to be.
+    out of CITATION.cff: whoever is named there wants to be. `warnings` stand first in the guide.
 
     Raises UsageError where `folder` is neither, or `target` is there already.
     """
@@ -149,10 +150,11 @@ def bundle(
     if not is_exec:
         open_campaign(folder).close()  # says in words what is missing
     done = Bundled(target)
+    guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages, warnings)
     partial = target.with_name(f".{target.name}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            _fill(archive, folder, redactor, done, with_messages, is_exec, version, beside or {})
+            _fill(archive, folder, redactor, done, with_messages, is_exec, guide, beside or {})
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
@@ -168,7 +170,7 @@ def _fill(
     done: Bundled,
     with_messages: bool,
     is_exec: bool,
-    version: str,
+    guide: str,
     beside: Mapping[str, str],
 ) -> None:
     top = redactor.text(folder.resolve().name)
@@ -203,7 +205,6 @@ def _fill(
         add("summary.parquet", _parquet(_summary(folder), redactor))
     for name, text in beside.items():
         add(name, (text if name == CITATION else redactor.text(text)).encode())
-    guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages)
     add("README.md", redactor.text(guide).encode())
     add("SHA256SUMS", ("\n".join(sums) + "\n").encode())
 
@@ -361,7 +362,7 @@ def _summary(folder: Path) -> pl.DataFrame:
         campaign.close()
 
 
-def _guide(folder: Path, version: str, with_messages: bool) -> str:
+def _guide(folder: Path, version: str, with_messages: bool, warnings: Sequence[str]) -> str:
     columns = _summary(folder).columns
     groups = [name for name in columns if name.startswith("factor.")] or ["cell"]
     response = next((name for name in RESPONSES if name in columns), "block")
@@ -371,10 +372,18 @@ def _guide(folder: Path, version: str, with_messages: bool) -> str:
     files = CAMPAIGN_FILES.format(messages="" if with_messages else " (left out here)")
     files = IMPORTED_FILES if imported else files
     again = "The report is made again by `wattwire report` on the unpacked folder.\n"
-    return GUIDE.format(version=version, kind=kind, files=files, code=code, again=again)
+    told = "".join(f"\n**{warning}**\n" for warning in warnings)
+    return GUIDE.format(
+        version=version, kind=kind, files=files, code=code, again=again, warnings=told
+    )
 
 
 def _exec_guide(version: str) -> str:
     return GUIDE.format(
-        version=version, kind="measurement by `exec`", files=EXEC_FILES, code=EXEC_CODE, again=""
+        version=version,
+        kind="measurement by `exec`",
+        files=EXEC_FILES,
+        code=EXEC_CODE,
+        again="",
+        warnings="",
     )

@@ -70,6 +70,20 @@ def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
     assert "could not be run (the cell has no such capability)" in whole
 
 
+def test_nothing_of_an_edited_study_is_called_frozen_or_stated_before(tmp_path):
+    limit = {"response": "latency_p50", "max": 5000.0}
+    shape = Shape(**SMALL, blocks=3, study={"limit": [limit]})
+    campaign = FileCampaign(write_campaign(tmp_path / "c", shape))
+    before = publish.documents(campaign, (), "")["methods.tex"]
+    assert "Limit stated before the runs: " in before and "frozen in the study" in before
+    campaign.edited = ("study.json",)
+    after = publish.documents(campaign, ("Lovelace, Ada",), "")
+    for name in ("methods.tex", "threats.md", "CITATION.cff"):
+        assert "Exploratory: study.json was edited after this campaign began." in after[name]
+    assert "Limit of the edited study: " in after["methods.tex"]
+    assert "before the runs" not in after["methods.tex"] and "frozen" not in after["methods.tex"]
+
+
 def test_threats_follow_what_happened(tmp_path):
     def sentences(name: str, **shape: Any) -> str:
         return "\n".join(sentence for _, sentence in told(tmp_path / name, **shape)[1])
