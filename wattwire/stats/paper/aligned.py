@@ -7,6 +7,7 @@ results are ranked over all, and a full factorial analysis of variance (type III
 from the grand mean) of those ranks is read for that effect alone.
 What it misses: it is no test of ratios. Main effects that multiply are an interaction for it:
 with main effects of ×3 and ×5 and none on the log scale it reports one in every trial. Blocks.
+Data that are nearly all ties: refused where most values, or those of most combinations, are equal.
 Reference: Higgins & Tashtoush 1994, Nonlinear World 1:201; Wobbrock et al. 2011, CHI '11:143.
 """
 
@@ -58,6 +59,9 @@ def aligned_ranks(
     if values.size <= counts.size:
         return TooFew(values.size, counts.size + 1, "values for an error besides the combinations")
     scaled = standardised([values])[0]
+    tied = _nearly_constant(scaled, cells, counts)
+    if tied is not None:
+        return tied
     if not scatters([scaled[cells == cell] for cell in range(counts.size)]):
         return no_scatter()
     table = (np.bincount(cells, weights=scaled) / counts).reshape(list(sizes.values()))
@@ -86,6 +90,31 @@ def _refused(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> U
         if len(set(levels)) < 2:
             return TooFew(len(set(levels)), 2, f"levels of {name}")
     return refuse_groups(arrays([values, values]), 1)
+
+
+def _nearly_constant(
+    values: FloatArray, cells: np.ndarray, counts: np.ndarray
+) -> NotComputable | None:
+    """Why few values that differ would decide every effect alone, or None.
+
+    One value that differs moves the estimate of each effect alike, and ranks make of it as much as
+    of scatter everywhere. With eight combinations of three values a true null was rejected in 22 %
+    of simulated tests at 5 % where four of five values were alike, always where all but one were.
+    """
+    rounded = np.round(values, 10)
+    alike = int(np.unique(rounded, return_counts=True)[1].max())
+    if 2 * alike > values.size and alike < values.size:
+        return NotComputable(
+            f"{alike} of {values.size} values are equal: the few others would decide every effect"
+        )
+    several = [rounded[cells == cell] for cell in np.flatnonzero(counts > 1)]
+    still = sum(float(np.ptp(inside)) == 0 for inside in several)
+    if 2 * still > len(several) > still:
+        return NotComputable(
+            f"in {still} of {len(several)} combinations of levels all values are equal: the few "
+            "others would decide every effect"
+        )
+    return None
 
 
 def _coded(levels: Sequence[Hashable]) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -146,6 +147,20 @@ def test_aligned_ranks_say_why_they_cannot() -> None:
     assert isinstance(paper.aligned_ranks([1.0] * 8, {"a": eight["a"]}), NotComputable)
     gap = {"a": [1, 1, 2, 2, 1], "b": [1, 2, 1, 1, 2]}
     assert isinstance(paper.aligned_ranks([1.0, 2.0, 3.0, 5.0, 4.0], gap), NotComputable)
+
+
+def test_aligned_ranks_give_no_p_where_nearly_all_values_are_equal() -> None:
+    names = ("a", "b", "c")
+    combinations = list(product((1, 2), repeat=3)) * 3
+    factors = {name: [one[at] for one in combinations] for at, name in enumerate(names)}
+    one_lost = paper.aligned_ranks([1.0] + [0.0] * 23, factors)
+    assert str(one_lost) == ("23 of 24 values are equal: the few others would decide every effect")
+    planted = [float(place % 8) for place in range(24)]
+    assert "every value equals" in str(paper.aligned_ranks(planted, factors))
+    one_off = paper.aligned_ranks([planted[0] + 0.5, *planted[1:]], factors)
+    assert str(one_off).startswith("in 7 of 8 combinations of levels all values are equal")
+    half = [place + 1.0 if place < 12 else 0.0 for place in range(24)]
+    assert isinstance(paper.aligned_ranks(half, factors), dict), "ties alone are no reason"
 
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
