@@ -69,6 +69,12 @@ def _caution(found: Sequence[Walked]) -> Text:
             f"In {len(turned)} of {words.plural(len(found), 'walk')} removing outliers turns the "
             "verdict round."
         )
+    emptied = [one for one in found if one.path.undecided_without]
+    if emptied:
+        told.append(
+            f"In {len(emptied)} of {words.plural(len(found), 'walk')} removing outliers leaves "
+            "nothing to test."
+        )
     if any(isinstance(one.path.blocks, paper.BlockShare) for one in found):
         told.append(
             "The runs come in blocks, which these tests ignore: the share of the scatter that "
@@ -97,7 +103,7 @@ def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
             **_tested(branch, one.path, ""),
         }
         if other is not None:
-            row |= _tested(other, one.path, "kept_by")
+            row |= _tested(other, one.path, "_kept")
             row["removed"] = f"{words.count(removed)} ({words.percent(one.path.removed_share)})"
         else:
             row["removed"] = "none"

@@ -130,6 +130,30 @@ def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
     assert row["test"].startswith("Kruskal–Wallis,") and row["pairs"].startswith("cannot reject")
 
 
+def test_both_results_stand_in_the_table_wherever_outliers_were_removed(tmp_path) -> None:
+    shape = Shape(blocks=12, duration_s=1.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    block, fast = evidence.usable["block"], evidence.usable["factor.language"] == FAST
+    evidence.usable = evidence.usable.with_columns(
+        cpu_us_per_message=100.0 + block + 500.0 * ((block == 12) & fast),
+        # One run of 24 differs: without it there is nothing left to test.
+        latency_p50_us=100.0 + ((block == 12) & fast).cast(float),
+    )
+    part = paper_path.section(evidence)
+    tables = {table.id: table for table in tables_of(part.parts)}
+    rows = {row["response"]: row for row in tables["paper-path"].rows}
+    row = rows["CPU time per message"]
+    assert row["removed"].startswith("1 (") and 0 < row["p"] < 1
+    steps = tables[f"paper-path-{list(rows).index('CPU time per message') + 1}-steps"].rows
+    after = [one for one in steps if one["runs"] == "outliers removed" and one["number"]][-1]
+    assert row["p_kept"] == after["p"] != row["p"]
+    for one in tables["paper-path"].rows:
+        assert (one.get("p_kept") is not None) == (one["removed"] != "none"), one
+        assert set(one) <= {column.key for column in tables["paper-path"].columns} | {"test_kept"}
+    told = words_of(part)
+    assert "walks removing outliers leaves nothing to test" in told and "turns the" not in told
+
+
 def test_a_campaign_without_a_usable_run_has_no_such_part(tmp_path) -> None:
     shape = Shape(blocks=1, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,),
                   unknown_runs=(0, 1))  # fmt: skip

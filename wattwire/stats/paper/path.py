@@ -98,14 +98,23 @@ class Path:
 
     @property
     def disagrees(self) -> bool:
-        """Whether taking outliers out turns the verdict round."""
+        """Whether taking outliers out turns the verdict round; a test on both sides is needed."""
         if self.without_outliers is None:
             return False
-        verdicts = [
-            branch.test.rejects(self.level) if isinstance(branch.test, Significance) else None
-            for branch in (self.with_all, self.without_outliers)
-        ]
-        return verdicts[0] != verdicts[1]
+        before, after = self.with_all.test, self.without_outliers.test
+        if not isinstance(before, Significance) or not isinstance(after, Significance):
+            return False
+        return before.rejects(self.level) != after.rejects(self.level)
+
+    @property
+    def undecided_without(self) -> bool:
+        """Whether a test was there that taking outliers out leaves nothing for."""
+        without = self.without_outliers
+        return (
+            without is not None
+            and isinstance(self.with_all.test, Significance)
+            and not isinstance(without.test, Significance)
+        )
 
 
 def decide(

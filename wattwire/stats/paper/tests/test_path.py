@@ -72,6 +72,13 @@ def test_a_removal_that_turns_the_verdict_round_is_told() -> None:
     assert not path.with_all.test.rejects(0.05) and path.without_outliers.test.rejects(0.05)
 
 
+def test_a_removal_that_leaves_nothing_to_test_turns_no_verdict() -> None:
+    path = paper.decide({"a": [0.0] * 12, "b": [0.0] * 11 + [1.0]})
+    assert path.removed == {"a": 0, "b": 1} and not path.with_all.test.rejects(0.05)
+    assert isinstance(path.without_outliers.test, NotComputable)
+    assert path.undecided_without and not path.disagrees
+
+
 def test_missing_values_are_dropped_and_counted_infinite_ones_go_to_ranks() -> None:
     path = paper.decide({"a": [*SCORES, math.nan, math.nan], "b": SCORES})
     assert path.missing == {"a": 2, "b": 0} and path.counts == {"a": 10, "b": 10}
