@@ -20,6 +20,7 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
+from wattwire.model.verdict import ended_unsent
 from wattwire.model.warm_up import SETTLING
 from wattwire.report.words import plural
 from wattwire.rig import host
@@ -190,7 +191,7 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
 
 def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     campaign = Campaign(path)
-    rows = campaign.rows()
+    rows = _measured(campaign.rows())
     usable = sum(row["used"] for row in rows)
     page = None if options.no_report else write_report(path)
     try:
@@ -214,6 +215,14 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     return code if usable else EXIT_NOTHING_USABLE
 
 
+def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the summary; none of them used where the nodes ended in every run before anything
+    was sent. Beside runs that measured something such an end is a result."""
+    if all(ended_unsent(row) for row in rows if row["used"]):
+        return [{**row, "used": False} for row in rows]
+    return rows
+
+
 def _answer(page: Path) -> list[str]:
     """The headline of a page that was written, and a line for each question without a number."""
     return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
@@ -224,10 +233,11 @@ def _unanswered(campaign: Campaign) -> list[str]:
     from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
     from wattwire.report.answers import answer_all  # noqa: PLC0415
     from wattwire.report.evidence import gather  # noqa: PLC0415
+    from wattwire.report.sentences import all_ended  # noqa: PLC0415
 
     evidence = gather(campaign)
-    treatments = unanswered.in_short(unanswered.treatments(evidence))
-    return [*filter(None, [treatments]), *unanswered.questions(evidence, answer_all(evidence))]
+    told = [all_ended(evidence), unanswered.in_short(unanswered.treatments(evidence))]
+    return [*filter(None, told), *unanswered.questions(evidence, answer_all(evidence))]
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:

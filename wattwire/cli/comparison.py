@@ -31,7 +31,7 @@ from wattwire.report.evidence import (
     same_level,
 )
 from wattwire.report.responses import CPU, LATENCY_P50
-from wattwire.report.sentences import headline, sentence_of_all
+from wattwire.report.sentences import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
 
 WIDTH = 80
@@ -141,7 +141,7 @@ def compare(campaign: Campaign) -> Comparison:
         _answer(evidence, answers, compared),
         str(baseline_of(evidence, FACTOR)),
         compared,
-        evidence.usable.height,
+        0 if all_ended(evidence) else evidence.usable.height,
         len(evidence.planned),
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
@@ -158,7 +158,7 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     if not evidence.usable.height:
         every = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
         return " ".join(filter(None, (told, next(filter(None, every), None))))
-    if len({row.cell for row in rows}) > 1:
+    if len({row.cell for row in rows}) > 1 or all_ended(evidence):
         return told
     size = f" at {words.count(rows[0].payload_bytes)} B" if len(rows) > 1 else ""
     alone = f"{rows[0].cell}{size}: median latency {_centre(rows[0])}."

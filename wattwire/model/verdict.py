@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
@@ -15,6 +15,12 @@ class Outcome(str, Enum):
     SATURATED = "saturated"
     TIMED_OUT = "timed_out"
     DIED = "died"
+
+
+def ended_unsent(row: Mapping[str, Any]) -> bool:
+    """Whether a run's nodes ended or hung before anything was sent, by its row of the summary."""
+    ended = row.get("outcome") in {Outcome.DIED.value, Outcome.TIMED_OUT.value}
+    return ended and row.get("sent") == 0
 
 
 class Verdict(str, Enum):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.verdict import ended_unsent
 from wattwire.report import lowest, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.counts import failed_words
@@ -158,6 +159,8 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     """The primary factor's first answer that is not about energy."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
+    if ended := all_ended(evidence):
+        return ended
     prefix = ""
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     if untried:
@@ -183,6 +186,23 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
     return prefix + words_of_it
+
+
+def all_ended(evidence: Evidence) -> str:
+    """That the nodes of every usable run ended before anything was sent, with the first reason;
+    empty where a run measured something, or where there is none."""
+    frame = evidence.usable
+    if not frame.height or not all(map(ended_unsent, frame.iter_rows(named=True))):
+        return ""
+    documents = [evidence.runs.get(run, {}) for run in frame["run"].to_list()]
+    ready = all(node.get("ready") for one in documents for node in one.get("nodes", []))
+    how = {str(outcome).replace("_", " ") for outcome in frame["outcome"]}
+    before = "anything was sent" if ready else "READY"
+    which = words.plural(frame.height, "usable run" if evidence.set_aside.height else "run")
+    which = f"All {which}" if frame.height > 1 else "The only" + which.removeprefix("1")
+    why = next((str(one["outcome_detail"]) for one in documents if one.get("outcome_detail")), "")
+    told = f"{which} {' or '.join(sorted(how))} before {before}"
+    return f"{told}: {why.removesuffix(f' before {before}')}." if why else f"{told}."
 
 
 def _codes(evidence: Evidence) -> list[str]:

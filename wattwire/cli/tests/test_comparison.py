@@ -228,3 +228,14 @@ def test_two_blocks_say_beside_their_interval_how_little_they_tell():
     assert headline(evidence, answer_all(evidence)).endswith("the error has 1 degree of freedom.")
     assert few_degrees(answer_all(enough)) == ""
     assert headline(enough, answer_all(enough)).endswith("3 blocks, 6 runs).")
+
+
+def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
+    made = Made({("a/x", 64): 100.0}, outcome="died")
+    for row in made.rows:
+        row["sent"] = 0
+    for document in made.documents.values():
+        document["nodes"] = [{"ready": None}]
+    compared = compare(made)
+    assert compared.usable == 0
+    assert compared.answer.startswith("All 5 runs died before READY: why.")

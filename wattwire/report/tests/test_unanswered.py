@@ -135,6 +135,34 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
     )
 
 
+def died(folder, ready, sent=0, runs=24):
+    """A campaign whose first `runs` runs died, having sent so many messages."""
+    shape = Shape(patterns=TOPICS, died_runs=tuple(range(runs)))
+    path = write_campaign(folder, shape)
+    for run in (path / "runs").iterdir():
+        row = pl.read_parquet(run / "summary.parquet")
+        if row["outcome"].item() == "died":
+            row.with_columns(sent=pl.lit(sent)).write_parquet(run / "summary.parquet")
+        document = json.loads((run / "run.json").read_text())
+        for node in document["nodes"]:
+            node["ready"] = node["ready"] if ready else None
+        (run / "run.json").write_text(json.dumps(document))
+    evidence = gather(FileCampaign(path))
+    return unanswered.headline(evidence, answer_all(evidence))
+
+
+def test_that_all_nodes_died_before_they_sent_anything_stands_first_with_its_reason(tmp_path):
+    told = died(tmp_path / "a", ready=False)
+    assert told.startswith("All 24 runs died before READY: client-0: killed by signal 9.")
+    told = died(tmp_path / "b", ready=True)
+    assert told.startswith("All 24 runs died before anything was sent: client-0: killed")
+
+
+def test_runs_that_died_beside_others_or_while_they_sent_are_a_result(tmp_path):
+    assert "died before" not in died(tmp_path / "a", ready=True, runs=23)
+    assert "died before" not in died(tmp_path / "b", ready=True, sent=1)
+
+
 LOSS = {"question": [{"id": "L", "factors": ["language"], "responses": ["loss"]}]}
 
 
