@@ -144,3 +144,14 @@ def test_every_text_of_the_bundle_says_that_the_study_was_edited(cli, campaign, 
     assert edited in said
     for name in ("methods.tex", "threats.md", "README.md", "CITATION.cff"):
         assert edited in (folder / name).read_text(), name
+
+
+def test_a_bundle_says_that_a_page_judged_again_is_not_what_its_data_give(cli, campaign, bundled):
+    assert cli("report", campaign, "--validity", "missed_ticks_max=0.9").code in {0, 1}
+    said, folder = bundled()
+    for text in (said, (folder / "README.md").read_text()):
+        assert "Judged again after the measurement, with missed_ticks_max=0.9: " in text
+        assert "This bundle holds the verdicts as measured" in text
+    assert cli("report", campaign).code in {0, 1}
+    said, folder = bundled()
+    assert "Judged again" not in said + (folder / "README.md").read_text()

@@ -9,6 +9,7 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.cli.amounts import size_words
+from wattwire.cli.reporting import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store import open_campaign
 from wattwire.store.bundle import bundle
@@ -94,5 +95,19 @@ def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[
         edited = edited_words(getattr(campaign, "edited", ()))
     finally:
         campaign.close()
-    warnings = [edited] if edited else []
+    warnings = [*([edited] if edited else []), *_judged_again(folder)]
     return found, warnings, [] if authors else [f"{publish.UNSIGNED}."]
+
+
+def _judged_again(folder: Path) -> list[str]:
+    """That the campaign's page shows other verdicts than the files that go into the archive."""
+    from wattwire.report.validity import JUDGED_AGAIN  # noqa: PLC0415 - tables are slow to import
+
+    stamps = stamps_of(folder / "report" / "index.html").splitlines()
+    return [
+        f"The page that lies beside these data says: “{stamp}” This bundle holds the verdicts as "
+        "measured, and its texts rest on those; `wattwire report` on the unpacked folder makes "
+        "that page only with the same --validity."
+        for stamp in stamps
+        if stamp.startswith(JUDGED_AGAIN)
+    ]

@@ -34,6 +34,7 @@ from wattwire.report.evidence import Evidence, column, same_level
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import Response
 from wattwire.report.sentences import few_degrees, nothing_to_compare, sentence, sentence_of_all
+from wattwire.report.validity import CHANGED
 
 RANK_BLOCKS_MIN = 6
 SENTENCES_MAX, LOWEST_TOLD, HIGHEST_TOLD = 8, 3, 2
@@ -269,8 +270,10 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     when = "Registered in the study"
     if evidence.imported:
         when = "Chosen after the data were recorded, so exploratory"
-    if evidence.edited:
-        when = f"{words.listed(list(evidence.edited))} edited afterwards, so exploratory"
+    later = [f"{words.listed(list(evidence.edited))} edited"] if evidence.edited else []
+    later += ["validity limits changed"] if CHANGED in evidence.study else []
+    if later:
+        when = f"{words.listed(later)} afterwards, so exploratory"
     return Table(
         "answers",
         "All answers",

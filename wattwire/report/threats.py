@@ -19,6 +19,7 @@ from wattwire.report.findings import Findings
 from wattwire.report.methods import boots, facts_of
 from wattwire.report.parts import Section, Text
 from wattwire.report.sentences import edited_words
+from wattwire.report.validity import CHANGED
 from wattwire.store import ImportedCampaign
 
 KINDS = ("construct", "internal", "conclusion", "external")
@@ -243,6 +244,11 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
         yield (
             f"{edited_words(evidence.edited)} What is asked, the margin and the limits may have "
             "been chosen with the data in view."
+        )
+    if CHANGED in evidence.study:
+        yield (
+            f"Validity limits were changed after the measurement ({evidence.study[CHANGED]}): "
+            "which runs count was chosen with the data in view, so every answer is exploratory."
         )
     blocks = answers.block_count
     if blocks == 1:

@@ -28,6 +28,8 @@ from wattwire.store.campaign import used_attempt
 
 CHANGED = "validity_changed"
 """Key of a study whose runs were judged again: what was changed, as it was typed."""
+JUDGED_AGAIN = "Judged again after the measurement"
+"""How the stamp of a page begins that shows other verdicts than its campaign's files hold."""
 
 
 def reasons_at(
@@ -135,8 +137,8 @@ def stamps(evidence: Evidence) -> list[str]:
         # The page's own attempts: without settling runs and those that count system calls.
         stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
         told.append(
-            f"Judged again after the measurement, with {evidence.study[CHANGED]}: "
-            f"{_valid(evidence.attempts)}; as measured, {_valid(stored)}."
+            f"{JUDGED_AGAIN}, with {evidence.study[CHANGED]}: {_valid(evidence.attempts)}; as "
+            f"measured, {_valid(stored)}. Its answers are exploratory."
         )
     return told
 

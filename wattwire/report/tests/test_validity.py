@@ -6,8 +6,12 @@ import polars as pl
 import pytest
 
 from wattwire.model.validity import ValidityLimits
+from wattwire.report import answered
+from wattwire.report.answers import answer_all
 from wattwire.report.evidence import gather
+from wattwire.report.parts import tables_of
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.threats import threats
 from wattwire.report.validity import Rejudged, stamps
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
@@ -57,7 +61,7 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     (told,) = stamps(gather(changed))
     assert told == (
         "Judged again after the measurement, with other_load_max=0.5: 8 of 8 runs are valid; "
-        "as measured, 6 of 8 runs are valid."
+        "as measured, 6 of 8 runs are valid. Its answers are exploratory."
     )
 
 
@@ -67,6 +71,22 @@ def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     assert stamps(gather(campaign)) == [
         "For a look: no run was excluded for the state of the machine."
     ]
+
+
+def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
+    def note(reader) -> str:
+        evidence = gather(reader)
+        part = answered.section(evidence, answer_all(evidence))
+        (table,) = [one for one in tables_of(part.parts) if one.id == "answers"]
+        return table.note
+
+    changed = Rejudged(busy, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
+    assert "Registered in the study" in note(busy)
+    assert "Registered" not in note(changed)
+    assert "validity limits changed afterwards, so exploratory" in note(changed)
+    evidence = gather(changed)
+    told = " ".join(words for _, words in threats(evidence, answer_all(evidence)))
+    assert "Validity limits were changed after the measurement (other_load_max=0.5)" in told
 
 
 def test_the_stamp_counts_the_same_runs_before_and_after(busy):
@@ -79,7 +99,7 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
     campaign = FileCampaign(busy.path)
     changed = Rejudged(campaign, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
     (told,) = stamps(gather(changed))
-    assert told.endswith("7 of 7 runs are valid; as measured, 5 of 7 runs are valid.")
+    assert "7 of 7 runs are valid; as measured, 5 of 7 runs are valid." in told
 
 
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
