@@ -53,9 +53,10 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     """What is compared against what margin, and where the answer goes besides the terminal."""
     verb.add_argument(
         "--response", action="append", default=[], metavar="NAME",
-        help="compare this response (may be given again; default: CPU time and bytes per message)",
+        help="compare this response (may be given again; default: CPU time and bytes per message). "
+        "Messages lost and calls that failed are compared in any case",
     )  # fmt: skip
-    verb.add_argument("--margin", metavar="P", help="what may be lost without being worse: 5%%")
+    verb.add_argument("--margin", metavar="P", help="what may be dearer without being worse: 5%%")
     verb.add_argument(
         "--on-unclear", choices=["pass", "fail"], default="pass",
         help="what the exit code says where it cannot be told (default: pass)",

@@ -83,7 +83,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         third = reproduced.in_short(evidence) or found.in_short
         moving = courses.told_unsettled(evidence, series)
         idle = concurrency.sentence(evidence)
-        first = " ".join(filter(None, (unanswered.headline(evidence, answers), moving, idle)))
+        answer = unanswered.headline(evidence, answers)
+        first = " ".join(filter(None, (answer, variants.headline(evidence), moving, idle)))
         stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
         told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")

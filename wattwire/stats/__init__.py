@@ -23,7 +23,7 @@ from wattwire.stats.differences import Difference, difference
 from wattwire.stats.distribution import Ecdf, ecdf
 from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.modes import Mode, mode_between
-from wattwire.stats.occasions import welch_ratio
+from wattwire.stats.occasions import welch_difference, welch_ratio
 from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.percentiles import Percentile, nearest_rank, percentile
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
@@ -111,5 +111,6 @@ __all__ = [
     "spreads_between",
     "step_logs",
     "verdict",
+    "welch_difference",
     "welch_ratio",
 ]

@@ -55,3 +55,22 @@ def welch_ratio(
     with np.errstate(over="ignore"):  # few, scattered runs: a limit may lie beyond all numbers
         ratio, low, high = np.exp([logs.estimate, logs.low, logs.high]).tolist()
     return replace(logs, estimate=ratio, low=low, high=high, method="Welch's t, log scale")
+
+
+def welch_difference(
+    upper: Sequence[float] | FloatArray,
+    lower: Sequence[float] | FloatArray,
+    confidence: float = 0.95,
+) -> Interval | TooFew | NotComputable:
+    """Mean of `upper` minus that of `lower`, shapes (runs,) and (other runs,), in their unit.
+
+    For shares, of which zero is one: a ratio to none says nothing. Refuses groups of fewer than
+    RUNS_MIN runs, and two without any scatter.
+    What, How, What it misses, Reference: see above, without logarithms.
+    """
+    found = welch_t(np.asarray(upper), np.asarray(lower), confidence)
+    if isinstance(found, (TooFew, NotComputable)):
+        return found
+    if found.interval is None:
+        return NotComputable("no interval: the values are too large or too small to be told apart")
+    return replace(found.interval, method="Welch's t")

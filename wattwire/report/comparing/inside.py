@@ -14,6 +14,7 @@ from wattwire.model.variants import FACTOR
 from wattwire.report import words
 from wattwire.report.answers import planned_baseline
 from wattwire.report.comparing.judged import (
+    NO_RATIO,
     WORSE,
     Estimate,
     Item,
@@ -35,6 +36,14 @@ from wattwire.report.comparing.sides import (
     treatment_key,
     treatments_of,
     values_of,
+)
+from wattwire.report.comparing.undelivered import (
+    difference_of_blocks,
+    has_width,
+    judged_share,
+    noise_of_share,
+    notes,
+    to_compare,
 )
 from wattwire.report.evidence import CampaignReader, Evidence, FloatArray, gather
 from wattwire.report.responses import Response
@@ -87,25 +96,33 @@ def compare_inside(
             f"{evidence.reader.path}: no treatment was planned as {base} and as another variant "
             "too; see plan.json for what was skipped and why"
         )
-    responses = chosen_responses([evidence], wanted, _asked(evidence) or DEFAULTS)
+    asked = chosen_responses([evidence], wanted, _asked(evidence) or DEFAULTS)
+    responses = [response for response in asked if not response.share]
+    measured = [runs for pairing in pairings for runs in (pairing.base, pairing.head)]
+    shares = to_compare([(evidence, measured)], asked)
     looks = int(evidence.study.get("answers", {}).get("looks", 1))
     margin, margin_note = margin_of(wanted, [evidence])
     failed = sum(_any_failed(evidence, pairing) for pairing in pairings)
     counted = [_estimates(evidence, pairings, response, 0.95) for response in responses]
-    family = max(1, failed + sum(isinstance(one, stats.Interval) for row in counted for one in row))
+    intervals = [isinstance(one, stats.Interval) for row in counted for one in row]
+    family = max(1, failed + sum(intervals) + _share_intervals(evidence, pairings, shares))
     level = single_level(family, looks)
-    items = []
+    items: list[Item] = []
     for response in responses:
         found = _estimates(evidence, pairings, response, level)
         for pairing, ratio in zip(pairings, found, strict=True):
             items.append(judged(_item(evidence, base, pairing, response, ratio, level), margin))
+    for response in shares:
+        noise = noise_of_share(evidence, response)
+        found_of = [_share(evidence, base, pairing, response, level) for pairing in pairings]
+        items += [judged_share(item, noise, margin) for item in found_of]
     for pairing in pairings:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
         items.append(completion(pairing.title, base, pairing.head_name, sides, level))
-    notes = [margin_note, *_notes(evidence, pairings, responses, looks)]
-    notes += _the_same(evidence, base, heads, identity or {})
+    told = [margin_note, *notes(shares, margin), *_notes(evidence, pairings, responses, looks)]
+    told += _the_same(evidence, base, heads, identity or {})
     return Judged(
-        base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(notes)
+        base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(told)
     )  # fmt: skip
 
 
@@ -190,8 +207,6 @@ def _estimates(
 
 
 def _refused(base: FloatArray, head: FloatArray, response: Response) -> Estimate | None:
-    if response.share:
-        return stats.NotComputable("a share, not a ratio; see the counts in the report")
     both = np.concatenate([base, head])
     if base.size and constant(base) and constant(head):
         return stats.NotComputable("no scatter at all: no error to judge by")
@@ -222,15 +237,38 @@ def _item(
 ) -> Item:
     base, head = _paired(evidence, pairing, response)
     exact = None
-    if not response.share and constant(base) and constant(head):
+    if constant(base) and constant(head):
         exact = float(head[0] / base[0])
     ranks: Estimate | None = None
-    if base.size and not response.share:
+    if base.size:
         ranks = stats.paired_ratio_by_ranks(head, base, level)
     return Item(
         pairing.title, response, base_name, pairing.head_name, ratio, ranks,
         int(base.size), int(head.size), noise_of(evidence, response), exact,
     )  # fmt: skip
+
+
+def _share(
+    evidence: Evidence, base_name: str, pairing: Pairing, response: Response, level: float
+) -> Item:
+    base, head = _paired(evidence, pairing, response)
+    means = (float(base.mean()), float(head.mean())) if base.size else (np.nan, np.nan)
+    return Item(
+        pairing.title, response, base_name, pairing.head_name, NO_RATIO, None,
+        int(base.size), int(head.size), shares=means,
+        difference=difference_of_blocks(base, head, level),
+    )  # fmt: skip
+
+
+def _share_intervals(
+    evidence: Evidence, pairings: Sequence[Pairing], shares: Sequence[Response]
+) -> int:
+    """How many of the shares' differences have an interval that may miss."""
+    return sum(
+        has_width(difference_of_blocks(*_paired(evidence, pairing, response), 0.95))
+        for pairing in pairings
+        for response in shares
+    )
 
 
 def _notes(

@@ -18,7 +18,10 @@ MORE_IS_BETTER = frozenset({"rate_hz_achieved", "received_unique"})
 """Responses of which less is worse; of all others (time, cost, loss) more is."""
 COMPLETED = Response("completed", "runs completed", "", share=True)
 NAMED_MAX = 3
+SHARE_MARGIN = 0.01
+"""What may be lost or fail more without being worse, whatever the margin of ratios is."""
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable
+NO_RATIO = stats.NotComputable("a share, not a ratio")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Item:
     why: str = ""
     all_completed: bool = True
     """Whether every run of both sides ended as it should, where the item is about that."""
+    shares: tuple[float, float] | None = None
+    """The means of base and head, where the response is a share: it has a difference, no ratio."""
+    difference: Estimate | None = None
 
     @property
     def unremarkable(self) -> bool:
@@ -58,6 +64,11 @@ class Item:
         With an interval as wide as this one, and beyond what two identical labels may differ by.
         None where there is no interval, or where no change of any size would do.
         """
+        if self.shares is not None:
+            apart = self.difference
+            if not isinstance(apart, stats.Interval):
+                return None
+            return share_margin(margin) + apart.estimate - apart.low
         if self.exact is not None:
             return margin
         if not isinstance(self.ratio, stats.Interval):
@@ -71,13 +82,24 @@ class Item:
         return 1.0 - 1.0 / least if flip else least - 1.0
 
     def ratio_words(self) -> str:
-        """The ratio with its limits, or why there is none."""
+        """The ratio with its limits (of shares their difference), or why there is none."""
+        if self.shares is not None:
+            return self._share_words(self.shares)
         if isinstance(self.ratio, stats.Interval):
             low, high = factor(self.ratio.low), factor(self.ratio.high)
             return f"{factor(self.ratio.estimate)} times ({low} to {high})"
         if self.exact is not None:
             return f"{factor(self.exact)} times"
         return self.why or str(self.ratio)
+
+    def _share_words(self, shares: tuple[float, float]) -> str:
+        sides = zip((self.head, self.base), reversed(shares), strict=True)
+        told = ", ".join(f"{name} {words.percent(share)}" for name, share in sides)
+        if not isinstance(self.difference, stats.Interval):
+            return f"{told}; {self.why or self.difference}"
+        low, high = self.difference.low, self.difference.high
+        limits = f" ({_points(low)} to {_points(high)})" if low < high else ""
+        return f"{told}; {_points(self.difference.estimate)} percentage points{limits}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +175,8 @@ class Judged:
             both = f"{self.base} and {head}"
             said = f"Nothing could be compared: no treatment has valid runs of {both}"
         elif self.verdict == WORSE:
-            worse = self.of(WORSE)
+            # What does not work stands before what costs more.
+            worse = sorted(self.of(WORSE), key=lambda item: not item.response.share)
             told = "; ".join(_named(item) for item in worse[:NAMED_MAX])
             more = len(worse) - NAMED_MAX
             told += f"; and {more} more" if more > 0 else ""
@@ -168,7 +191,13 @@ class Judged:
             )
         else:
             said = f"{head} {verb} not worse than {self.base} in any of {count} ({margin})"
-        return f"{self.before}{said}."
+        return " ".join([f"{self.before}{said}.", *self.undelivered(besides=WORSE)])
+
+    def undelivered(self, besides: str = "") -> list[str]:
+        """Sentences on what heads lost or failed more than the base, unless the verdict is one."""
+        more = [item for item in self.items if item.shares and item.shares[1] > item.shares[0]]
+        named = [_named(item) for item in more if item.verdict != besides]
+        return [f"{one[:1].upper()}{one[1:]}." for one in named[:NAMED_MAX]]
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values, for machines."""
@@ -195,15 +224,27 @@ def _named(item: Item) -> str:
     return f"{item.response.title}, {item.treatment}: {told}"
 
 
+def _points(share: float) -> str:
+    return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"
+
+
+def share_margin(margin: float) -> float:
+    """By how much a share of losses may grow without being worse: 0.01 is a percentage point."""
+    return min(margin, SHARE_MARGIN)
+
+
 def _detectable(response: Response, found: Sequence[float | None]) -> str:
     known = sorted(share for share in found if share is not None)
     way = "decrease" if response.column in MORE_IS_BETTER else "increase"
+    unit = "percentage points" if response.share else "%"
     if not known:
         return f"no change of {response.title}"
     told = f"{'an' if way == 'increase' else 'a'} {way} of {response.title} by ≥ "
-    told += f"{words.number(100 * known[0], 2)} %"
+    told += f"{words.number(100 * known[0], 2)} {unit}"
     if len(found) > 1 and (len(known) < len(found) or known[-1] > 1.05 * known[0]):
-        most = f"≥ {words.number(100 * known[-1], 2)} %" if len(known) == len(found) else "none"
+        most = (
+            f"≥ {words.number(100 * known[-1], 2)} {unit}" if len(known) == len(found) else "none"
+        )
         told += f" in the most precise treatment, {most} in the least precise"
     return told
 
@@ -216,6 +257,7 @@ def _finite(value: float) -> float | None:
 def _item_json(item: Item) -> dict[str, Any]:
     found = item.ratio if isinstance(item.ratio, stats.Interval) else None
     ranks = item.by_ranks if isinstance(item.by_ranks, stats.Interval) else None
+    apart = item.difference if isinstance(item.difference, stats.Interval) else None
     return {
         "treatment": item.treatment,
         "response": item.response.column,
@@ -227,10 +269,12 @@ def _item_json(item: Item) -> dict[str, Any]:
         "by_ranks": [_finite(v) for v in (ranks.estimate, ranks.low, ranks.high, ranks.level)]
         if ranks
         else None,
+        "shares": [_finite(share) for share in item.shares] if item.shares else None,
+        "difference": [apart.estimate, apart.low, apart.high] if apart else None,
         "base_runs": item.base_runs,
         "head_runs": item.head_runs,
         "noise_factor": math.exp(item.noise) if item.noise is not None else None,
-        "why": item.why or (None if found else str(item.ratio)),
+        "why": item.why or (None if found or apart else str(item.ratio)),
     }
 
 

@@ -181,7 +181,7 @@ def _suite(
 def _numbers(item: Item) -> str:
     if item.response == COMPLETED:
         return item.why
-    if isinstance(item.ratio, stats.Interval) and item.why:
+    if isinstance(item.difference or item.ratio, stats.Interval) and item.why:
         return f"{item.ratio_words()}; {item.why}"
     return item.ratio_words()
 

@@ -32,6 +32,16 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
+def headline(evidence: Evidence) -> str:
+    """What variants lost or failed more than their base; "" for none and without variants."""
+    if len(evidence.factors.get(FACTOR, ())) < 2:
+        return ""
+    try:
+        return " ".join(compare_inside(evidence, Wanted()).undelivered())
+    except UsageError:
+        return ""
+
+
 def _row(item: Item) -> dict[str, Any]:
     ranks = item.by_ranks
     return {
@@ -40,11 +50,11 @@ def _row(item: Item) -> dict[str, Any]:
         "head": item.head,
         "base": item.base,
         "verdict": item.verdict,
-        "ratio": item.ratio if item.exact is None else item.exact,
+        "ratio": None if item.shares else item.ratio if item.exact is None else item.exact,
         "ranks": ranks,
         "level": 100 * ranks.level if isinstance(ranks, stats.Interval) else None,
         "runs": item.base_runs + item.head_runs,
-        "why": item.why,
+        "why": item.why if item.shares is None else item.ratio_words(),
     }
 
 

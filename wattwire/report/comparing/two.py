@@ -13,7 +13,7 @@ from wattwire import stats
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Plan
 from wattwire.report import words
-from wattwire.report.comparing.judged import CONFIDENCE, Item, Judged, completion, judged
+from wattwire.report.comparing.judged import CONFIDENCE, NO_RATIO, Item, Judged, completion, judged
 from wattwire.report.comparing.sides import (
     Runs,
     Wanted,
@@ -27,7 +27,15 @@ from wattwire.report.comparing.sides import (
     treatments_of,
     values_of,
 )
-from wattwire.report.evidence import CampaignReader, Evidence, gather
+from wattwire.report.comparing.undelivered import (
+    difference_of_occasions,
+    has_width,
+    judged_share,
+    noise_of_share,
+    notes,
+    to_compare,
+)
+from wattwire.report.evidence import CampaignReader, Evidence, FloatArray, gather
 from wattwire.report.responses import Response
 from wattwire.report.sentences import edited_words
 from wattwire.report.validity import stamps
@@ -61,7 +69,10 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
     common = [key for key in tables[0] if key in tables[1]]
     if not common:
         raise UsageError(_nothing_common(base, head, tables))
-    responses = chosen_responses(sides, wanted)
+    asked = chosen_responses(sides, wanted)
+    responses = [response for response in asked if not response.share]
+    measured = [(s, [t[key] for key in common]) for s, t in zip(sides, tables, strict=True)]
+    shares = to_compare(measured, asked)
     margin, margin_note = margin_of(wanted, sides)
     drafts = [
         (key, response, _pending(base, head, key, response, sides, tables))
@@ -73,18 +84,30 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
         isinstance(_ratio(sides, tables, key, response, CONFIDENCE), stats.Interval)
         for key, response, _ in drafts
     )
+    family += sum(
+        has_width(difference_of_occasions(*_values(sides, tables, key, one), CONFIDENCE))
+        for key in common
+        for one in shares
+    )
     level = single_level(family, 1)
     items = []
     for key, response, item in drafts:
         items.append(judged(_filled(item, sides, tables, key, response, level), margin))
+    for response in shares:
+        for key in common:
+            item = _pending(base, head, key, response, sides, tables)
+            item = _share(item, *_values(sides, tables, key, response), level)
+            items.append(judged_share(item, _noise_of_share(sides, response), margin))
     for key in common:
         outcomes = [outcomes_of(s, t[key]) for s, t in zip(sides, tables, strict=True)]
         title = _title(sides, tables[0][key].levels)
         items.append(completion(title, base.name, head.name, (outcomes[0], outcomes[1]), level))
-    notes = [margin_note, *_notes(base, head, sides, tables, responses)]
+    told = [
+        margin_note, *notes(shares, margin), *_notes(base, head, sides, tables, responses)
+    ]  # fmt: skip
     return Judged(
         base.name, (head.name,), tuple(items), margin, level, max(1, family), 1, METHOD,
-        tuple(notes), before,
+        tuple(told), before,
     )  # fmt: skip
 
 
@@ -174,7 +197,7 @@ def _title(sides: Pair, levels: Mapping[str, Any]) -> str:
 def _pending(
     base: Source, head: Source, key: str, response: Response, sides: Pair, tables: Tables
 ) -> Item:
-    noises = [noise_of(side, response) for side in sides]
+    noises = [] if response.share else [noise_of(side, response) for side in sides]
     known = [noise for noise in noises if noise is not None]
     return Item(
         _title(sides, tables[0][key].levels),
@@ -196,20 +219,34 @@ def _any_failed(sides: Pair, tables: Tables, key: str) -> bool:
     )
 
 
-def _values(sides: Pair, tables: Tables, key: str, response: Response) -> Iterator[Any]:
+def _values(
+    sides: Pair, tables: Tables, key: str, response: Response
+) -> tuple[FloatArray, FloatArray]:
     """Base's values, then the head's; runs without one (died, timed out) are counted elsewhere."""
-    for side, table in zip(sides, tables, strict=True):
-        values = values_of(side, table[key], response)
-        yield values[~np.isnan(values)]
+    both = [
+        values_of(side, table[key], response) for side, table in zip(sides, tables, strict=True)
+    ]
+    return both[0][~np.isnan(both[0])], both[1][~np.isnan(both[1])]
 
 
 def _ratio(
     sides: Pair, tables: Tables, key: str, response: Response, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
     lower, upper = _values(sides, tables, key, response)
-    if response.share:
-        return stats.NotComputable("a share, not a ratio; see the counts in the reports")
     return stats.welch_ratio(upper, lower, level)
+
+
+def _share(item: Item, base: FloatArray, head: FloatArray, level: float) -> Item:
+    means = [float(side.mean()) if side.size else math.nan for side in (base, head)]
+    return replace(
+        item, ratio=NO_RATIO, shares=(means[0], means[1]),
+        difference=difference_of_occasions(base, head, level),
+    )  # fmt: skip
+
+
+def _noise_of_share(sides: Pair, response: Response) -> float | None:
+    known = [noise_of_share(side, response) for side in sides]
+    return max((one for one in known if one is not None), default=None)
 
 
 def _filled(
@@ -217,7 +254,7 @@ def _filled(
 ) -> Item:
     found = _ratio(sides, tables, key, response, level)
     lower, upper = _values(sides, tables, key, response)
-    item = replace(item, by_ranks=None if response.share else ratio_by_ranks(upper, lower, level))
+    item = replace(item, by_ranks=ratio_by_ranks(upper, lower, level))
     if constant(lower) and constant(upper):
         return replace(item, ratio=found, exact=float(upper[0] / lower[0]))
     return replace(item, ratio=found)

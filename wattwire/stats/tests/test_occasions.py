@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as distributions
 
-from wattwire.stats import Interval, NotComputable, TooFew, welch_ratio
+from wattwire.stats import Interval, NotComputable, TooFew, welch_difference, welch_ratio
 
 UPPER = [110.0, 121.0, 115.0, 108.0, 130.0]
 LOWER = [100.0, 101.0, 99.0, 104.0]
@@ -56,3 +56,14 @@ def test_what_means_nothing_is_no_number(upper, lower, says):
     found = welch_ratio(upper, lower)
     assert isinstance(found, (TooFew, NotComputable))
     assert says in str(found)
+
+
+def test_a_difference_is_welchs_interval_of_the_values_and_takes_zeros():
+    upper, lower = [0.1, 0.12, 0.09], [0.0, 0.0, 0.0, 0.01]
+    found = welch_difference(upper, lower, 0.99)
+    test = distributions.ttest_ind(upper, lower, equal_var=False)
+    wanted = test.confidence_interval(0.99)
+    assert isinstance(found, Interval)
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-9)
+    assert isinstance(welch_difference([0.1], lower), TooFew)
+    assert isinstance(welch_difference([0.1, 0.1], [0.0, 0.0]), NotComputable)
