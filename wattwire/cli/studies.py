@@ -13,6 +13,7 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.cli.amounts import duration_s, size_bytes
 from wattwire.design import expand
+from wattwire.model.baselines import check_baselines
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (
@@ -25,7 +26,7 @@ from wattwire.model.study import (
     parse_study,
 )
 from wattwire.model.treatment import Treatment
-from wattwire.model.validity import VALIDITY, ValidityLimits, current_key
+from wattwire.model.validity import VALIDITY, ValidityLimits, current_key, with_current_names
 from wattwire.model.warm_up import AUTO_WORD
 
 MEANT = {
@@ -126,7 +127,8 @@ def load(
     if name is None:
         raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
     found, path = catalog.study(name)
-    document = apply_preset(read_toml(path), preset, str(path))
+    whole = with_current_names(read_toml(path), str(path))
+    document = apply_preset(whole, preset, str(path))
     stages = [document]
     settings = {name for one in catalog.middleware.values() for name in one.settings}
     keys = [text.partition("=")[0] for text in changes]
@@ -134,11 +136,16 @@ def load(
         if keys.count(key) > 1:
             raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; give it once")
         stages.append(with_flat_settings(change(stages[-1], text, settings), str(path)))
-    _blame(found, stages, changes, str(path))
+        if key.partition(".")[0] == "answers":
+            others = {**whole.get("presets", {}), preset or "none": document}
+            check_baselines({**stages[-1], "presets": others}, f"--set {text}")
+    _blame(found, stages, changes, str(path), catalog)
     return found, path, stages[-1]
 
 
-def _blame(name: str, stages: list[dict[str, Any]], changes: list[str], path: str) -> None:
+def _blame(
+    name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
+) -> None:
     """Where the changed study is refused, name the --set that broke it rather than the file."""
     try:
         parse_study(name, stages[-1], path)
@@ -152,7 +159,24 @@ def _blame(name: str, stages: list[dict[str, Any]], changes: list[str], path: st
         except UsageError as error:
             if str(error) == str(last):
                 continue
+        _refuse_setting(text, catalog)
         raise UsageError(f"--set {text}: {str(last).removeprefix(f'{path}: ')}") from last
+
+
+def _refuse_setting(text: str, catalog: Catalog) -> None:
+    """Refuse one level of a setting that no middleware with that setting takes."""
+    key, _, value = text.partition("=")
+    _, _, name = key.removeprefix("fixed.").partition("settings.")
+    refusals = []
+    for middleware in catalog.middleware.values():
+        if name in middleware.settings:
+            try:
+                middleware.effective_settings({name: value_of(value)})
+                return
+            except UsageError as error:
+                refusals.append(error)
+    if refusals:
+        raise UsageError(f"--set {text}: {refusals[0]}") from refusals[0]
 
 
 def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:

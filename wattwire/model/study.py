@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from wattwire.model.answerable import check_answerable
+from wattwire.model.baselines import check_baselines
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.paper_path import Walk, parse_walks
@@ -186,6 +187,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     """Return the study with one preset merged over it; `presets` itself is dropped."""
     document = with_current_names(document, where)
     presets = presets_of(document, where)
+    check_baselines(document, where)
     base = {k: v for k, v in document.items() if k != "presets"}
     if preset is None:
         return base
@@ -238,7 +240,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     plan = _table(Plan, _plan_values(document.get("plan", {}), where), f"{where}: plan")
     table = document.get("meters", {})
     meters = _table(MeterUse, {**table, "use": tuple(table.get("use", ()))}, f"{where}: meters")
-    _check_plan(plan, meters.tick_hz, factors, where)
+    _check_plan(plan, meters.tick_hz, factors, fixed, where)
     excludes, includes = (_some(document, key, factors, where) for key in ("exclude", "include"))
     return Study(
         name=name,
@@ -464,7 +466,19 @@ def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**kept, **by_time}
 
 
-def _check_plan(plan: Plan, tick_hz: float, factors: Mapping[str, Any], where: str) -> None:
+def _check_plan(
+    plan: Plan,
+    tick_hz: float,
+    factors: Mapping[str, Any],
+    fixed: Mapping[str, Level],
+    where: str,
+) -> None:
+    if plan.primary in fixed and plan.primary not in factors:
+        raise UsageError(
+            f"{where}: {plan.primary} is plan.primary, and it is held at one level "
+            f"({fixed[plan.primary]}). Name another factor (--set plan.primary=…), or leave it a "
+            f"factor and measure that level alone (--only {plan.primary}={fixed[plan.primary]})"
+        )
     if plan.primary and plan.primary not in factors:
         raise unknown(f"{where}: plan.primary", "factor", plan.primary, factors)
     if plan.blocks < 1:

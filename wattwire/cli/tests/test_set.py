@@ -177,3 +177,45 @@ def test_only_refuses_what_no_cell_of_the_study_has() -> None:
         kept("cell=*/rust", CELLS, {})
     with pytest.raises(UsageError, match=r'unknown factor "clients"; known: cell, language, midd'):
         kept("clients=1", CELLS, {})
+
+
+PRIMARY = """
+[factors]
+cell = ["ros2/cpp-rcl", "ros2/python"]
+"settings.reliability" = ["reliable", "best_effort"]
+[fixed]
+pattern = "topic"
+[plan]
+primary = "settings.reliability"
+"""
+
+
+def refused_primary(tmp_path: Path, *changes: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(PRIMARY)
+    with pytest.raises(UsageError) as caught:
+        load(Catalog(), str(path), None, list(changes))
+    return str(caught.value)
+
+
+def test_to_hold_the_primary_factor_is_refused_with_what_can_be_done(tmp_path: Path) -> None:
+    assert refused_primary(tmp_path, "settings.reliability=best_effort") == (
+        "--set settings.reliability=best_effort: settings.reliability is plan.primary, and it is "
+        "held at one level (best_effort). Name another factor (--set plan.primary=…), or leave it "
+        "a factor and measure that level alone (--only settings.reliability=best_effort)"
+    )
+
+
+def test_a_level_that_no_middleware_has_is_named_before_what_follows_from_it(
+    tmp_path: Path,
+) -> None:
+    said = refused_primary(tmp_path, "settings.reliability=bestt")
+    assert said.startswith("--set settings.reliability=bestt: middleware ")
+    assert said.endswith(": setting reliability: found 'bestt'; allowed: 'reliable', 'best_effort'")
+
+
+def test_a_baseline_that_is_set_to_what_the_study_lacks_is_refused(tmp_path: Path) -> None:
+    said = refused(tmp_path, GOOD, "answers.baseline={clients=3}")
+    assert said.endswith("answers.baseline.clients: found 3; allowed: one of 1, 2")
+    path = tmp_path / "mine.toml"
+    load(Catalog([]), str(path), None, ["answers.baseline={clients=2}", "clients=[4, 8]"])

@@ -208,3 +208,30 @@ def test_the_warm_up_in_calls_is_found_stated_or_refused():
     assert parsed(plan={"warmup_s": 1.0, "warmup_calls": "auto"}).plan.warmup_calls == AUTO
     assert '"auto", or how many calls' in refused(plan={"warmup_calls": "long"})
     assert "0 or more" in refused(plan={"warmup_calls": -1})
+
+
+@pytest.mark.parametrize(
+    ("baseline", "told"),
+    [
+        ({"language": "rust"}, "baseline.language: found 'rust'; allowed: one of 'python', 'cpp'"),
+        ({"settings.reliabilty": "best_effort"}, 'unknown factor "settings.reliabilty"; known: '),
+        ({"clients": True}, "baseline.clients: found True; allowed: one of 1"),
+    ],
+)
+def test_a_baseline_that_is_no_level_of_the_study_is_refused(baseline, told):
+    document = {**STUDY, "fixed": {**STUDY["fixed"], "clients": 1}}
+    for wrong in (
+        {**document, "answers": {"baseline": baseline}},
+        {**document, "presets": {"quick": {"answers": {"baseline": baseline}}}},
+    ):
+        with pytest.raises(UsageError) as caught:
+            apply_preset(wrong, None, "study.toml")
+        assert told in str(caught.value)
+
+
+def test_a_baseline_may_be_a_level_of_a_preset_and_a_preset_may_leave_it_out():
+    presets = {"more": {"factors": {"clients": [1, 4]}}, "less": {"factors": {"language": ["cpp"]}}}
+    baseline = {"clients": 4, "language": "python", "rate_hz": 100.0}
+    document = {**STUDY, "answers": {"baseline": baseline}, "presets": presets}
+    for preset in (None, "more", "less"):
+        assert apply_preset(document, preset, "s")["answers"]["baseline"] == baseline
