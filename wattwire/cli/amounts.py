@@ -57,6 +57,14 @@ def share(text: str, option: str) -> float:
     return value
 
 
+def share_of_all(text: str, option: str) -> float:
+    """`50%` as 0.5; 0 % and more. Raises UsageError."""
+    number = text.strip().removesuffix("%").strip()
+    if not re.fullmatch(r"\d+(\.\d+)?", number):
+        raise UsageError(f"{option}: found {text!r}; allowed: a share, as 0.05 or 5%")
+    return float(number) / 100.0
+
+
 def size_words(size: float) -> str:
     """Bytes as people read them, in powers of 1000; small ones exactly."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

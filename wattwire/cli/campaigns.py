@@ -14,7 +14,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import compare, imported, outcome, plan, studies, variants
-from wattwire.cli.reporting import stamps_of, write_report
+from wattwire.cli.reporting import answer_of, stamps_of, write_report
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -61,7 +61,7 @@ def add_to(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run a study to its end, or go on with a campaign; then write its page."""
     catalog = Catalog()
-    compare.refuse_two_on_stdout(options)
+    compare.refuse_outputs(options)
     if not options.resume:
         _ask_first(options, catalog)
     progress = make_progress(options.json, options.plain)
@@ -195,16 +195,29 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     usable = sum(row["used"] for row in rows)
     page = None if options.no_report else write_report(path)
     try:
-        lines = _answer(page) if page else _unanswered(campaign)
+        lines = answer_of(page) if page else _answered(campaign)
         found = outcome.of(campaign, options)
     finally:
         campaign.close()
-    code = outcome.hand_out(found, options)
+    try:
+        code = outcome.hand_out(found, options)
+    finally:  # a disk that is full by now takes nothing from the answer
+        _tell(path, page, lines, rows, options, progress)
+    return code if usable else EXIT_NOTHING_USABLE
+
+
+def _tell(
+    path: Path,
+    page: Path | None,
+    lines: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    options: argparse.Namespace,
+    progress: Any,
+) -> None:
+    """Print the answer, how many runs it rests on, and where all of it lies."""
     if options.json:
-        told: dict[str, Any] = (
-            {"answer": lines[0], "unanswered": lines[1:]} if page else {"unanswered": lines}
-        )
-        told |= {"validity": stamps_of(page)}
+        told = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
+        usable = sum(row["used"] for row in rows)
         progress.event("report", page=str(page) if page else None, usable=usable, **told)
     else:
         for line in [*lines, *stamps_of(page).splitlines()]:
@@ -212,7 +225,6 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
-    return code if usable else EXIT_NOTHING_USABLE
 
 
 def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -223,21 +235,15 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _answer(page: Path) -> list[str]:
-    """The headline of a page that was written, and a line for each question without a number."""
-    return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
-
-
-def _unanswered(campaign: Campaign) -> list[str]:
-    """What has no answer, where no page says it."""
+def _answered(campaign: Campaign) -> list[str]:
+    """The headline and a line for each question without a number, where no page says it."""
     from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
     from wattwire.report.answers import answer_all  # noqa: PLC0415
     from wattwire.report.evidence import gather  # noqa: PLC0415
-    from wattwire.report.sentences import all_ended  # noqa: PLC0415
 
     evidence = gather(campaign)
-    told = [all_ended(evidence), unanswered.in_short(unanswered.treatments(evidence))]
-    return [*filter(None, told), *unanswered.questions(evidence, answer_all(evidence))]
+    answers = answer_all(evidence)
+    return [unanswered.headline(evidence, answers), *unanswered.questions(evidence, answers)]
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:

@@ -67,7 +67,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 def compare(options: argparse.Namespace) -> int:
     """Compare, print, write what was asked for, and say by the exit code whether it is bad."""
-    refuse_two_on_stdout(options)
+    refuse_outputs(options)
     wanted = wanted_of(options)
     with contextlib.ExitStack() as stack:
         campaigns = [
@@ -80,10 +80,26 @@ def compare(options: argparse.Namespace) -> int:
     return hand_out(judged, limits, options)
 
 
-def refuse_two_on_stdout(options: argparse.Namespace) -> None:
-    """Refuse two documents on one standard output."""
+def refuse_outputs(options: argparse.Namespace) -> None:
+    """Refuse two documents on one standard output, and a file that could not be written later."""
     if options.json and options.markdown == STDOUT:
         raise UsageError("--json and --markdown - both want the terminal; give one a FILE")
+    for name in ("markdown", "junit"):
+        path = getattr(options, name)
+        if path and not (name == "markdown" and path == STDOUT):
+            _refuse_unwritable(Path(path), f"--{name} {path}")
+
+
+def _refuse_unwritable(path: Path, given: str) -> None:
+    """Raise UsageError for a file that cannot be written; nothing is left behind by the try."""
+    there = path.exists()
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(f"{given}: {error.strerror}; give a file that can be written") from error
 
 
 def wanted_of(options: argparse.Namespace) -> Any:
@@ -161,11 +177,6 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
     )
 
     code = exit_code(judged, limits, options)
-    if options.markdown and options.markdown != STDOUT:
-        Path(options.markdown).write_text(markdown(judged, limits), encoding="utf-8")
-    if options.junit:
-        text = junit(judged, limits, options.on_unclear == "fail")
-        Path(options.junit).write_text(text, encoding="utf-8")
     if options.json:
         document = {
             "kind": "comparison",
@@ -182,4 +193,9 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
         width = columns(sys.stdout)
         for line in text_lines(judged, limits):
             print(wrapped(line, width) if not line.startswith("  ") else line)
+    if options.markdown and options.markdown != STDOUT:
+        Path(options.markdown).write_text(markdown(judged, limits), encoding="utf-8")
+    if options.junit:
+        text = junit(judged, limits, options.on_unclear == "fail")
+        Path(options.junit).write_text(text, encoding="utf-8")
     return code

@@ -26,6 +26,7 @@ from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireErr
 from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
 from wattwire.model.treatment import Treatment
+from wattwire.model.validity import opened_words
 from wattwire.model.warm_up import (
     AUTO,
     SETTLING,
@@ -107,6 +108,8 @@ def plan(options: argparse.Namespace) -> int:
         _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in had)}")
     for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, here)):
         _say(line)
+    for line in opened_words(study.validity):
+        _say(f"caution: {line}")
     if builds:
         _say(build_words(builds))
     for line in _warm_up_lines(study, kept):

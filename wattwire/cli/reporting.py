@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.cli import outcome
 from wattwire.cli.studies import change
+from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_validity
 from wattwire.model.validity import VALIDITY, with_current_names
@@ -39,6 +41,11 @@ def write_report(campaign: Path | CampaignReader) -> Path:
     return build_report(campaign)
 
 
+def answer_of(page: Path) -> list[str]:
+    """The headline of a page that was written, and a line for each question without a number."""
+    return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
+
+
 def stamps_of(page: Path | None) -> str:
     """What a page says of a look or of changed limits; empty where there is nothing to say."""
     path = page.parent / "validity.txt" if page else None
@@ -46,16 +53,14 @@ def stamps_of(page: Path | None) -> str:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the page of a campaign, finished or not; say which limits of its study are broken."""
+    """Write the page of a campaign, finished or not; print its answer and the limits broken."""
     campaign = open_campaign(Path(options.campaign))
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
         page = write_report(reader)
-        print("\n".join([*filter(None, [stamps_of(page)]), str(page.resolve())]))
-        from wattwire.report.sentences import edited_words  # noqa: PLC0415 - see write_report
-
-        if edited := edited_words(getattr(campaign, "edited", ())):
-            print(edited)
+        for line in [*answer_of(page), *stamps_of(page).splitlines()]:
+            print(wrapped(line, columns(sys.stdout), hanging=""))
+        print(page.resolve())
         return outcome.of_limits(reader)
     finally:
         campaign.close()

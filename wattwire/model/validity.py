@@ -50,6 +50,8 @@ _AMOUNTS = (
     ("stall_ms_max", "stall_max_ms", "stall", "the machine stood still for {:.0f} ms", "ms"),
     ("clock_step_ms", "clock_step_max_ms", "clock_step", "the clock was set by {:.0f} ms", "ms"),
 )
+SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
+"""Limits on shares: 0.5 is 50 %, and 1 or more opens the limit."""
 CONDITION_CODES = frozenset(code for _, _, code, *_ in (*_SHARES, *_AMOUNTS))
 """Codes of the reasons that rest on a validity limit, and on nothing else."""
 
@@ -79,6 +81,18 @@ def broken_limits(
             text = f"{words.format(amount)}; allowed: {limit:g} {unit}"
             reasons.append(Reason(Verdict.UNKNOWN, code, text))
     return reasons
+
+
+def opened_words(limits: ValidityLimits) -> list[str]:
+    """A sentence for each limit on a share that is 1 or more, and so excludes no run."""
+    told = []
+    for key in SHARE_LIMITS:
+        limit = float(getattr(limits, key))
+        if limit >= 1:
+            way = f" (50 % is written 0.5 or 50%; {limit:g} is {100 * limit:,g} %)"
+            opens = f"{key}={limit:g} opens this limit{way if limit > 1 else ''}"
+            told.append(f"{opens}: no run is excluded by it.")
+    return told
 
 
 def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:

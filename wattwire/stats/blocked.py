@@ -309,7 +309,7 @@ def contrast_of(
     upper, lower = names or (f"{factor} = {level}", f"{factor} = {baseline}")
     for wanted, name in ((level, upper), (baseline, lower)):
         if wanted not in fit.factors.get(factor, ()):
-            return NotComputable(f"{name} has no usable run")
+            return NotComputable(f"no run of {name} gave a number")
     weights, strata = contrast_weights(fit, factor, level, baseline, within)
     if strata == 0:
         return NotComputable(f"{upper} and {lower} share no combination of the other factors")

@@ -9,6 +9,7 @@ from wattwire.cli.studies import change, chooser, load
 from wattwire.design import expand
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
+from wattwire.model.validity import ValidityLimits, opened_words
 
 GOOD = """
 [factors]
@@ -219,3 +220,24 @@ def test_a_baseline_that_is_set_to_what_the_study_lacks_is_refused(tmp_path: Pat
     assert said.endswith("answers.baseline.clients: found 3; allowed: one of 1, 2")
     path = tmp_path / "mine.toml"
     load(Catalog([]), str(path), None, ["answers.baseline={clients=2}", "clients=[4, 8]"])
+
+
+def test_a_validity_limit_on_a_share_may_be_written_in_percent(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    document = load(Catalog([]), str(path), None, ["validity.other_load_max=50%"])[2]
+    assert document["validity"] == {"other_load_max": 0.5}
+    assert "allowed: a share" in refused(tmp_path, GOOD, "validity.steal_max=x%")
+    assert "found '50%'" in refused(tmp_path, GOOD, "validity.stall_max_ms=50%")
+
+
+def test_a_share_of_one_or_more_is_said_to_open_its_limit() -> None:
+    assert opened_words(ValidityLimits(steal_max=0.99)) == []
+    assert opened_words(ValidityLimits(steal_max=1)) == [
+        "steal_max=1 opens this limit: no run is excluded by it."
+    ]
+    (told,) = opened_words(ValidityLimits(other_load_max=50))
+    assert told == (
+        "other_load_max=50 opens this limit (50 % is written 0.5 or 50%; 50 is 5,000 %): no run "
+        "is excluded by it."
+    )

@@ -28,6 +28,7 @@ from wattwire.report.comparing.sides import (
     Wanted,
     chosen_responses,
     constant,
+    first_reason,
     margin_of,
     noise_of,
     noise_words,
@@ -118,7 +119,8 @@ def compare_inside(
         items += [judged_share(item, noise, margin) for item in found_of]
     for pairing in pairings:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
-        items.append(completion(pairing.title, base, pairing.head_name, sides, level))
+        why = first_reason((evidence, pairing.head), (evidence, pairing.base))
+        items.append(completion(pairing.title, base, pairing.head_name, sides, level, why))
     told = [margin_note, *notes(shares, margin), *_notes(evidence, pairings, responses, looks)]
     told += _the_same(evidence, base, heads, identity or {})
     return Judged(

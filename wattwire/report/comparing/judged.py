@@ -314,16 +314,23 @@ def judged(item: Item, margin: float) -> Item:
 
 
 def completion(
-    treatment: str, base: str, head: str, sides: tuple[Sequence[str], Sequence[str]], level: float
+    treatment: str,
+    base: str,
+    head: str,
+    sides: tuple[Sequence[str], Sequence[str]],
+    level: float,
+    reason: str = "",
 ) -> Item:
     """Whether the head's runs end worse than the base's; `sides` are the outcomes, base first.
 
     A run that died or timed out is a result, and has no CPU time: without this item a head that
-    does not work at all would have nothing to be worse in.
+    does not work at all would have nothing to be worse in. `reason` says why the first one
+    ended so.
     """
     good = [sum(outcome == "completed" for outcome in side) for side in sides]
     counts = [len(side) for side in sides]
     told = f"{good[1]} of {counts[1]} completed, of {base} {good[0]} of {counts[0]}"
+    told += f"; the first that did not: {reason}" if reason else ""
     verdict = UNCLEAR
     if min(counts) > 0:
         shares = [good[at] / counts[at] for at in (0, 1)]

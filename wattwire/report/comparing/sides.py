@@ -73,6 +73,19 @@ def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:
     return [str(outcomes[at]) for at in runs.rows]
 
 
+def first_reason(*sides: tuple[Evidence, Runs]) -> str:
+    """Why the first run of these that did not complete ended so; "" where none is on record."""
+    for evidence, runs in sides:
+        names = evidence.usable["run"].to_list()
+        for at in runs.rows:
+            document = evidence.runs.get(names[at], {})
+            if document.get("outcome", "completed") != "completed":
+                ended = str(document["outcome"]).replace("_", " ")
+                detail = document.get("outcome_detail")
+                return f"{ended}, {detail}" if detail else ended
+    return ""
+
+
 def chosen_responses(
     sides: Sequence[Evidence], wanted: Wanted, defaults: Sequence[str] = DEFAULTS
 ) -> list[Response]:

@@ -19,6 +19,7 @@ from wattwire.report.comparing.sides import (
     Wanted,
     chosen_responses,
     constant,
+    first_reason,
     margin_of,
     noise_of,
     noise_words,
@@ -101,7 +102,9 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
     for key in common:
         outcomes = [outcomes_of(s, t[key]) for s, t in zip(sides, tables, strict=True)]
         title = _title(sides, tables[0][key].levels)
-        items.append(completion(title, base.name, head.name, (outcomes[0], outcomes[1]), level))
+        ended = (outcomes[0], outcomes[1])
+        why = first_reason((sides[1], tables[1][key]), (sides[0], tables[0][key]))
+        items.append(completion(title, base.name, head.name, ended, level, why))
     told = [
         margin_note, *notes(shares, margin), *_notes(base, head, sides, tables, responses)
     ]  # fmt: skip

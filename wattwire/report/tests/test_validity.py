@@ -65,6 +65,11 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     )
 
 
+def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
+    changed = Rejudged(busy, ValidityLimits(other_load_max=50), "other_load_max=50")
+    assert stamps(gather(changed))[1].startswith("other_load_max=50 opens this limit (50 % is")
+
+
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = FileCampaign(write_campaign(tmp_path / "c", shape))
