@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.report.executed import Executed, Row, told
 from wattwire.report.words import count as count_words
 from wattwire.report.words import duration, listed, number
-from wattwire.rig.targets import parse_target
+from wattwire.rig.targets import Target, parse_target
 from wattwire.run.exec_one import Request, check_program
 from wattwire.run.executor import Executor
 from wattwire.run.output import MessageCounter
@@ -90,7 +90,7 @@ def _request(options: argparse.Namespace) -> Request:
         length_s = ATTACHED_FOR_S
     return Request(
         command=tuple(command),
-        targets=tuple(parse_target(text) for text in options.attach),
+        targets=_targets(options.attach),
         for_s=length_s,
         repeats=options.repeat,
         messages=options.messages,
@@ -98,6 +98,20 @@ def _request(options: argparse.Namespace) -> Request:
         baseline_s=duration_s(options.baseline, "--baseline") if options.baseline else None,
         cwd=os.getcwd(),
     )
+
+
+def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
+    """What is to be measured. Raises UsageError for what would be counted twice."""
+    found: dict[tuple[int | None, Path | None], Target] = {}
+    for text in attached:
+        target = parse_target(text)
+        same = found.setdefault((target.pid, target.cgroup), target)
+        if same is not target:
+            also = "" if same.label == text else f" (it is {same.label})"
+            raise UsageError(
+                f"--attach {text}: attached already{also}, and would be counted twice; give it once"
+            )
+    return tuple(found.values())
 
 
 def _folder_name(request: Request) -> str:

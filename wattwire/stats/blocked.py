@@ -314,10 +314,24 @@ def contrast_of(
     if strata == 0:
         return NotComputable(f"{upper} and {lower} share no combination of the other factors")
     if not is_estimable(fit, weights):
-        return NotComputable(f"{upper} and {lower} are not linked through the blocks")
+        return NotComputable(_not_linked(fit, factor, upper, lower))
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
     return weights, strata
+
+
+def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
+    """Why the design gives no contrast: other factors change with this one, or blocks part it."""
+    place = list(fit.factors).index(factor)
+    together = [factor.removeprefix("settings.")]
+    for at, other in enumerate(fit.factors):
+        pairs = {(treatment[place], treatment[at]) for treatment in fit.treatments}
+        if at != place and len(pairs) == len(fit.factors[factor]) == len(fit.factors[other]):
+            together.append(other.removeprefix("settings."))
+    if len(together) == 1:
+        return f"{upper} and {lower} are not linked through the blocks"
+    names = f"{', '.join(together[:-1])} and {together[-1]}"
+    return f"{upper} and {lower} cannot be told apart by themselves: {names} always change together"
 
 
 def contrast_weights(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from wattwire.cli.main import main
@@ -24,4 +26,16 @@ def test_a_program_that_cannot_be_started_leaves_nothing(
     monkeypatch.chdir(tmp_path)
     assert main(["exec", "--baseline", "60s", "--out", "out", "--", program]) == code
     assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_attached_twice_is_refused_since_it_would_count_twice(tmp_path, capsys) -> None:
+    (tmp_path / "group").mkdir()
+    (tmp_path / "group" / "cgroup.procs").touch()
+    process, group = f"pid:{os.getpid()}", f"cgroup:{tmp_path / 'group'}"
+    arguments = ["exec", "--out", str(tmp_path / "out"), "--for", "0.1s"]
+    assert main([*arguments, "--attach", process, "--attach", process]) == EXIT_USAGE
+    assert "attached already, and would be counted twice" in capsys.readouterr().err
+    assert main([*arguments, "--attach", group, "--attach", f"{group}/."]) == EXIT_USAGE
+    assert f"attached already (it is {group})" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -214,3 +214,14 @@ def test_geometric_mean_of_three_runs_by_hand_and_refusal_of_two() -> None:
     assert found.estimate == pytest.approx(2.0)
     assert found.high == pytest.approx(2 * math.exp(half))
     assert isinstance(stats.geometric_mean([1.0, 2.0]), stats.TooFew)
+
+
+def test_factors_that_always_change_together_are_named_as_the_reason() -> None:
+    factors = {"language": ["a", "b"] * 3, "settings.compiler": ["x", "y"] * 3,
+               "pattern": ["p", "p", "q", "q", "r", "r"]}  # fmt: skip
+    fit = fitted([1.0, 2.1, 1.2, 2.2, 1.1, 2.4], [0] * 6, factors)
+    found = stats.ratio(fit, "language", "b", "a", names=("B", "A"))
+    assert str(found) == (
+        "B and A cannot be told apart by themselves: language and compiler always change together"
+    )
+    assert isinstance(stats.ratio(fit, "pattern", "p", "q"), stats.Ratio)
