@@ -18,7 +18,7 @@ from wattwire.report.answers import (
     Answers,
     Result,
     answer_all,
-    baseline_of,
+    baseline_in,
     contrast,
 )
 from wattwire.report.evidence import (
@@ -139,7 +139,7 @@ def compare(campaign: Campaign) -> Comparison:
     compared = tuple(_with_ratio(evidence, frame, row, answers) for row in rows)
     return Comparison(
         _answer(evidence, answers, compared),
-        str(baseline_of(evidence, FACTOR)),
+        str(baseline_in(evidence, FACTOR, LATENCY_P50)),
         compared,
         0 if all_ended(evidence) else evidence.usable.height,
         len(evidence.planned),

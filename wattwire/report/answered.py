@@ -85,7 +85,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
         part.parts.append(differences.table(evidence, answers))
     part.parts.extend(companions.parts(evidence, answers))
     inner = moderated(evidence, answers)
-    ratios = [row for row in inner if isinstance(row[0].result, stats.Ratio)]
+    ratios = [row for row in inner if not isinstance(row[0].result, stats.Difference)]
     shifts = [row for row in inner if isinstance(row[0].result, stats.Difference)]
     if any(isinstance(row[3], stats.Ratio) for row in ratios):
         part.parts.append(_moderated_table(evidence, ratios))
@@ -97,7 +97,7 @@ def section(evidence: Evidence, answers: Answers) -> Section:
 
 
 def _stand_ins(evidence: Evidence, answers: Answers) -> list[str]:
-    """Which baselines have no usable run, and which level stands in for each."""
+    """Which baselines have no usable run or no value, and which level stands in for each."""
     told = []
     for factor in dict.fromkeys(item.factor for item in answers.items):
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
@@ -106,7 +106,15 @@ def _stand_ins(evidence: Evidence, answers: Answers) -> list[str]:
                 f"{evidence.title(factor, planned)} has no usable run, so "
                 f"{evidence.title(factor, used)}, the first level that has one, is the baseline."
             )
-    return told
+    for answer in answers.items:
+        whole = baseline_of(evidence, answer.factor)
+        if not same_level(whole, answer.baseline):
+            told.append(
+                f"In {answer.response.title} runs of {evidence.title(answer.factor, whole)} are "
+                f"without a value to compare, so {evidence.title(answer.factor, answer.baseline)}, "
+                "the first level that has none such, is the baseline."
+            )
+    return list(dict.fromkeys(told))
 
 
 def gaps(evidence: Evidence, answers: Answers) -> list[str]:

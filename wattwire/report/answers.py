@@ -12,8 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.report import not_compared
 from wattwire.report.controls import noise
-from wattwire.report.evidence import Evidence, FloatArray, column, levels_of, same_level
+from wattwire.report.evidence import Evidence, FloatArray, column, levels_of, levels_run, same_level
 from wattwire.report.responses import Response, measured, resolve
 
 CONFIDENCE = 0.95
@@ -112,6 +113,23 @@ def baseline_of(evidence: Evidence, factor: str) -> Any:
     return evidence.baselines[factor]
 
 
+def baseline_in(evidence: Evidence, factor: str, response: Response) -> Any:
+    """Return the level that others are compared with in one response.
+
+    That of all responses, or where runs of it have no value to compare the first level whose runs
+    all have one, as long as there is another such level to compare with it.
+    """
+    baseline = baseline_of(evidence, factor)
+    if not not_compared.without_value(evidence.usable, response).any():
+        return baseline
+    whole = [
+        level
+        for level in dict.fromkeys((baseline, *levels_run(evidence, factor)))
+        if not not_compared.why_not(evidence, evidence.usable, response, {factor: level})
+    ]
+    return whole[0] if len(whole) > 1 else baseline
+
+
 def answer_all(evidence: Evidence) -> Answers:
     """Answer each question of the study with simultaneous intervals over all of them."""
     wanted = _wanted(evidence)
@@ -159,7 +177,7 @@ def _draft(
     evidence: Evidence, question: str, response: Response, factor: str, level: Any
 ) -> Answer:
     pending = stats.NotComputable("not computed")
-    baseline = baseline_of(evidence, factor)
+    baseline = baseline_in(evidence, factor, response)
     return Answer(question, response, factor, level, baseline, pending, pending)
 
 
@@ -168,9 +186,10 @@ def _wanted(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
     for question in evidence.study.get("question", []):
         for name in question.get("responses", []):
             for factor in question.get("factors", []):
+                response = resolve(name, evidence.described)
+                baseline = baseline_in(evidence, factor, response)
                 for level in evidence.factors.get(factor, ()):
-                    if not same_level(level, baseline_of(evidence, factor)):
-                        response = resolve(name, evidence.described)
+                    if not same_level(level, baseline):
                         found.append((str(question.get("id", "")), response, factor, level))
     return found
 
@@ -192,7 +211,7 @@ def contrast(
         # One block has no error within treatments: main effects among the runs at that level.
         at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
         frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
-    refused = _refused(frame, wanted.response)
+    refused = _refused(frame, wanted.response) or _without_value(evidence, frame, wanted, within)
     if refused is not None:
         return refused
     asked = (wanted.factor, wanted.level, wanted.baseline, level, within)
@@ -254,6 +273,7 @@ def rank_companion(
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
     """The ratio by ranks: one pair per block, over the treatments that hold both levels there."""
     refused = _refused(evidence.usable, wanted.response)
+    refused = refused or _without_value(evidence, evidence.usable, wanted, None)
     if refused is not None:
         return refused
     fit = usable_fit(evidence, wanted.response)
@@ -332,6 +352,20 @@ def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
     return None
 
 
+def _without_value(
+    evidence: Evidence, frame: pl.DataFrame, wanted: Answer, within: tuple[str, Any] | None
+) -> stats.NotComputable | None:
+    """Which side has runs without a value to compare; None where neither has."""
+    held = {} if within is None else {within[0]: within[1]}
+    for level in (wanted.level, wanted.baseline):
+        found = not_compared.why_not(
+            evidence, frame, wanted.response, {wanted.factor: level, **held}
+        )
+        if found:
+            return found
+    return None
+
+
 def fit_of(
     evidence: Evidence,
     frame: pl.DataFrame,
@@ -339,9 +373,12 @@ def fit_of(
     covariate: FloatArray | None = None,
     scale: str = "log",
 ) -> stats.Fit | stats.TooFew | stats.NotComputable:
-    """The blocked model of a response over all varied factors, on the log or the plain scale."""
+    """The blocked model of a response over all varied factors, on the log or the plain scale.
+
+    Treatments of which a run has no value to compare are left out of it, whole.
+    """
     values = column(frame, response.column)
-    known = values == values  # NaN marks runs that could not give this response
+    known = not_compared.compared(evidence, frame, response)
     factors = {}
     for name in evidence.varied:
         had = levels_of(frame, name)
@@ -395,7 +432,7 @@ def moderated(evidence: Evidence, answers: Answers) -> list[tuple[Answer, str, A
     """For questions over several factors: the first one's contrast at each level of the others."""
     found: list[tuple[Answer, str, Any, Result]] = []
     asked = {str(q.get("id", "")): q.get("factors", []) for q in evidence.study.get("question", [])}
-    for item in [*answers.computed(), *answers.differences()]:
+    for item in [*answers.computed(), *answers.differences(), *_partly(evidence, answers)]:
         factors: Sequence[str] = asked.get(item.question, [])
         if len(factors) < 2 or item.factor != factors[0]:
             continue
@@ -404,3 +441,9 @@ def moderated(evidence: Evidence, answers: Answers) -> list[tuple[Answer, str, A
                 result = contrast(evidence, evidence.usable, item, CONFIDENCE, (other, level))
                 found.append((item, other, level, result))
     return found
+
+
+def _partly(evidence: Evidence, answers: Answers) -> list[Answer]:
+    """Answers refused for runs without a value: at some levels of other factors there is one."""
+    refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
+    return [item for item in refused if _without_value(evidence, evidence.usable, item, None)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.report import words
+from wattwire.report import not_compared, words
 from wattwire.report.answers import (
     CONFIDENCE,
     Answer,
@@ -23,7 +23,7 @@ from wattwire.report.answers import (
     usable_fit,
 )
 from wattwire.report.controls import pairs
-from wattwire.report.evidence import Evidence, FloatArray, column, levels_of
+from wattwire.report.evidence import Evidence, FloatArray, levels_of
 from wattwire.report.parts import Column, Fold, Table, Text
 from wattwire.report.responses import Response
 from wattwire.stats import distributions
@@ -72,9 +72,14 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
         both = block_table(
             evidence, answer.response, answer.factor, [answer.level, answer.baseline]
         )
-        every = block_table(
-            evidence, answer.response, answer.factor, evidence.factors[answer.factor]
-        )
+        levels = [
+            level
+            for level in evidence.factors[answer.factor]
+            if not not_compared.why_not(
+                evidence, evidence.usable, answer.response, {answer.factor: level}
+            )
+        ]
+        every = block_table(evidence, answer.response, answer.factor, levels)
         ranked, delta = companions(both)
         rows.append(
             {
@@ -270,7 +275,7 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
         fit = answering_fit(evidence, response)
         if not isinstance(fit, stats.Fit):
             continue
-        known = ~np.isnan(column(evidence.usable, response.column))
+        known = not_compared.compared(evidence, evidence.usable, response)
         spread += _wider(evidence, response, fit, known, asked)
         outlier = stats.far_out(fit)
         if isinstance(outlier, stats.FarOut):

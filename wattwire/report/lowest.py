@@ -7,15 +7,16 @@ first sentence then names the lowest and its equals, instead of one ratio of man
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
-from wattwire.report import words
-from wattwire.report.answers import CONFIDENCE, Answers, usable_fit
+from wattwire.report import not_compared, words
+from wattwire.report.answers import CONFIDENCE, Answers, fit_of, usable_fit
 from wattwire.report.evidence import Evidence, column, levels_of, same_level
 from wattwire.report.parts import Column, Table
 from wattwire.report.responses import Response, measured, resolve
@@ -44,6 +45,8 @@ class Choice:
     response: Response
     placed: tuple[Placed, ...]
     why_not: str = ""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """Alternatives that are not ranked, since a run of theirs has no value: name to reason."""
 
     def titles(self, group: str) -> list[str]:
         """The alternatives of one group by name, from the lowest up."""
@@ -82,32 +85,53 @@ def _choice(
     response: Response,
     level: float,
 ) -> Choice:
-    fit = usable_fit(evidence, response)
+    left_out = _without_value(evidence, factors, response)
+    without = {
+        " ".join(map(evidence.title, factors, levels)): reason for levels, reason in left_out
+    }
+    own = {levels for levels, _ in left_out}
+    had = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
+    frame = evidence.usable.filter(pl.Series([one not in own for one in had], dtype=pl.Boolean))
+    fit = fit_of(evidence, frame, response) if own else usable_fit(evidence, response)
     found = stats.lowest_of(fit, factors, level) if isinstance(fit, stats.Fit) else fit
     if not isinstance(found, stats.Ranking):
-        return Choice(response, (), str(found))
+        return Choice(response, (), str(found), without)
     noise = math.exp(answers.noise.get(response.column, 0.0))
-    typical = _typical(evidence, found.factors, response)
+    typical = _typical(evidence, frame, found.factors, response)
+    # A factor of which one level alone is left has no place in the model, and one in the name.
+    only = {name: levels_of(frame, name)[0] for name in factors} if own else {}
     placed = []
-    for at, one in enumerate(found.alternatives):
+    for place, one in enumerate(found.alternatives):
         equal = answers.margin is not None and one.at_most <= 1 + answers.margin
         apart = not one.may_be_lowest and one.over_lowest > noise
-        group = "lowest" if at == 0 else "equal" if equal else "higher" if apart else "open"
-        title = " ".join(
-            evidence.title(name, value)
-            for name, value in zip(found.factors, one.levels, strict=True)
-        )
+        group = "lowest" if place == 0 else "equal" if equal else "higher" if apart else "open"
+        at_levels = {**only, **dict(zip(found.factors, one.levels, strict=True))}
+        title = " ".join(map(evidence.title, at_levels, at_levels.values()))
         of_runs = typical.get(tuple(map(evidence.word, found.factors, one.levels)), math.nan)
         placed.append(Placed(title, one.levels, of_runs, one.over_lowest, one.at_most, group))
-    return Choice(response, tuple(placed))
+    return Choice(response, tuple(placed), without=without)
+
+
+def _without_value(
+    evidence: Evidence, factors: Sequence[str], response: Response
+) -> list[tuple[tuple[Any, ...], str]]:
+    """The alternatives of which a run has no value to compare, each with the reason."""
+    had = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
+    found = []
+    for levels in dict.fromkeys(had):
+        at = dict(zip(factors, levels, strict=True))
+        reason = not_compared.why_not(evidence, evidence.usable, response, at)
+        if reason:
+            found.append((levels, str(reason)))
+    return found
 
 
 def _typical(
-    evidence: Evidence, factors: Sequence[str], response: Response
+    evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str], response: Response
 ) -> dict[tuple[str, ...], float]:
-    """Geometric mean of each alternative's runs, in the response's unit."""
-    values = column(evidence.usable, response.column)
-    sides = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
+    """Geometric mean of each alternative's runs in `frame`, in the response's unit."""
+    values = column(frame, response.column)
+    sides = zip(*(levels_of(frame, name) for name in factors), strict=True)
     logs: dict[tuple[str, ...], list[float]] = {}
     for value, levels in zip(values.tolist(), sides, strict=True):
         if value > 0 and math.isfinite(value):
@@ -233,6 +257,11 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
     ]
     if not rows:
         return None
+    rows += [
+        {"response": choice.response.title, "alternative": name, "group": reason}
+        for choice in found
+        for name, reason in choice.without.items()
+    ]
     named = words.listed([words.factor_title(name) for name in factors_of(evidence)])
     return Table(
         "lowest",

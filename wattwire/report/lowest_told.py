@@ -33,7 +33,7 @@ def sentences(
     asked = {resolve(name, evidence.described) for name in question.get("responses", [])}
     told = []
     for choice in found:
-        medians = _medians(evidence, choice.response, named)
+        medians = _medians(evidence, choice, named)
         if choice.response not in asked or len(medians) < 2:
             continue
         placed = _ranked(choice) if choice.placed else _by_medians(evidence, choice, named, medians)
@@ -41,12 +41,14 @@ def sentences(
     return [Text(one, "item") for one in told]
 
 
-def _medians(evidence: Evidence, response: Response, named: Sequence[str]) -> Medians:
-    """Median over the runs of each combination of the named factors."""
+def _medians(evidence: Evidence, choice: Choice, named: Sequence[str]) -> Medians:
+    """Median over the runs of each combination of the named factors that can be compared."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for frame in by_treatment(evidence, evidence.usable).values():
         key = tuple(levels_of(frame, name)[0] for name in named)
-        known = column(frame, response.column)
+        if " ".join(map(evidence.title, named, key)) in choice.without:
+            continue
+        known = column(frame, choice.response.column)
         values.setdefault(key, []).extend(known[np.isfinite(known)].tolist())
     return {key: float(np.median(found)) for key, found in values.items() if found}
 

@@ -16,6 +16,7 @@ from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import margin_words
 from wattwire.report.comparing.sides import Wanted
 from wattwire.report.evidence import Evidence, all_levels, column
+from wattwire.report.not_compared import FAILED_MAX
 from wattwire.report.responses import resolve
 from wattwire.report.sentences import edited_words
 
@@ -193,7 +194,10 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
     yield (
         f"Of {expected} expected deliveries, warm-up included, {received} arrived, {failed} calls "
         f"failed (ended with an error before their timeout) and {lost} were lost; failed and lost "
-        "ones count as infinite in latency quantiles."
+        "ones count as infinite in latency quantiles. A treatment of which any run has no finite "
+        "quantile stays out of that response's model, all its runs, and so does from the costs "
+        f"per message one of which a run failed or lost more than {words.percent(FAILED_MAX)} of "
+        "its calls; its levels have a reason in place of a number."
     )
 
 

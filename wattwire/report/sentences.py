@@ -8,8 +8,9 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.model.verdict import ended_unsent
-from wattwire.report import lowest, words
+from wattwire.report import lowest, not_compared, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
+from wattwire.report.controls import asked_responses
 from wattwire.report.counts import failed_words
 from wattwire.report.evidence import Evidence, column, levels_of, same_level
 from wattwire.stats import distributions
@@ -141,9 +142,15 @@ def _degrees(interval: stats.Interval) -> str:
 
 
 def headline(evidence: Evidence, answers: Answers) -> str:
-    """The page's first sentence, and which treatments had failed calls, if any."""
+    """The page's first sentence, after those it does not speak for; then whose calls failed."""
     failed = failed_words(evidence)
-    told = [edited_words(evidence.edited), first_sentence(evidence, answers), failed]
+    apart = not_compared.headline(evidence, asked_responses(evidence))
+    told = [
+        edited_words(evidence.edited),
+        "" if all_ended(evidence) else apart,
+        first_sentence(evidence, answers),
+        failed,
+    ]
     return " ".join(sentence for sentence in told if sentence)
 
 

@@ -17,6 +17,7 @@ from wattwire.report.counts import failed_words
 from wattwire.report.evidence import Evidence, column
 from wattwire.report.findings import Findings
 from wattwire.report.methods import boots, facts_of
+from wattwire.report.not_compared import FAILED_MAX
 from wattwire.report.parts import Section, Text
 from wattwire.report.sentences import edited_words
 from wattwire.report.validity import CHANGED
@@ -91,7 +92,11 @@ def _construct(evidence: Evidence) -> Iterator[str]:
     yield _energy(evidence)
     failed = failed_words(evidence)
     if failed:
-        yield f"{failed} What a message costs is of answered and failed calls together."
+        yield (
+            f"{failed} What a message costs is of answered and failed calls together; it is not "
+            f"compared where more than {words.percent(FAILED_MAX)} of a run's calls failed or "
+            "were lost."
+        )
     if len(evidence.reader.machine.get("hosts", {})) < 2:
         yield (
             "All nodes share one machine: no network between hosts is in these numbers, and a "

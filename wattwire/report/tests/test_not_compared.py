@@ -1,0 +1,166 @@
+"""Treatments without a value to compare: named and left out whole, the others answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.report import answered, lowest, lowest_told, unanswered
+from wattwire.report.answers import Answers, answer_all
+from wattwire.report.evidence import Evidence, gather
+from wattwire.report.sentences import headline
+from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+
+QUESTION = {
+    "id": "Q",
+    "factors": ["language", "clients"],
+    "responses": ["latency_p50_us", "cpu_us_per_message"],
+}
+DEAD = {"language": SLOW, "clients": 4}
+
+
+def changed(folder: Path, where: dict[str, Any], count: int, **columns: Any) -> tuple[Any, int]:
+    """The campaign with `columns` in the first `count` runs at `where`, and how many it has."""
+    done = 0
+    for path in sorted(folder.glob("runs/*/summary.parquet")):
+        frame = pl.read_parquet(path)
+        if any(frame[f"factor.{name}"][0] != level for name, level in where.items()):
+            continue
+        done += 1
+        if done <= count:
+            frame.with_columns(
+                pl.lit(value, pl.String if isinstance(value, str) else pl.Float64).alias(name)
+                for name, value in columns.items()
+            ).write_parquet(path)
+    return folder, done
+
+
+def campaign(folder: Path, **study: Any) -> Path:
+    shape = Shape(
+        blocks=4, patterns=("service",), intervals_s=(0.2,), clients=(1, 2, 4),
+        study={"question": [QUESTION], **study},
+    )  # fmt: skip
+    return write_campaign(folder, shape)
+
+
+def answers_of(folder: Path) -> tuple[Evidence, Answers]:
+    evidence = gather(FileCampaign(folder))
+    return evidence, answer_all(evidence)
+
+
+LOST = {"lost": 332.0, "latency_p50_us": None, "outcome": "died"}
+
+
+def result_of(answers: Answers, column: str, level: Any) -> Any:
+    (found,) = [a for a in answers.items if a.response.column == column and a.level == level]
+    return found
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_a_treatment_without_a_bound_is_refused_whole_and_the_others_are_answered(
+    tmp_path: Path, runs: int
+) -> None:
+    folder, _ = changed(campaign(tmp_path / "c"), DEAD, runs, **LOST)
+    evidence, answers = answers_of(folder)
+    healthy = result_of(answers, "latency_p50_us", 2)
+    assert isinstance(healthy.result, stats.Ratio), healthy.result
+    assert healthy.result.run_count == 20, "no run of the treatment is in the fit"
+    for level in (FAST, 4):
+        refused = result_of(answers, "latency_p50_us", level).result
+        assert f"no finite median latency in {runs} of " in str(refused), refused
+    told = headline(evidence, answers)
+    assert told.startswith(f"Python 4 clients died in {runs} of 4 runs. "), told
+    assert f"Python 4 clients: no finite median latency in {runs} of 4 runs" in told
+    assert told.index("no finite") < told.index(" times the ")
+
+
+def test_the_fit_without_a_treatment_is_that_of_a_campaign_that_never_had_it(
+    tmp_path: Path,
+) -> None:
+    folder, _ = changed(campaign(tmp_path / "c"), DEAD, 4, **LOST)
+    _, answers = answers_of(folder)
+    found = result_of(answers, "latency_p50_us", 2).result
+    evidence = gather(FileCampaign(folder))
+    whole = evidence.usable.filter(
+        (pl.col("factor.language") != SLOW) | (pl.col("factor.clients") != 4)
+    )
+    fit = stats.fit_log(
+        whole["latency_p50_us"].to_numpy(), whole["block"].to_list(),
+        {name: whole[f"factor.{name}"].to_list() for name in ("language", "clients")},
+    )  # fmt: skip
+    assert isinstance(fit, stats.Fit)
+    expected = stats.ratio(fit, "clients", 2, 1, answers.level)
+    assert isinstance(expected, stats.Ratio)
+    assert np.isclose(found.interval.low, expected.interval.low)
+    assert np.isclose(found.interval.high, expected.interval.high)
+
+
+def test_a_baseline_without_a_bound_gives_way_in_that_response_alone(tmp_path: Path) -> None:
+    where = {"clients": 1}
+    folder, _ = changed(campaign(tmp_path / "c"), where, 8, **{**LOST, "lost": 83.0})
+    evidence, answers = answers_of(folder)
+    four = result_of(answers, "latency_p50_us", 4)
+    assert four.baseline == 2 and isinstance(four.result, stats.Ratio)
+    assert "no finite" in str(result_of(answers, "latency_p50_us", 1).result)
+    assert result_of(answers, "cpu_us_per_message", 4).baseline == 2, "83 % of calls were lost"
+    told = str(answered.section(evidence, answers).parts)
+    assert "In median latency runs of 1 client are without a value to compare, so 2 clients" in told
+
+
+def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "c", answers={"best_of": ["language", "clients"], "margin": 0.05})
+    folder, _ = changed(made, DEAD, 4, **LOST)
+    evidence, answers = answers_of(folder)
+    told = unanswered.headline(evidence, answers)
+    assert " of 5 alternatives, " in told and " had the lowest median latency (" in told
+    ranked = lowest.table(evidence, lowest.choices(evidence, answers))
+    assert ranked is not None
+    last = ranked.rows[-2:]
+    assert {row["alternative"] for row in last} == {"Python 4 clients"}
+    assert any("no finite median latency in 4 of 4 runs" in row["group"] for row in last)
+    rest = ranked.rows[:-2]
+    assert len(rest) == 10 and all(row["alternative"] != "Python 4 clients" for row in rest)
+
+
+@pytest.mark.parametrize("column", ["failed", "lost"])
+def test_a_server_that_fails_its_calls_is_not_the_cheapest(tmp_path: Path, column: str) -> None:
+    made = campaign(tmp_path / "c", answers={"best_of": ["language", "clients"], "margin": 0.05})
+    cheap = {"language": FAST, "clients": 1}
+    folder, _ = changed(made, cheap, 4, cpu_us_per_message=2.64, **{column: 83.0})
+    evidence, answers = answers_of(folder)
+    told = headline(evidence, answers)
+    assert "Swift 1 client had the lowest CPU" not in told
+    assert (
+        "Swift 1 client: no CPU time per message to compare in 4 of 4 runs, where 83 % of the "
+        "calls failed or were lost"
+    ) in told
+    choice = next(
+        one
+        for one in lowest.choices(evidence, answers)
+        if one.response.column == "cpu_us_per_message"
+    )
+    assert len(choice.placed) == 5 and list(choice.without) == ["Swift 1 client"]
+    told_of_it = str(lowest_told.sentences(evidence, QUESTION, [choice]))
+    assert "The lowest CPU time per message is that of Swift " in told_of_it
+    assert "Swift at 2" in told_of_it, "of three numbers of clients it is compared at two"
+
+
+def test_a_few_failed_calls_leave_costs_and_latency_compared(tmp_path: Path) -> None:
+    folder, _ = changed(campaign(tmp_path / "c"), DEAD, 4, failed=3.0)
+    _, answers = answers_of(folder)
+    assert all(isinstance(answer.result, stats.Ratio) for answer in answers.items)
+
+
+def test_lost_messages_of_a_topic_leave_its_costs_compared(tmp_path: Path) -> None:
+    shape = Shape(
+        blocks=4, patterns=("topic",), intervals_s=(0.2,), clients=(1, 2, 4),
+        study={"question": [QUESTION]},
+    )  # fmt: skip
+    folder, _ = changed(write_campaign(tmp_path / "c", shape), DEAD, 4, lost=30.0)
+    _, answers = answers_of(folder)
+    assert isinstance(result_of(answers, "cpu_us_per_message", 4).result, stats.Ratio)
