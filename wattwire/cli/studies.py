@@ -11,7 +11,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
-from wattwire.cli.amounts import duration_s, size_bytes
+from wattwire.cli.amounts import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
 from wattwire.model.baselines import check_baselines
 from wattwire.model.errors import UsageError, unknown
@@ -26,7 +26,13 @@ from wattwire.model.study import (
     parse_study,
 )
 from wattwire.model.treatment import Treatment
-from wattwire.model.validity import VALIDITY, ValidityLimits, current_key, with_current_names
+from wattwire.model.validity import (
+    SHARE_LIMITS,
+    VALIDITY,
+    ValidityLimits,
+    current_key,
+    with_current_names,
+)
 from wattwire.model.warm_up import AUTO_WORD
 
 MEANT = {
@@ -192,6 +198,8 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         )
     value = value_of(text)
     key = current_key(key)
+    if key.removeprefix(f"{VALIDITY}.") in SHARE_LIMITS and str(value).endswith("%"):
+        value = share_of_all(value, f"--set {key}")
     if key.rpartition(".")[2] == "payload_bytes":
         value = _sizes(value, text, f"--set {key}")
     if key in LEVEL_TYPES or key.startswith("settings."):

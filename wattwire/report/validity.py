@@ -18,6 +18,7 @@ from wattwire.model.validity import (
     ValidityLimits,
     broken_limits,
     missed_ticks_share,
+    opened_words,
     with_current_names,
 )
 from wattwire.model.verdict import Reason, Verdict, worst
@@ -140,6 +141,9 @@ def stamps(evidence: Evidence) -> list[str]:
             f"{JUDGED_AGAIN}, with {evidence.study[CHANGED]}: {_valid(evidence.attempts)}; as "
             f"measured, {_valid(stored)}. Its answers are exploratory."
         )
+        limits = ValidityLimits(**evidence.study.get(VALIDITY, {}))
+        typed = str(evidence.study[CHANGED])
+        told += [one for one in opened_words(limits) if one.partition("=")[0] in typed]
     return told
 
 

@@ -219,6 +219,8 @@ def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int)
     left = float(residuals @ residuals) - np.einsum("ij,ij->i", found, sums)
     tested = found @ rows.T
     explained = np.einsum("ij,ij->i", tested @ middle, tested)
-    ratios = explained / degrees / (np.maximum(left, 0.0) / fit.degrees)
+    # An order of which the model leaves nothing has an infinite F: as large as any that was seen.
+    ratios = np.full(left.shape, np.inf)
+    np.divide(explained * fit.degrees, left * degrees, out=ratios, where=left > 0.0)
     larger = int(np.sum(ratios >= statistic * (1.0 - 1e-9)))
     return (larger + 1) / (permutations + 1)

@@ -16,7 +16,7 @@ import pytest
 from wattwire import stats
 from wattwire.cli.compare import exit_code
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
-from wattwire.report import comparing
+from wattwire.report import comparing, unanswered
 from wattwire.report.answers import answer_all
 from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted, section
 from wattwire.report.comparing.judged import NO_RATIO, Item, completion, judged
@@ -261,6 +261,29 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     ends = [item for item in found.items if item.response.column == "completed"]
     assert {item.verdict for item in ends} == {WORSE}
     assert "0 of 5 completed, of base 5 of 5" in found.first_line()
+
+
+def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
+    broken = of_variants(tmp_path / "c", base=SLOW)
+    for path in broken.path.glob("runs/*/run.json"):
+        document = json.loads(path.read_text())
+        if document["treatment"]["variant"] == FAST:
+            why = "client-0: RuntimeError: boom: config missing"
+            path.write_text(json.dumps({**document, "outcome": "node_died", "outcome_detail": why}))
+            table = path.parent / "summary.parquet"
+            ended = [pl.lit("node_died").alias("outcome")]
+            ended.append(pl.lit(None, pl.Float64).alias("cpu_us_per_message"))
+            pl.read_parquet(table).with_columns(*ended).write_parquet(table)
+    found = comparing.compare_variants(FileCampaign(broken.path), Wanted())
+    reason = "the first that did not: node died, client-0: RuntimeError: boom: config missing"
+    assert reason in comparing.markdown(found) and reason in comparing.junit(found)
+    assert reason in found.first_line()
+    # These runs are usable: that they gave no number is another thing.
+    evidence = gather(FileCampaign(broken.path))
+    assert "usable" not in unanswered.headline(evidence, answer_all(evidence))
+    assert "no run of swift gave a number" in " ".join(
+        unanswered.questions(evidence, answer_all(evidence))
+    )
 
 
 def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):

@@ -1,0 +1,78 @@
+"""What a comparison hands out: files that cannot be written, and the answer all the same."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wattwire.cli import campaigns, compare, reporting
+from wattwire.cli.main import main
+from wattwire.model.errors import UsageError
+from wattwire.report.tests.synthetic import FileCampaign
+from wattwire.report.tests.test_comparing import SLOW, of_variants
+
+STUDY = """
+[factors]
+pattern = ["topic"]
+[fixed]
+cell = "loopback/python"
+rate_hz = 20
+"""
+
+
+def outputs(**given: Any) -> argparse.Namespace:
+    options = {"json": False, "markdown": None, "junit": None, "on_unclear": "pass", **given}
+    return argparse.Namespace(**options)
+
+
+@pytest.mark.parametrize("option", ["--junit", "--markdown"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(
+    tmp_path, monkeypatch, capsys, option
+):
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(STUDY)
+    typed = ["run", "s.toml", "--variant", "a=", "--variant", "b=", "--campaign", "c"]
+    assert main([*typed, option, "nowhere/answer"]) == 2
+    assert f"{option} nowhere/answer: No such file or directory" in capsys.readouterr().err
+    assert not Path("c").exists()
+
+
+def test_the_try_to_write_leaves_no_file_and_keeps_one_that_is_there(tmp_path):
+    kept, fresh = tmp_path / "kept.xml", tmp_path / "fresh.md"
+    kept.write_text("before")
+    compare.refuse_outputs(outputs(junit=str(kept), markdown=str(fresh)))
+    assert kept.read_text() == "before" and not fresh.exists()
+    compare.refuse_outputs(outputs(markdown="-"))
+    with pytest.raises(UsageError, match="--junit"):
+        compare.refuse_outputs(outputs(junit=str(tmp_path)))
+
+
+def test_the_answer_is_printed_though_its_file_cannot_be_written_any_more(tmp_path, capsys):
+    from wattwire.report.comparing import Wanted, compare_variants  # noqa: PLC0415
+
+    found = compare_variants(of_variants(tmp_path / "c", base=SLOW), Wanted())
+    with pytest.raises(OSError):
+        compare.hand_out(found, [], outputs(junit=str(tmp_path / "gone" / "x.xml")))
+    assert "swift is not worse than python" in capsys.readouterr().out
+
+
+def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
+    made = of_variants(tmp_path / "c")
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setattr(reporting, "open_campaign", lambda _: made)
+    monkeypatch.setattr(FileCampaign, "close", lambda _: None, raising=False)
+    assert reporting.report(argparse.Namespace(campaign=str(made.path), validity=[])) == 0
+    told = capsys.readouterr().out.splitlines()
+    answer = (made.path / "report/answer.txt").read_text().splitlines()
+    assert told[0] == answer[0] and told[0]
+    assert told[-1] == str((made.path / "report/index.html").resolve())
+
+
+def test_a_run_without_a_page_has_the_same_answer(tmp_path):
+    made = of_variants(tmp_path / "c")
+    page = reporting.write_report(made)
+    lines = campaigns._answered(made)  # noqa: SLF001
+    assert lines[0] and lines[0] in reporting.answer_of(page)[0]
