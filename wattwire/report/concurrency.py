@@ -41,8 +41,7 @@ def sentence(evidence: Evidence) -> str:
     ]
     if not found:
         return ""
-    more = len(found) - NAMED_MAX
-    listed = words.listed([*found[:NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
+    listed = words.listed_first(found, NAMED_MAX)
     return (
         f"Fewer clients were at work than the study has: {listed}. Some clients ended before the "
         "others; those figures are of fewer concurrent calls."

@@ -86,8 +86,7 @@ def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> str:
     named = unsettled(evidence, series)
     if not named:
         return ""
-    more = len(named) - NAMED_MAX
-    listed = words.listed([*named[:NAMED_MAX], *([f"{more} more"] if more > 0 else [])])
+    listed = words.listed_first(named, NAMED_MAX)
     calls = words.plural(evidence.warmup_calls, "call") if evidence.warmup_calls else "its time"
     return (
         f"Not settled after the warm-up ({calls}): {listed}; those figures are not of a steady "

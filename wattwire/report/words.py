@@ -101,6 +101,12 @@ def listed(words: list[str]) -> str:
     return ", ".join(words[:-1]) + " and " + words[-1]
 
 
+def listed_first(words: list[str], most: int) -> str:
+    """Return `listed` of the first `most` words, with how many more there are."""
+    more = len(words) - most
+    return listed([*words[:most], *([f"{more} more"] if more > 0 else [])])
+
+
 FACTOR_TITLES = {
     "interval_s": "interval",
     "rate_hz": "rate",
