@@ -128,7 +128,7 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> str:
 
 
 def _ended(evidence: Evidence, group: pl.DataFrame) -> str:
-    """As "rest/python died in 4 of 4 runs."."""
+    """As "CELL died in 4 of 4 runs."."""
     counts = Counter(group["outcome"].to_list())
     ends = [
         f"{str(outcome).replace('_', ' ')} in {words.count(count)}"

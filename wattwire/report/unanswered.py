@@ -51,7 +51,7 @@ class Missing:
 
     @property
     def sentence(self) -> str:
-        """As "rest/python: no answer, machine busy in 4 of 4 runs."."""
+        """As "CELL: no answer, machine busy in 4 of 4 runs."."""
         what = "left out" if self.left_out else "no answer"
         return f"{words.listed(list(self.names))}: {what}, {self.reason}."
 
