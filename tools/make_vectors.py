@@ -224,12 +224,13 @@ def base_spec(pattern: str, role: str, node: int, peers: list[int]) -> dict[str,
         "contract": 2, "run": "vector01", "cell": "loopback/python", "pattern": pattern,
         "role": role, "node": node, "index": 0, "peers.nodes": peers, "peers.count": len(peers),
         "peers.endpoints": [], "loop": "open", "period_ns": 10_000_000, "phase_ns": 0,
-        "duration_ns": 1_000_000_000, "count": 0, "warmup_ns": 0, "overrun_ns": 100_000_000,
-        "timeout_ns": 200_000_000, "outstanding_max": 1, "quiet_ms": 100, "linger_ms": 1000,
-        "ready_timeout_ms": 5000, "pacing": "kit", "spin_ns": 0, "payload.bytes": 64,
-        "payload.encoding": "bytes", "payload.seed": 7, "payload.literal": "", "reply": "echo",
-        "reply.literal": "", "verify": "header", "action.feedback": 0, "record.capacity": 1000,
-        "tls.authority": "", "tls.certificate": "", "tls.key": "",
+        "duration_ns": 1_000_000_000, "count": 0, "count_beyond": 0, "warmup_ns": 0,
+        "overrun_ns": 100_000_000, "timeout_ns": 200_000_000, "outstanding_max": 1,
+        "quiet_ms": 100, "linger_ms": 1000, "ready_timeout_ms": 5000, "pacing": "kit",
+        "spin_ns": 0, "payload.bytes": 64, "payload.encoding": "bytes", "payload.seed": 7,
+        "payload.literal": "", "reply": "echo", "reply.literal": "", "verify": "header",
+        "action.feedback": 0, "record.capacity": 1000, "tls.authority": "",
+        "tls.certificate": "", "tls.key": "",
     }  # fmt: skip
 
 
@@ -306,6 +307,7 @@ def dialogue_vectors() -> dict[str, Any]:
     fields = {
         "LISTENING": ["endpoints"],
         "READY": ["matched", "startup_ns", "discovery_ns", "library", "effective", "guarantee"],
+        "COUNTED": [],
         "SENT": ["begin_ns", "end_ns", "sent", "scheduled", "skipped"],
         "DONE": ["sent", "received", "recorded", "overflow", "foreign", "corrupt", "probes"],
         "ERROR": ["code", "key", "reason"],

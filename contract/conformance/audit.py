@@ -32,8 +32,10 @@ from .samples import (
 from .schema import breaches
 from .spec import scheduled
 
-SCHEMA_CLAUSES = {"LISTENING": "C-06", "READY": "C-07", "SENT": "C-14", "DONE": "C-16"}
-LINE_ORDER = ("LISTENING", "READY", "SENT", "DONE")
+SCHEMA_CLAUSES = {
+    "LISTENING": "C-06", "READY": "C-07", "COUNTED": "C-11", "SENT": "C-14", "DONE": "C-16",
+}  # fmt: skip
+LINE_ORDER = tuple(SCHEMA_CLAUSES)
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,12 @@ def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Probl
             f"sent and skipped {through} of {demanded} messages in a window that nothing disturbed"
         )
         yield run.problem("C-10" if spec["loop"] == "open" else "C-11", text)
+    most = demanded + spec["count_beyond"]
+    if through > most:
+        yield run.problem("C-11", f"sent {through}, where the spec allows {most} at most")
+    if (run.node.line("COUNTED") is None) is (through > demanded):
+        text = f"COUNTED must be printed exactly where more than {demanded} calls are made; "
+        yield run.problem("C-11", f"{text}{through} were made")
     if spec["pacing"] == "kit" and sent.get("skipped"):
         yield run.problem("C-10", f"skipped {sent['skipped']} slots with pacing kit")
     if attempts and not overflow:

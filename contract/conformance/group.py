@@ -148,7 +148,8 @@ class Group:
         """How long a sender's window may last by its spec: C-10 to C-12."""
         spec = node.spec
         if spec["loop"] == "closed":
-            return float(spec["count"] * spec["timeout_ns"] / 1e9)
+            calls = spec["count"] + spec["count_beyond"]
+            return float(calls * spec["timeout_ns"] / 1e9)
         return float((spec["duration_ns"] + spec["overrun_ns"] + spec["timeout_ns"]) / 1e9)
 
     def wait_sent(self, nodes: Sequence[NodeProcess] | None = None) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from .cell import CellUnderTest
 
-KEYWORDS = ("LISTENING", "READY", "SENT", "DONE", "ERROR")
+KEYWORDS = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
 LINES_ON_THREE = ("sh", "-c", 'exec "$@" 3>&1 1>&2', "sh")
 """What goes before a node's command: its lines leave on descriptor 3 (C-05)."""
 

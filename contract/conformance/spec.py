@@ -34,7 +34,7 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
         "node": SENDER_NODE if role in SENDING_ROLES else RECEIVER_NODE, "index": 0,
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
         "peers.count": 1, "peers.endpoints": [], "loop": "open" if open_loop_too else "closed",
-        "count": 0 if open_loop_too else 30, "phase_ns": 0,
+        "count": 0 if open_loop_too else 30, "count_beyond": 0, "phase_ns": 0,
         "period_ns": 0, "duration_ns": 0, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,
         "timeout_ns": 5_000 * MILLISECOND_NS, "outstanding_max": 1, "quiet_ms": 150,
         "linger_ms": 3_000, "ready_timeout_ms": READY_TIMEOUT_MS,

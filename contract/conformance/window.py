@@ -8,7 +8,7 @@ from typing import Any
 from .audit import Expect, some
 from .audit_peers import audit, closing_problems, node_runs
 from .cell import PATTERN_ROLES, SENDING_ROLES, Problem, Skipped
-from .group import Group, Member, pair, pause, resume
+from .group import HANG_S, Group, Member, pair, pause, resume
 from .samples import CALL, MESSAGE, RESULT, TIMEOUT, UNKNOWN_NS, Record
 from .scenario import ALWAYS, Bench, Scenario, Stopwatch, sleep_until
 from .spec import MILLISECOND_NS, closed_loop, gentle, open_loop
@@ -39,6 +39,44 @@ def closed(pattern: str) -> Scenario:
         return problems + bench.whole_run(pattern, closed_loop(5) | {"warmup_ns": 10**11})
 
     return Scenario(f"closed[{pattern}]", ("C-11", *OWN[pattern], *ALWAYS), check)
+
+
+def beyond(pattern: str) -> Scenario:
+    """A closed loop that goes on after its count: to its own end, and until STOP."""
+
+    def check(bench: Bench) -> list[Problem]:
+        bench.need("loop.closed")
+        changes = closed_loop(20) | {"count_beyond": 5}
+        with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+            group.run()
+            problems = audit(group) + closing_problems(group)
+            sender = group.senders[0]
+            if sender.fields("SENT").get("sent") != 25:
+                found = sender.fields("SENT").get("sent")
+                text = f"{sender.label}: without STOP 25 calls must be made; {found} were"
+                problems.append(Problem("C-11", text))
+        return problems + _stopped_beyond(bench, pattern)
+
+    return Scenario(f"beyond[{pattern}]", ("C-11", "C-15", *OWN[pattern], *ALWAYS), check)
+
+
+def _stopped_beyond(bench: Bench, pattern: str) -> list[Problem]:
+    """STOP comes while the server is held: the call that is open then ends as any other."""
+    changes = closed_loop(20) | {"count_beyond": 150_000, "record.capacity": 200_000}
+    with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
+        group.start()
+        group.go()
+        sender, receiver = group.senders[0], group.receivers[0]
+        group.expect(sender, "COUNTED", "C-11", group.window_s(sender) + HANG_S)
+        pause(receiver)
+        time.sleep(0.05)
+        group.stop([sender])
+        time.sleep(0.1)
+        resume(receiver)
+        group.wait_done([sender])
+        group.stop([receiver])
+        group.wait_done([receiver])
+        return audit(group)
 
 
 def native(pattern: str) -> Scenario:
@@ -376,6 +414,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
     calling = [pattern for pattern in patterns if pattern != "topic"]
     found = [plain(pattern) for pattern in patterns]
     found += [closed(pattern) for pattern in calling]
+    found += [beyond(pattern) for pattern in calling]
     found += [native(pattern) for pattern in patterns]
     found += [many_senders(pattern) for pattern in patterns if pattern != "pingpong"]
     held = [pattern for pattern in patterns if pattern in ("topic", "service", "action")]

@@ -1,7 +1,8 @@
 """Whether as many clients were at work in the counted part of a closed loop as the study has.
 
-Clients make a fixed number of calls each. Where some are faster than others they end sooner, and
-what the others make then is measured with fewer clients at work than was asked for.
+Clients go on until the slowest one has made its calls, as far as their records have room. One that
+is faster than the slowest by much more ends sooner, and what the others make then is measured with
+fewer clients at work than was asked for. So are campaigns measured before clients went on.
 """
 
 from __future__ import annotations

@@ -184,24 +184,45 @@ def cost_window_start_ns(
     return max([over_ns, *over])
 
 
-def sent_since(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], begin_ns: int) -> int:
-    """How many messages or calls the senders handed over at `begin_ns` or later."""
+Span = tuple[int, int | None]
+"""From, inclusive, and to, exclusive, both CLOCK_MONOTONIC ns; None: to the end of the run."""
+
+
+def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span) -> int:
+    """How many messages or calls the senders handed over within this time."""
     return sum(
-        len(_counters(_sent_records(part, node).filter(pl.col("begin_ns") >= begin_ns)))
+        len(_counters(_within(_sent_records(part, node), span_ns)))
         for part in parts
         for node in nodes
         if node.sends
     )
 
 
-def clients_active_mean(
-    parts: Iterable[pl.DataFrame], nodes: list[NodePlan], begin_ns: int
-) -> float | None:
-    """Return how many callers were at work at once, on average, from `begin_ns` to the last call.
+def calls_that_count(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int:
+    """How many calls of the clients carry no flag of the warm-up."""
+    counts = (pl.col("flags") & FLAG_WARM_UP) == 0
+    return sum(
+        len(_counters(_sent_records(part, node).filter(counts)))
+        for part in parts
+        for node in nodes
+        if node.sends
+    )
 
-    A caller is at work from its first counted call to the end of its last one. Callers that make
-    a fixed number of calls do not end together: what the last ones make is measured with fewer at
-    work than the study has. None where no call counts.
+
+def _within(messages: pl.DataFrame, span_ns: Span) -> pl.DataFrame:
+    begin_ns, end_ns = span_ns
+    begun = messages.filter(pl.col("begin_ns") >= begin_ns)
+    return begun if end_ns is None else begun.filter(pl.col("begin_ns") < end_ns)
+
+
+def clients_active_mean(
+    parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span
+) -> float | None:
+    """Return how many callers were at work at once, on average, within `span_ns`.
+
+    A caller is at work from its first call in there to the end of its last one, or of the span. A
+    caller that has made all the calls that it may make (C-11) ends sooner: what the last ones make
+    is then measured with fewer at work than the study has. None where no call counts.
     """
     first_ns: dict[int, int] = {}
     last_ns: dict[int, int] = {}
@@ -209,16 +230,17 @@ def clients_active_mean(
         for node in nodes:
             if not node.sends:
                 continue
-            calls = _sent_records(part, node).filter(pl.col("begin_ns") >= begin_ns)
+            calls = _within(_sent_records(part, node), span_ns)
             begun_ns = calls.select(pl.col("begin_ns").min()).item()
             ended_ns = calls.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
             if begun_ns is not None:
+                ended_ns = min(ended_ns, span_ns[1] or ended_ns)
                 first_ns[node.node] = min(begun_ns, first_ns.get(node.node, begun_ns))
                 last_ns[node.node] = max(ended_ns, last_ns.get(node.node, ended_ns))
-    span_ns = max(last_ns.values(), default=0) - min(first_ns.values(), default=0)
-    if span_ns <= 0:
+    length_ns = max(last_ns.values(), default=0) - min(first_ns.values(), default=0)
+    if length_ns <= 0:
         return None
-    return sum(last_ns[node] - first_ns[node] for node in first_ns) / span_ns
+    return sum(last_ns[node] - first_ns[node] for node in first_ns) / length_ns
 
 
 def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:

@@ -14,9 +14,16 @@ from jsonschema import Draft202012Validator
 from wattwire.catalog import home
 from wattwire.model.errors import WattwireError
 
-LINE = re.compile(r"(LISTENING|READY|SENT|DONE|ERROR) (\{.*\})", re.DOTALL)
-LINE_ORDER = ("LISTENING", "READY", "SENT", "DONE", "ERROR")
-CLAUSES = {"LISTENING": "C-06", "READY": "C-07", "SENT": "C-14", "DONE": "C-16", "ERROR": "C-05"}
+LINE = re.compile(r"(LISTENING|READY|COUNTED|SENT|DONE|ERROR) (\{.*\})", re.DOTALL)
+LINE_ORDER = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
+CLAUSES = {
+    "LISTENING": "C-06",
+    "READY": "C-07",
+    "COUNTED": "C-11",
+    "SENT": "C-14",
+    "DONE": "C-16",
+    "ERROR": "C-05",
+}
 LINE_CHARACTERS_MAX = 60_000
 """The agent passes a line of 64 KiB on in one piece."""
 STRING_CHARACTERS_MAX = 8_192

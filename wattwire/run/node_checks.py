@@ -66,6 +66,8 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
         for key in ("startup_ns", "discovery_ns"):
             if (ready[key] or 0) > age_ns:
                 yield f"C-07: READY: {key} is {ready[key]}, but the process was {age_ns} ns old"
+    if "COUNTED" in lines and not node.spec["count_beyond"]:
+        yield "C-11: it printed COUNTED, which count_beyond = 0 leaves no room for"
     if sent is not None:
         yield from _sent_faults(node, sent, spawned_ns, start_ns)
     if done is not None and stop_ns and done["seen_ns"] < stop_ns:
@@ -92,7 +94,7 @@ def _sent_faults(
     demanded = scheduled(node.spec)
     if sent["scheduled"] != demanded:
         yield f"C-14: SENT: scheduled is {sent['scheduled']}; the spec demands {demanded}"
-    elif sent["sent"] + sent["skipped"] > demanded:
+    elif sent["sent"] + sent["skipped"] > demanded + node.spec["count_beyond"]:
         yield f"C-14: SENT: sent {sent['sent']} and skipped {sent['skipped']} of {demanded}"
     for key in ("begin_ns", "end_ns"):
         if sent[key] is not None and not spawned_ns <= sent[key] <= sent["seen_ns"]:

@@ -252,11 +252,15 @@ class OneRun:
         if silent and self._settling and not gone:
             record.outcome_detail = f"ended after {SETTLING_S:g} s, as a settling run is"
         elif silent:
-            record.outcome_detail = f"{', '.join(silent)} printed no SENT in the window"
+            record.outcome_detail = f"{', '.join(silent)} did not get through in the window"
             record.outcome = Outcome.DIED if gone else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
-        """Wait for the window to pass and for every SENT; returns who did not print it."""
+        """Wait for the window to pass and for every sender; returns who did not get through.
+
+        A client that has made its count may go on until STOP (C-11): so all are at work until
+        the window's end.
+        """
         processes = self.record.processes
         spec = self.record.nodes[0].spec
         if self._treatment["loop"] == "open":
@@ -274,7 +278,8 @@ class OneRun:
         if spec["warmup_ns"]:
             processes.wait_for("SENT", senders, warm_s, strict=False)
             self._mark("warmup_end")  # costs begin to count here, in a run without sampling too
-        silent = processes.wait_for("SENT", senders, end_s + patience_s, strict=False)
+        through = ("COUNTED", "SENT")
+        silent = processes.wait_for_any(through, senders, end_s + patience_s, strict=False)
         died = [p for p, s in processes.states.items() if s.exit is not None]
         if not died:
             _sleep_until(round(end_s * SECOND_NS))
@@ -293,6 +298,8 @@ class OneRun:
             for process in alive:
                 record.processes.write(process, "STOP")
             deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
+            if sending:  # an open call may end (C-15)
+                deadline_s += max(n.spec["timeout_ns"] for n in record.nodes) / SECOND_NS
             record.processes.wait_for("DONE", alive, deadline_s, strict=False)
             record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
 

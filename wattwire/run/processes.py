@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,30 +102,43 @@ class RunProcesses:
                 raise
 
     def wait_for(
-        self, keyword: str, processes: Iterable[str], deadline_s: float, strict: bool = True
+        self, keyword: str, processes: Sequence[str], deadline_s: float, strict: bool = True
     ) -> list[str]:
         """Wait until each process printed `keyword`; returns those that did not.
 
         With `strict` a process that ends without it, or the deadline, raises NodeEndedError.
         """
-        waiting = [p for p in processes if keyword not in self.states[p].lines]
+        return self.wait_for_any((keyword,), processes, deadline_s, strict)
+
+    def wait_for_any(
+        self,
+        keywords: Collection[str],
+        processes: Sequence[str],
+        deadline_s: float,
+        strict: bool = True,
+    ) -> list[str]:
+        """As `wait_for`, where each of several keywords will do."""
+
+        def silent() -> list[str]:
+            return [p for p in processes if self.states[p].lines.keys().isdisjoint(keywords)]
+
+        named = " or ".join(keywords)
+        waiting = silent()
         while waiting:
             ended = [p for p in waiting if self.states[p].exit is not None]
             if ended and strict:
-                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {keyword}")
+                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {named}")
             waiting = [p for p in waiting if p not in ended]
             if not waiting:
                 break
             event = wait_event(self._events, deadline_s)
             if event is None:
                 if strict:
-                    raise NodeEndedError(
-                        waiting[0], f"printed no {keyword} in time", timed_out=True
-                    )
-                return [p for p in processes if keyword not in self.states[p].lines]
+                    raise NodeEndedError(waiting[0], f"printed no {named} in time", timed_out=True)
+                return silent()
             self._take(event)
-            waiting = [p for p in waiting if keyword not in self.states[p].lines]
-        return [p for p in processes if keyword not in self.states[p].lines]
+            waiting = [p for p in silent() if p in waiting]
+        return silent()
 
     def wait_exit(self, processes: Iterable[str], deadline_s: float) -> list[str]:
         """Wait until all have ended; returns those that have not."""

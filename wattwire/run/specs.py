@@ -21,7 +21,10 @@ SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 CAPACITY_MARGIN = 1.5
 """Room for duplicates and feedback beyond what the schedule promises."""
-OVERLAP_SHARE = 0.25
+BEYOND_FACTOR = 8
+BEYOND_CALLS = 250_000
+"""How many calls may follow a client's count: so many times the count, up to so many, or once the
+count where that is more. A client that is faster than the slowest one by more ends sooner."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +81,20 @@ def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
 
 
 def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") -> int:
-    """How many messages one sender is to send (C-10, C-11) at phase 0, warm-up included.
-
-    Of several clients some pass their warm-up sooner. So that none is through with all its calls
-    before the last one has passed, each makes at least OVERLAP_SHARE of the warm-up beyond it.
-    """
+    """How many messages one sender is to send (C-10, C-11) at phase 0, warm-up included."""
     if control == SETTLING:
         return SETTLING_CALLS
     if treatment["loop"] == "closed":
-        cold, count = warm_up_calls(treatment, plan), int(treatment["count"])
-        if int(treatment["clients"]) > 1:
-            count = max(count, round(OVERLAP_SHARE * cold))
-        return cold + count
+        return warm_up_calls(treatment, plan) + int(treatment["count"])
     duration_ns = round(plan.duration_s * SECOND_NS)
     return -(-duration_ns // period_ns(treatment))
+
+
+def calls_beyond(treatment: Treatment, scheduled: int) -> int:
+    """How many calls may follow what is scheduled, until the slowest client is through (C-11)."""
+    if treatment["loop"] == "open" or int(treatment["clients"]) == 1:
+        return 0
+    return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
 
 
 def node_plans(
@@ -125,7 +128,8 @@ def node_plans(
             # Clients are spread evenly over a period: nothing makes real ones march in step.
             "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
         }
-        spec["record.capacity"] = _capacity(treatment, messages, role, clients)
+        most = messages + calls_beyond(treatment, messages)
+        spec["record.capacity"] = _capacity(treatment, most, role, clients)
         nodes.append(NodePlan(node, role, index, cells[role], role == listening, spec))
     return nodes
 
@@ -165,6 +169,7 @@ def _common(
         "period_ns": period_ns(treatment),
         "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
         "count": messages if closed else 0,
+        "count_beyond": calls_beyond(treatment, messages),
         # A warm-up that is counted in calls is flagged by us (C-13 knows times only).
         "warmup_ns": 0 if closed and plan.warmup_calls else round(plan.warmup_s * SECOND_NS),
         "overrun_ns": timeout_ns,
@@ -190,12 +195,13 @@ def _common(
     }
 
 
-def nodes_record_bytes(treatment: Treatment, messages: int) -> int:
-    """Memory that the nodes of a run set aside for records (C-26) of `messages` a sender."""
+def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
+    """Memory that the nodes of a run set aside for records (C-26), `scheduled` of each sender."""
     clients = int(treatment["clients"])
     hub, leaf = PATTERN_ROLES[str(treatment["pattern"])]
-    records = _capacity(treatment, messages, hub, clients)
-    records += clients * _capacity(treatment, messages, leaf, clients)
+    most = scheduled + calls_beyond(treatment, scheduled)
+    records = _capacity(treatment, most, hub, clients)
+    records += clients * _capacity(treatment, most, leaf, clients)
     return records * MESSAGE_RECORD.itemsize
 
 

@@ -25,7 +25,7 @@ from wattwire.run.convert import (
 )
 from wattwire.run.one_run import RunRecord
 from wattwire.run.specs import SECOND_NS, warm_up_calls
-from wattwire.run.warm_up import first_counted_ns, first_counters, flag_calls
+from wattwire.run.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
 
@@ -120,15 +120,20 @@ class Collected:
         return self.folder / "messages.parquet"
 
     def _batches(self, samples: dict[int, list[Samples]]) -> Iterator[pl.DataFrame]:
-        """All records in their order, those of warm-up calls flagged."""
-        nodes, calls = self.record.nodes, self._warm_up_calls()
+        """All records in their order, those of calls that do not count flagged."""
+        nodes, warm_up, end_ns = self.record.nodes, self._warm_up_calls(), self._counted_end_ns()
         named = self.planned.run, str(self.planned.treatment["pattern"]), HOST
         batches = message_batches(*named, samples)
-        if not calls or not any(node.sends for node in nodes):
+        if (not warm_up and end_ns is None) or not any(node.sends for node in nodes):
             return batches
         own = {node.node: samples.get(node.node, []) for node in nodes if node.sends}
-        first = first_counters(lambda: message_batches(*named, own), nodes, calls)
-        return (flag_calls(batch, first) for batch in batches)
+        counted = counted_calls(lambda: message_batches(*named, own), nodes, warm_up, end_ns)
+        return (flag_calls(batch, counted) for batch in batches)
+
+    def _counted_end_ns(self) -> int | None:
+        """When what counts ended while clients went on (C-11); None where none does."""
+        goes_on = any(node.sends and node.spec["count_beyond"] for node in self.record.nodes)
+        return (self.record.window.get("end_ns") or None) if goes_on else None
 
     def _warm_up_calls(self) -> int:
         """Of each client, in closed loop; a settling run has none."""
@@ -193,15 +198,19 @@ class Collected:
         row |= tallied.lateness
         begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
-        if begin_ns > window["start_ns"]:
-            sent = counting.sent_since(self.messages.parts(), record.nodes, begin_ns)
+        counted_ns = begin_ns, self._counted_end_ns()
+        if counted_ns[1]:
+            sent = counting.calls_that_count(self.messages.parts(), record.nodes)
+        elif begin_ns > window["start_ns"]:
+            sent = counting.sent_within(self.messages.parts(), record.nodes, counted_ns)
         row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
         row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
         row["sent_in_cost_window"] = sent
         row["rate_hz_achieved"] = self._rate(sent, begin_ns)
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
-            active = counting.clients_active_mean(self.messages.parts(), record.nodes, begin_ns)
+            parts = self.messages.parts()
+            active = counting.clients_active_mean(parts, record.nodes, counted_ns)
             row["clients_active_mean"] = active
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
             # Read at marks only, none of which lies where the warm-up ends.
@@ -229,7 +238,7 @@ class Collected:
         if way is None:
             return {}
         processes: dict[str, Any] = {}
-        begin_ns = 0  # strace's table is of the whole process, so all that it sent is meant
+        span_ns: counting.Span = 0, None  # strace's table is of all that the process sent
         if way.name == syscalls.TRACER:
             processes = syscalls.from_tables(self.folder, nodes)
         elif way.meter and record.window.get("end_ns"):
@@ -241,7 +250,8 @@ class Collected:
                 begin_ns = syscalls.first_reading(self.quantities, way.meter, counted) or begin_ns
             span = begin_ns, end_ns
             processes = syscalls.from_readings(self.quantities, way.meter, span, trees)
-        messages = counting.sent_since(self.messages.parts(), record.nodes, begin_ns)
+            span_ns = begin_ns, self._counted_end_ns()
+        messages = counting.sent_within(self.messages.parts(), record.nodes, span_ns)
         return {
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
@@ -258,7 +268,8 @@ class Collected:
         start_ns, end_ns = self.record.window["start_ns"], self.record.window["end_ns"]
         if self.planned.treatment["loop"] == "closed":
             first_ns = min(s["begin_ns"] for s in sent_lines)
-            length_ns = max(s["end_ns"] for s in sent_lines) - max(begin_ns, first_ns)
+            last_ns = self._counted_end_ns() or max(s["end_ns"] for s in sent_lines)
+            length_ns = last_ns - max(begin_ns, first_ns)
         else:
             duration_ns = int(self.record.nodes[0].spec["duration_ns"])
             length_ns = min(end_ns, start_ns + duration_ns) - begin_ns

@@ -1,11 +1,13 @@
-"""Which records of a closed loop are warm-up, where the warm-up is counted in calls.
+"""Which calls of a closed loop count, where the contract's nodes cannot know it (C-13).
 
-The contract's nodes know a warm-up by time only (C-13); calls are flagged here, after the run.
+Nodes know a warm-up by time only. What belongs to calls of a warm-up that is counted in calls, and
+what several clients do after the end of what counts, is flagged here, after the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -13,23 +15,43 @@ from wattwire.model.records import FLAG_WARM_UP
 from wattwire.run.specs import NodePlan
 
 CALL_KINDS = ("call", "goal")
-
+NEVER = 2**62
 
 Batches = Callable[[], Iterable[pl.DataFrame]]
 """Gives the records piece by piece, each time it is called."""
 
 
-def first_counters(batches: Batches, nodes: list[NodePlan], calls: int) -> dict[int, int]:
-    """Return each client's first counter whose call is no warm-up; without it, all its calls are.
+@dataclass(frozen=True)
+class Counted:
+    """The counters of one client's calls that count: from `first` to the one before `stop`."""
 
-    Warm-up is what belongs to calls that began before every client had made `calls` of them. One
+    first: int
+    stop: int
+
+
+def counted_calls(
+    batches: Batches, nodes: list[NodePlan], warm_up: int, end_ns: int | None = None
+) -> dict[int, Counted]:
+    """Return each client's calls that count; of a client that is missing there, none does.
+
+    Warm-up is what belongs to calls that began before every client had made `warm_up` of them. One
     moment parts the run for all: from there on costs are counted, too. A client that was faster
-    than the last one has more than `calls` of its calls flagged. If any client never got so far,
-    everything is warm-up.
+    than the last one has more than `warm_up` of its calls left out. If any client never got so
+    far, nothing counts. With `end_ns` (CLOCK_MONOTONIC) calls count that were over by then.
     """
     callers = [node.node for node in nodes if node.sends]
+    first = dict.fromkeys(callers, 0)
+    if warm_up:
+        first = _first_counters(batches, callers, warm_up)
+    stop = dict.fromkeys(callers, NEVER)
+    if end_ns is not None:
+        stop = _stop_counters(batches, callers, end_ns)
+    return {node: Counted(first[node], stop[node]) for node in callers if node in first}
+
+
+def _first_counters(batches: Batches, callers: list[int], warm_up: int) -> dict[int, int]:
     passed = _least(
-        own.filter(pl.col("counter") >= calls).group_by("sender").agg(pl.col("begin_ns").min())
+        own.filter(pl.col("counter") >= warm_up).group_by("sender").agg(pl.min("begin_ns"))
         for own in _own_calls(batches(), callers)
     )
     moments = [moment for moment in passed.values() if moment is not None]
@@ -42,18 +64,51 @@ def first_counters(batches: Batches, nodes: list[NodePlan], calls: int) -> dict[
     return {sender: counter for sender, counter in later.items() if counter is not None}
 
 
-def flag_calls(messages: pl.DataFrame, first: Mapping[int, int]) -> pl.DataFrame:
-    """Flag records whose call is warm-up by `first_counters`, at the server as at the client."""
+def _stop_counters(batches: Batches, callers: list[int], end_ns: int) -> dict[int, int]:
+    """The counter of each client's first call that was not over at `end_ns`.
+
+    That is the last one that began before it, or the next where its end is known and not later:
+    in closed loop all before it had ended by then.
+    """
+    last: dict[int, tuple[int, int | None]] = {}
+    for own in _own_calls(batches(), callers):
+        begun = own.filter(pl.col("begin_ns") < end_ns).sort("counter")
+        # A goal's own end is its acceptance: its result may be open.
+        ended_ns = pl.when(pl.col("kind") == "call").then(pl.col("end_ns"))
+        latest = begun.group_by("sender").agg(pl.last("counter"), ended_ns.last())
+        for sender, counter, ended_ns in latest.iter_rows():
+            last[sender] = max(last.get(sender, (-1, None)), (counter, ended_ns), key=_counter)
+    return {
+        sender: counter + (ended_ns is not None and ended_ns <= end_ns)
+        for sender, (counter, ended_ns) in {**dict.fromkeys(callers, (0, None)), **last}.items()
+    }
+
+
+def _counter(call: tuple[int, int | None]) -> int:
+    return call[0]
+
+
+def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.DataFrame:
+    """Flag records whose call does not count by `counted_calls`, at the server as at the client."""
+    counter = messages.schema["counter"]
     known = pl.DataFrame(
-        {"sender": list(first), "first": list(first.values())},
-        schema={"sender": messages.schema["sender"], "first": messages.schema["counter"]},
+        {
+            "sender": list(counted),
+            "first": [calls.first for calls in counted.values()],
+            "stop": [calls.stop for calls in counted.values()],
+        },
+        schema={"sender": messages.schema["sender"], "first": counter, "stop": counter},
     )
     joined = messages.join(known, on="sender", how="left", maintain_order="left")
-    # A client that was through with its calls by then has none that count.
-    cold = pl.col("first").is_null() | (pl.col("counter") < pl.col("first"))
+    # A client of which nothing counts is not among the known ones.
+    left_out = (
+        pl.col("first").is_null()
+        | (pl.col("counter") < pl.col("first"))
+        | (pl.col("counter") >= pl.col("stop"))
+    )
     flags = pl.col("flags").fill_null(0)
-    flagged = pl.when(cold).then(flags | FLAG_WARM_UP).otherwise(flags)
-    return joined.with_columns(flags=flagged.cast(messages.schema["flags"])).drop("first")
+    flagged = pl.when(left_out).then(flags | FLAG_WARM_UP).otherwise(flags)
+    return joined.with_columns(flags=flagged.cast(messages.schema["flags"])).drop("first", "stop")
 
 
 def first_counted_ns(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int | None:

@@ -26,8 +26,8 @@ public sealed class Kit {
     // Keys with the first letter of their JSON type; a small one: lists of such.
     const string Keys = "contract:I run:S cell:S pattern:S role:S node:I index:I peers.nodes:i " +
         "peers.count:I peers.endpoints:s loop:S period_ns:I phase_ns:I duration_ns:I count:I " +
-        "warmup_ns:I overrun_ns:I timeout_ns:I outstanding_max:I quiet_ms:I linger_ms:I " +
-        "ready_timeout_ms:I pacing:S spin_ns:I payload.bytes:I payload.encoding:S " +
+        "count_beyond:I warmup_ns:I overrun_ns:I timeout_ns:I outstanding_max:I quiet_ms:I " +
+        "linger_ms:I ready_timeout_ms:I pacing:S spin_ns:I payload.bytes:I payload.encoding:S " +
         "payload.seed:I payload.literal:S reply:S reply.literal:S verify:S action.feedback:I " +
         "record.capacity:I tls.authority:S tls.certificate:S tls.key:S ";
     static readonly long processStartNs = Now();
@@ -178,14 +178,16 @@ public sealed class Kit {
         long limitNs = Number("timeout_ns"), spinNs = Number("spin_ns"), dueNs, nowNs;
         long phaseNs = closed ? 0 : Number("phase_ns"), periodNs = Number("period_ns");
         long boundNs = closed ? Never : startNs + Number("duration_ns") + Number("overrun_ns");
+        long most = scheduled + Number("count_beyond");
         while (true) {
             ulong seq;
             lock (schedule) {
                 seq = (ulong)(node << 48 | next);
                 dueNs = startNs + phaseNs + next * periodNs;
-                while ((nowNs = Now()) < dueNs && stopNs == Never && next < scheduled)
+                while ((nowNs = Now()) < dueNs && stopNs == Never && next < most)
                     if (dueNs - spinNs > nowNs) Sleep(Math.Min(dueNs - spinNs - nowNs, 50000000));
-                if (stopNs != Never || nowNs > boundNs || next++ >= scheduled) return;
+                if (stopNs != Never || nowNs > boundNs || next >= most) return;
+                if (next++ == scheduled) Line("COUNTED", new { });
             }
             int flags = 0;
             long beginNs = Now();

@@ -21,9 +21,9 @@ const probe, unknownNs, never, msNs = 1<<48 - 1, -1 << 63, 1<<63 - 1, 1_000_000
 
 // keys of a spec by the type of their values, as encoding/json has it.
 var keys = map[string]string{
-	"float64": `contract node index peers.count period_ns phase_ns duration_ns count warmup_ns
-		overrun_ns timeout_ns outstanding_max quiet_ms linger_ms ready_timeout_ms spin_ns
-		payload.bytes payload.seed action.feedback record.capacity`,
+	"float64": `contract node index peers.count period_ns phase_ns duration_ns count count_beyond
+		warmup_ns overrun_ns timeout_ns outstanding_max quiet_ms linger_ms ready_timeout_ms
+		spin_ns payload.bytes payload.seed action.feedback record.capacity`,
 	"string": `run cell pattern role loop pacing payload.encoding payload.literal reply
 		reply.literal verify tls.authority tls.certificate tls.key`,
 	"[]interface {}": "peers.nodes peers.endpoints",
@@ -191,10 +191,14 @@ func (k *Kit) call(call Call, message []byte) bool {
 	s := Sample{Seq: uint64(k.Integer("node")<<48 | counter), Bytes: uint32(len(message)),
 		IntendedNs: startNs + k.Integer("phase_ns") + counter*k.Integer("period_ns"),
 		Peer:       uint16(k.Spec["peers.nodes"].([]any)[0].(float64))}
-	goes := counter < k.scheduled && k.sleepUntil(s.IntendedNs) && NowNs()-startNs <= k.graceNs
+	most := k.scheduled + k.Integer("count_beyond")
+	goes := counter < most && k.sleepUntil(s.IntendedNs) && NowNs()-startNs <= k.graceNs
 	k.pacer.Unlock()
 	if !goes {
 		return false
+	}
+	if counter == k.scheduled {
+		Print("COUNTED", map[string]any{})
 	}
 	if s.BeginNs = NowNs(); k.Spec["loop"] == "closed" {
 		s.IntendedNs = s.BeginNs

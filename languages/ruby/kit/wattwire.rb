@@ -13,9 +13,10 @@ module Wattwire
   KEYS = {
     String => %w[run cell pattern role loop pacing payload.encoding payload.literal reply
                  reply.literal verify tls.authority tls.certificate tls.key],
-    Integer => %w[node index peers.count period_ns phase_ns duration_ns count warmup_ns overrun_ns
-                  timeout_ns outstanding_max quiet_ms linger_ms ready_timeout_ms spin_ns
-                  payload.bytes payload.seed action.feedback record.capacity],
+    Integer => %w[node index peers.count period_ns phase_ns duration_ns count count_beyond
+                  warmup_ns overrun_ns timeout_ns outstanding_max quiet_ms linger_ms
+                  ready_timeout_ms spin_ns payload.bytes payload.seed action.feedback
+                  record.capacity],
     2 => %w[contract], LIST[Integer] => %w[peers.nodes], LIST[String] => %w[peers.endpoints]
   }.freeze
 
@@ -350,9 +351,12 @@ module Wattwire
       message, node, spin_ns = @messages[worker], *@spec.values_at('node', 'spin_ns')
       last_ns = @closed ? NEVER_NS : start_ns + @spec['duration_ns'] + @spec['overrun_ns']
       found = Array.new(CORRUPT + 1, 0) # messages, by their flags
-      while (index = @lock.synchronize { (@next += 1) - 1 }) < @sent[:scheduled]
+      most = @sent[:scheduled] + @spec['count_beyond']
+      while (index = @lock.synchronize { (@next += 1) - 1 }) < most
         due_ns = start_ns + (@closed ? 0 : @spec['phase_ns'] + index * @spec['period_ns'])
-        break unless @lines.sleep_until(due_ns, spin_ns) && (begin_ns = now) <= last_ns
+        break unless @lines.sleep_until(due_ns, spin_ns)
+        @lines.line('COUNTED', {}) if index == @sent[:scheduled]
+        break unless (begin_ns = now) <= last_ns
         @shape.stamp(message, seq = node << 48 | index, begin_ns)
         first_ns ||= begin_ns
         end_ns, flags = outcome(message, seq, begin_ns, worker, &send)

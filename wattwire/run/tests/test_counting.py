@@ -157,15 +157,18 @@ def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
     start_ns = counting.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True)
     assert start_ns == 1600
-    assert counting.sent_since([messages(rows)], CALLERS, start_ns) == 4 + 7
+    assert counting.sent_within([messages(rows)], CALLERS, (start_ns, None)) == 4 + 7
+    assert counting.sent_within([messages(rows)], CALLERS, (start_ns, 1800)) == 2 + 1
 
 
 def test_clients_at_work_are_those_between_their_first_and_last_counted_call():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
     # One is at work from 1600 to 1990, the other to 2890: 390 + 1290 ns of 1290.
-    active = counting.clients_active_mean([messages(rows)], CALLERS, 1600)
+    active = counting.clients_active_mean([messages(rows)], CALLERS, (1600, None))
     assert active == pytest.approx((390 + 1290) / 1290)
-    assert counting.clients_active_mean([messages(rows)], CALLERS, 9000) is None
+    together = counting.clients_active_mean([messages(rows)], CALLERS, (1600, 1900))
+    assert together == pytest.approx((290 + 290) / 300, rel=0.04)
+    assert counting.clients_active_mean([messages(rows)], CALLERS, (9000, None)) is None
 
 
 def test_a_client_that_never_left_its_warm_up_leaves_no_time_for_costs():
@@ -178,7 +181,7 @@ def test_in_open_loop_costs_count_from_the_warm_ups_end_by_the_clock():
              "flags": FLAG_WARM_UP * (c < 3)} for c in range(10)]  # fmt: skip
     frame = messages(rows)
     assert counting.cost_window_start_ns([frame], NODES, 1000, 250, closed=False) == 1250
-    assert counting.sent_since([frame], NODES, 1250) == 7
+    assert counting.sent_within([frame], NODES, (1250, None)) == 7
     assert counting.cost_window_start_ns([frame], NODES, 1000, 0, closed=False) == 1000
 
 

@@ -58,8 +58,8 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
         window = (nodes, 0, 7_000_000, closed)
         start_ns = counting.cost_window_start_ns([frame], *window)
         assert counting.cost_window_start_ns(cut.parts(), *window) == start_ns
-        sent = counting.sent_since([frame], nodes, start_ns)
-        assert counting.sent_since(cut.parts(), nodes, start_ns) == sent
+        sent = counting.sent_within([frame], nodes, (start_ns, None))
+        assert counting.sent_within(cut.parts(), nodes, (start_ns, None)) == sent
 
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     for with_warm_up in (False, True):

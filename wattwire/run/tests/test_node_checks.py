@@ -27,7 +27,7 @@ FIRST_NS, START_NS, LAST_NS = 10**12, 10**12 + 10**9, 10**12 + 3 * 10**9
 SPEC = {
     "payload.bytes": 64, "payload.encoding": "bytes", "payload.literal": "", "reply": "echo",
     "reply.literal": "", "loop": "open", "period_ns": 10**8, "phase_ns": 3 * 10**7,
-    "duration_ns": 10**9, "count": 0,
+    "duration_ns": 10**9, "count": 0, "count_beyond": 0,
 }  # fmt: skip
 SENDERS = ("publisher", "client", "ping", "action_client")
 

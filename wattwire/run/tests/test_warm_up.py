@@ -20,12 +20,13 @@ def calls(sender, count, each_ns, kind="call", **more):
     ]  # fmt: skip
 
 
-def flag_calls(frame: pl.DataFrame, nodes, calls: int) -> pl.DataFrame:
+def flag_calls(frame: pl.DataFrame, nodes, calls: int, end_ns: int | None = None) -> pl.DataFrame:
     """By all records at once and by pieces of two, which must not differ."""
-    flagged = warm_up.flag_calls(frame, warm_up.first_counters(lambda: [frame], nodes, calls))
+    of_all = warm_up.counted_calls(lambda: [frame], nodes, calls, end_ns)
+    flagged = warm_up.flag_calls(frame, of_all)
     pieces = [frame[place : place + 2] for place in range(0, len(frame), 2)]
-    first = warm_up.first_counters(lambda: pieces, nodes, calls)
-    assert pl.concat([warm_up.flag_calls(one, first) for one in pieces]).equals(flagged)
+    counted = warm_up.counted_calls(lambda: pieces, nodes, calls, end_ns)
+    assert pl.concat([warm_up.flag_calls(one, counted) for one in pieces]).equals(flagged)
     return flagged
 
 
@@ -53,6 +54,31 @@ def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts(
     frame = flag_calls(messages(calls(1, 6, 100) + calls(2, 6, 300)), NODES, 4)
     assert counted(frame, 1) == []
     assert counted(frame, 2) == [4, 5]
+
+
+@pytest.mark.parametrize(("end_ns", "last"), [(900, 8), (899, 7), (901, 8), (999, 8), (1000, 9)])
+def test_what_was_not_over_at_the_end_of_what_counts_is_left_out(end_ns, last):
+    frame = flag_calls(messages(calls(1, 12, 100)), NODES[:2], 0, end_ns)
+    assert counted(frame, 1) == list(range(last + 1))
+
+
+def test_a_call_without_an_end_is_over_when_the_next_one_begins():
+    rows = calls(1, 12, 100)
+    rows[8] |= {"end_ns": None, "flags": FLAG_TIMEOUT}
+    assert counted(flag_calls(messages(rows), NODES[:2], 0, 890), 1) == list(range(8))
+    assert counted(flag_calls(messages(rows), NODES[:2], 0, 901), 1) == list(range(9))
+
+
+def test_both_ends_part_the_run_for_all_clients():
+    rows = calls(1, 20, 100) + calls(2, 12, 150)
+    frame = flag_calls(messages(rows), NODES, 4, 1510)
+    assert counted(frame, 2) == list(range(4, 10))
+    assert counted(frame, 1) == list(range(6, 15))
+
+
+def test_a_client_that_called_nobody_before_the_end_has_no_call_that_counts():
+    rows = calls(1, 3, 100) + [{**one, "begin_ns": 900 + one["begin_ns"]} for one in calls(2, 3, 9)]
+    assert counted(flag_calls(messages(rows), NODES, 0, 500), 2) == []
 
 
 def test_everything_is_warm_up_where_a_client_never_got_through_it():

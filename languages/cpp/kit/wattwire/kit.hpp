@@ -173,7 +173,10 @@ class Kit {
     Lock lock(mutex_);
     int64_t now = now_ns();
     expire(now);
-    return schedule_.tick(now, dialogue_.stopped());
+    const bool counted = schedule_.counted();
+    Slot* slot = schedule_.tick(now, dialogue_.stopped());
+    if (counted && slot != nullptr) dialogue_.line("COUNTED", {});
+    return slot;
   }
 
   // Stamps the buffer for this slot; the next statement sends it.
@@ -214,13 +217,14 @@ class Kit {
     record(*slot, end, kGoal, 0);
   }
 
-  // True when the schedule is through and every message is resolved, or STOP came.
+  // True when the schedule is through and every message is resolved, or STOP came; a call beyond
+  // the count may end after it (C-15).
   bool finished() {
     Lock lock(mutex_);
     int64_t now = now_ns();
     expire(now);
     bool through = schedule_.is_through(now, dialogue_.stopped()) && schedule_.none_open();
-    return through || dialogue_.stopped();
+    return through || (dialogue_.stopped() && !schedule_.beyond());
   }
 
   // How long an event loop may wait before it must look at the schedule again.
@@ -483,6 +487,10 @@ class Kit {
     while (!schedule_.is_through(now, dialogue_.stopped())) {
       if (!sleep_until(schedule_.closed ? schedule_.start_ns() : schedule_.due_ns(), now)) break;
       if (now > schedule_.last_ns()) break;
+      if (schedule_.counted()) {
+        dialogue_.line("COUNTED", {});
+        now = now_ns();
+      }
       Slot slot = schedule_.take();
       slot.begin_ns = now;
       if (schedule_.closed) slot.intended_ns = slot.begin_ns;

@@ -29,7 +29,8 @@ class Schedule {
         bound_ns_(add(spec.integer("duration_ns"), spec.integer("overrun_ns"))),
         warmup_ns_(spec.integer("warmup_ns")),
         open_max_(closed ? 1 : static_cast<size_t>(spec.integer("outstanding_max"))),
-        scheduled_(closed ? spec.integer("count") : open_count(spec)) {}
+        scheduled_(closed ? spec.integer("count") : open_count(spec)),
+        most_(scheduled_ + spec.integer("count_beyond")) {}
 
   void start(int64_t start_ns) {
     start_ns_ = start_ns;
@@ -41,6 +42,9 @@ class Schedule {
   int64_t last_ns() const { return last_ns_; }
   int64_t due_ns() const { return start_ns_ + phase_ns_ + next_ * period_ns; }
   int64_t scheduled() const { return scheduled_; }
+  // Whether all that is scheduled was taken; and whether more was, which count_beyond allows.
+  bool counted() const { return next_ == scheduled_; }
+  bool beyond() const { return next_ > scheduled_; }
   int64_t skipped() const { return skipped_; }
   bool started() const { return start_ns_ != INT64_MAX; }
   size_t open_max() const { return open_max_; }
@@ -49,7 +53,7 @@ class Schedule {
   bool through() const { return through_; }
 
   bool is_through(int64_t at_ns, bool stopped) {
-    if (next_ >= scheduled_ || stopped || at_ns > last_ns_) through_ = true;
+    if (next_ >= most_ || stopped || at_ns > last_ns_) through_ = true;
     return through_;
   }
 
@@ -107,7 +111,7 @@ class Schedule {
 
   const int64_t phase_ns_, bound_ns_, warmup_ns_;
   const size_t open_max_;
-  const int64_t scheduled_;
+  const int64_t scheduled_, most_;
   int64_t start_ns_ = INT64_MAX, warm_until_ns_ = INT64_MAX, last_ns_ = INT64_MAX;
   int64_t next_ = 0, skipped_ = 0;
   size_t open_ = 0;

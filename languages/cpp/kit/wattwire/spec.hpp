@@ -90,13 +90,12 @@ inline const std::string kContract = "2";
 inline std::map<std::string, Type> spec_types() {
   std::map<std::string, Type> types = {{"peers.nodes", Type::kIntegers},
                                        {"peers.endpoints", Type::kStrings}};
-  for (const char* key : {"contract",        "node",           "index",
-                          "peers.count",     "period_ns",      "phase_ns",
-                          "duration_ns",     "count",          "warmup_ns",
-                          "overrun_ns",      "timeout_ns",     "outstanding_max",
-                          "quiet_ms",        "linger_ms",      "ready_timeout_ms",
-                          "spin_ns",         "payload.bytes",  "payload.seed",
-                          "action.feedback", "record.capacity"})
+  for (const char* key :
+       {"contract",         "node",        "index",           "peers.count",  "period_ns",
+        "phase_ns",         "duration_ns", "count",           "count_beyond", "warmup_ns",
+        "overrun_ns",       "timeout_ns",  "outstanding_max", "quiet_ms",     "linger_ms",
+        "ready_timeout_ms", "spin_ns",     "payload.bytes",   "payload.seed", "action.feedback",
+        "record.capacity"})
     types[key] = Type::kInteger;
   for (const char* key :
        {"run", "cell", "pattern", "role", "loop", "pacing", "payload.encoding", "payload.literal",

@@ -21,9 +21,10 @@ public final class Kit {
         {"peers.endpoints", "\\[(\".*\")?\\]"},
         {"run cell pattern role loop pacing payload.encoding payload.literal reply reply.literal"
             + " verify tls.authority tls.certificate tls.key", "(?s)\".*\""},
-        {"node index peers.count period_ns phase_ns duration_ns count warmup_ns overrun_ns"
-            + " timeout_ns outstanding_max quiet_ms linger_ms ready_timeout_ms spin_ns"
-            + " payload.bytes payload.seed action.feedback record.capacity", "-?[0-9]{1,18}"}};
+        {"node index peers.count period_ns phase_ns duration_ns count count_beyond"
+            + " warmup_ns overrun_ns timeout_ns outstanding_max quiet_ms linger_ms spin_ns"
+            + " ready_timeout_ms payload.bytes payload.seed action.feedback record.capacity",
+            "-?[0-9]{1,18}"}};
     public final JsonObject spec;
     private final Payload payload;
     private final ByteBuffer samples; // a header of 64 bytes, then 40 for each
@@ -191,10 +192,12 @@ public final class Kit {
         long timeoutNs = number("timeout_ns"), spinNs = number("spin_ns");
         long periodNs = number("period_ns"), phaseNs = number("phase_ns");
         long latestNs = closed ? NEVER : startNs + number("duration_ns") + number("overrun_ns");
-        for (long k; (k = next.getAndIncrement()) < scheduled; ) {
+        long mostCalls = scheduled + number("count_beyond");
+        for (long k; (k = next.getAndIncrement()) < mostCalls; ) {
             long dueNs = closed ? startNs : startNs + phaseNs + k * periodNs;
             for (long leftNs; (leftNs = dueNs - now()) > 0 && stopNs == NEVER; )
                 if (leftNs > spinNs) LockSupport.parkNanos(Math.min(leftNs - spinNs, NAP_NS));
+            if (stopNs == NEVER && k == scheduled) line("COUNTED", new JsonObject());
             long beginNs = now();
             if (stopNs != NEVER || beginNs > latestNs) return;
             payload.stamp(message, node << 48 | k, beginNs);

@@ -9,8 +9,8 @@ const KEYS = [ // C-02
   ['a string', isText, `run cell pattern role loop pacing payload.encoding payload.literal reply
     reply.literal verify tls.authority tls.certificate tls.key`],
   ['an integer', isWhole, `contract node index peers.count period_ns phase_ns duration_ns count
-    warmup_ns overrun_ns timeout_ns outstanding_max quiet_ms linger_ms ready_timeout_ms spin_ns
-    payload.bytes payload.seed action.feedback record.capacity`],
+    count_beyond warmup_ns overrun_ns timeout_ns outstanding_max quiet_ms linger_ms ready_timeout_ms
+    spin_ns payload.bytes payload.seed action.feedback record.capacity`],
   ['a list of integers', (found) => Array.isArray(found) && found.every(isWhole), 'peers.nodes'],
   ['a list of strings', (found) => Array.isArray(found) && found.every(isText), 'peers.endpoints'],
 ];

@@ -73,6 +73,8 @@ class Kit {
     const length = this.isClosed || this.isTopic ? 1 : this.spec.outstanding_max;
     const workers = Promise.all(Array.from({ length }, () => this.work(call)));
     await Promise.race([workers, this.stop]);
+    const isBeyond = this.spec.count_beyond > 0 && this.next > this.scheduled;
+    if (isBeyond) await workers; // the open call may end (C-15)
     for (const slot of this.open) this.end(slot, null);
     const { firstNs: begin_ns = null, lastNs: end_ns = null, sent, scheduled } = this;
     line('SENT', { begin_ns, end_ns, sent, scheduled, skipped: 0 });
@@ -81,11 +83,13 @@ class Kit {
   /** Takes the next slot, waits until it is due, calls, and so on (C-33). */
   async work(call) {
     const { isClosed, messages, open, spec, startNs } = this;
-    for (let message = null, counter; (counter = this.next++) < this.scheduled;) {
+    const most = this.scheduled + spec.count_beyond;
+    for (let message = null, counter; (counter = this.next++) < most;) {
       const dueNs = isClosed ? startNs : startNs + spec.phase_ns + counter * spec.period_ns;
       if (!isClosed || this.firstNs === undefined) // a closed loop that has begun is always due
         this.queue = this.queue.then(() => this.isDue(dueNs)); // in the order of their slots
       if (!(await this.queue) || this.stopNs !== Infinity) return;
+      if (counter === this.scheduled) line('COUNTED', {});
       const [seq, beginNs] = [(BigInt(spec.node) << 48n) | BigInt(counter), now()];
       const slot = { seq, intendedNs: isClosed ? beginNs : dueNs, beginNs, bytes: messages.bytes };
       open.add(slot);

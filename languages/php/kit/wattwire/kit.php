@@ -7,7 +7,8 @@ require 'wattwire/message.php';
 
 const KEYS = 'contract:integer run:string cell:string pattern:string role:string node:integer
     index:integer peers.nodes:array peers.count:integer peers.endpoints:array loop:string
-    period_ns:integer phase_ns:integer duration_ns:integer count:integer warmup_ns:integer
+    period_ns:integer phase_ns:integer duration_ns:integer count:integer
+    count_beyond:integer warmup_ns:integer
     overrun_ns:integer timeout_ns:integer outstanding_max:integer quiet_ms:integer
     linger_ms:integer ready_timeout_ms:integer pacing:string spin_ns:integer
     payload.bytes:integer payload.encoding:string payload.seed:integer payload.literal:string
@@ -49,7 +50,7 @@ function checkCapabilities(array $spec, array $has, array $bounds): void {
 
 function line(string $keyword, array $fields): void {
     $flags = JSON_UNESCAPED_SLASHES | JSON_INVALID_UTF8_SUBSTITUTE;
-    file_put_contents('php://fd/3', "$keyword " . json_encode($fields, $flags) . "\n");
+    file_put_contents('php://fd/3', "$keyword " . json_encode((object) $fields, $flags) . "\n");
 }
 
 /** One node of one run. Times are ns of CLOCK_MONOTONIC. */
@@ -61,6 +62,7 @@ final class Kit {
     private $records; // the sample file after its header: written after the window (C-26)
     private int $start_ns = PHP_INT_MAX >> 1, $stop_ns = PHP_INT_MAX >> 1;
     private int $quiet_ns = PHP_INT_MAX >> 1; // when STOP, or after it the last arrival, came
+    private bool $beyond = false; // the count: the schedule goes on until STOP
     private array $pending = [];
     public array $counts = ['sent' => 0, 'received' => 0, 'foreign' => 0, 'corrupt' => 0,
         'probes' => 0, 'recorded' => 0, 'overflow' => 0];
@@ -101,7 +103,8 @@ final class Kit {
         }
         [$line, $now_ns] = [fgets(STDIN) ?: exit(5), hrtime(true)];
         if ($line === "STOP\n") {
-            [$this->stopped, $this->stop_ns, $this->quiet_ns] = [true, $now_ns, $now_ns];
+            [$this->stop_ns, $this->quiet_ns] = [$now_ns, $now_ns];
+            $this->stopped = !$this->beyond; // a call beyond the count may end (C-15)
         } elseif (preg_match('/^GO (\d+)$/', $line, $go) && (int) $go[1] >= $now_ns) {
             $this->start_ns = (int) $go[1];
         } else {
@@ -118,18 +121,23 @@ final class Kit {
         $scheduled = $closed ? $this->spec['count'] : (int) ceil($left_ns / $period_ns);
         $bound_ns = $closed ? PHP_INT_MAX : $left_ns + $phase_ns + $this->spec['overrun_ns'];
         [$begin_ns, $end_ns] = [null, null];
-        for ($k = 0; $k < $scheduled; $k++) {
+        for ($k = 0; $k < $scheduled + $this->spec['count_beyond']; $k++) {
             $offset_ns = $closed ? 0 : $phase_ns + $k * $period_ns;
             while (($now_ns = hrtime(true)) < $this->start_ns + $offset_ns && !$this->stopped) {
                 $this->wait($this->start_ns + $offset_ns - $spin_ns); // GO may come here
             }
-            if ($this->stopped || $now_ns - $this->start_ns > $bound_ns) {
+            if ($this->stop_ns <= $now_ns || $now_ns - $this->start_ns > $bound_ns) {
                 break;
+            }
+            if ($k === $scheduled) {
+                line('COUNTED', []);
+                [$this->beyond, $now_ns] = [true, hrtime(true)];
             }
             $begin_ns ??= $now_ns;
             $intended_ns = $closed ? $now_ns : $this->start_ns + $offset_ns;
             $end_ns = $this->call($call, $this->spec['node'] << 48 | $k, $intended_ns, $now_ns);
         }
+        [$this->beyond, $this->stopped] = [false, $this->stop_ns <= hrtime(true)];
         line('SENT', ['begin_ns' => $begin_ns, 'end_ns' => $end_ns, 'skipped' => 0,
             'sent' => $this->counts['sent'], 'scheduled' => $scheduled]);
         while (!$this->stopped) {

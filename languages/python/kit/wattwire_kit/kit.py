@@ -93,6 +93,7 @@ class Kit:
         self._outstanding_max = 1 if self._closed else spec["outstanding_max"]
         self._start_ns = self._warm_until_ns = self._last_ns = 2**63
         self._scheduled = spec["count"] if self._closed else self._open_count()
+        self._most = self._scheduled + spec["count_beyond"]
         self._next = self._skipped = self._sent = self._received = 0
         self._foreign = self._corrupt = self._probes = 0
         self._through = False
@@ -229,12 +230,14 @@ class Kit:
             elif not self._closed and now_ns < self._due_ns():
                 return None
             intended_ns = UNKNOWN_NS if self._closed else self._due_ns()
+            if self._next == self._scheduled:
+                self._dialogue.line("COUNTED", {})
             slot = Slot(self.spec["node"] << 48 | self._next, intended_ns)
             self._next += 1
             return slot
 
     def _is_through(self, now_ns: int) -> bool:
-        if self._next >= self._scheduled or self._dialogue.stop.is_set() or now_ns > self._last_ns:
+        if self._next >= self._most or self._dialogue.stop.is_set() or now_ns > self._last_ns:
             self._through = True
         return self._through
 
@@ -302,12 +305,15 @@ class Kit:
             self._resolve(slot, UNKNOWN_NS, TIMEOUT)
 
     def finished(self) -> bool:
-        """True when the schedule is through and every message is resolved, or STOP came."""
+        """True when the schedule is through and every message is resolved, or STOP came.
+
+        A call beyond the count may end after STOP (C-15).
+        """
         with self._lock:
             now_ns = monotonic_ns()
             self._expire(now_ns)
             through = self._is_through(now_ns) and not self._outstanding
-            return through or self._dialogue.stop.is_set()
+            return through or (self._dialogue.stop.is_set() and self._next <= self._scheduled)
 
     def wait_s(self) -> float:
         """How long an event loop may wait before it must look at the schedule again."""
@@ -378,7 +384,7 @@ class Kit:
         write, fill = (payload.write, payload.fill) if short else (None, b"")
         due_ns = self._start_ns if closed else self._due_ns()
         seq = first_seq = self.spec["node"] << 48
-        end_seq = seq + self._scheduled
+        counted_seq, end_seq = seq + self._scheduled, seq + self._most
         while seq < end_seq:
             begin_ns = monotonic_ns()
             if begin_ns < due_ns:
@@ -387,6 +393,9 @@ class Kit:
                 begin_ns = monotonic_ns()
             if begin_ns > last_ns or dialogue.stop_ns is not None:
                 break
+            if seq == counted_seq:
+                dialogue.line("COUNTED", {})
+                begin_ns = monotonic_ns()
             if self._first_begin_ns is None:
                 self._first_begin_ns = begin_ns
             self._current_seq = seq

@@ -26,9 +26,9 @@ _TEXTS = (
 )
 _NUMBERS = (
     *("contract", "node", "index", "peers.count", "period_ns", "phase_ns", "duration_ns", "count"),
-    *("warmup_ns", "overrun_ns", "timeout_ns", "outstanding_max", "quiet_ms", "linger_ms"),
-    *("ready_timeout_ms", "spin_ns", "payload.bytes", "payload.seed", "action.feedback"),
-    "record.capacity",
+    *("count_beyond", "warmup_ns", "overrun_ns", "timeout_ns", "outstanding_max", "quiet_ms"),
+    *("linger_ms", "ready_timeout_ms", "spin_ns", "payload.bytes", "payload.seed"),
+    *("action.feedback", "record.capacity"),
 )
 # What a key holds: bool, str, int, or a list of one of them. Which values it may hold is the
 # harness's to check (C-02).

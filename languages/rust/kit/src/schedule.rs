@@ -32,6 +32,8 @@ pub(crate) struct Schedule {
     warmup_ns: i64,
     open_max: usize,
     scheduled: i64,
+    /// With the calls that may follow what is scheduled (C-11).
+    most: i64,
     /// Far away before GO, as the two below.
     start_ns: i64,
     warm_until_ns: i64,
@@ -51,6 +53,7 @@ impl Schedule {
         let left_ns = spec.integer("duration_ns") - phase_ns;
         let open_scheduled = if left_ns <= 0 { 0 } else { (left_ns - 1) / period_ns.max(1) + 1 };
         let open_max = if closed { 1 } else { spec.integer("outstanding_max") as usize };
+        let scheduled = if closed { spec.integer("count") } else { open_scheduled };
         Schedule {
             node: spec.integer("node") as u64,
             period_ns,
@@ -60,7 +63,8 @@ impl Schedule {
             bound_ns: spec.integer("duration_ns").saturating_add(spec.integer("overrun_ns")),
             warmup_ns: spec.integer("warmup_ns"),
             open_max,
-            scheduled: if closed { spec.integer("count") } else { open_scheduled },
+            scheduled,
+            most: scheduled.saturating_add(spec.integer("count_beyond")),
             start_ns: i64::MAX,
             warm_until_ns: i64::MAX,
             last_ns: i64::MAX,
@@ -96,6 +100,14 @@ impl Schedule {
     pub fn scheduled(&self) -> i64 {
         self.scheduled
     }
+    /// Whether all that is scheduled was taken, and no more.
+    pub fn is_counted(&self) -> bool {
+        self.next == self.scheduled
+    }
+    /// Whether more was taken than is scheduled.
+    pub fn is_beyond(&self) -> bool {
+        self.next > self.scheduled
+    }
     pub fn skipped(&self) -> i64 {
         self.skipped
     }
@@ -113,7 +125,7 @@ impl Schedule {
     }
 
     pub fn is_through(&mut self, at_ns: i64, stopped: bool) -> bool {
-        self.through |= self.next >= self.scheduled || stopped || at_ns > self.last_ns;
+        self.through |= self.next >= self.most || stopped || at_ns > self.last_ns;
         self.through
     }
 

@@ -52,7 +52,12 @@ impl Kit {
         let mut state = self.lock();
         let at_ns = now_ns();
         self.expire(&mut state, at_ns);
-        state.schedule.tick(at_ns, self.dialogue.stopped())
+        let is_counted = state.schedule.is_counted();
+        let slot = state.schedule.tick(at_ns, self.dialogue.stopped());
+        if is_counted && slot.is_some() {
+            self.dialogue.line("COUNTED", &json!({}));
+        }
+        slot
     }
 
     /// Stamps the buffer for this slot; the next statement sends it.
@@ -108,13 +113,15 @@ impl Kit {
         self.record_sent(&mut state, &open, end_ns, (Kind::Goal, 0));
     }
 
-    /// True when the schedule is through and every message is resolved, or STOP came.
+    /// True when the schedule is through and every message is resolved, or STOP came; a call
+    /// beyond the count may end after it (C-15).
     pub fn finished(&self) -> bool {
         let mut state = self.lock();
         let at_ns = now_ns();
         self.expire(&mut state, at_ns);
         let stopped = self.dialogue.stopped();
-        (state.schedule.is_through(at_ns, stopped) && state.schedule.none_open()) || stopped
+        let is_through = state.schedule.is_through(at_ns, stopped) && state.schedule.none_open();
+        is_through || (stopped && !state.schedule.is_beyond())
     }
 
     /// How long an event loop may wait before it must look at the schedule again.
@@ -222,6 +229,10 @@ impl Kit {
             }
             if state.schedule.is_through(begin_ns, self.dialogue.stopped()) {
                 break;
+            }
+            if state.schedule.is_counted() {
+                self.dialogue.line("COUNTED", &json!({}));
+                begin_ns = now_ns();
             }
             let open = state.schedule.take_at(begin_ns);
             state.note_begin(begin_ns);

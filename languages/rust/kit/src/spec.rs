@@ -57,7 +57,7 @@ pub fn is_sender(role: &str) -> bool {
 }
 
 const CONTRACT: i64 = 2;
-const KEYS: [(&str, Type); 36] = [
+const KEYS: [(&str, Type); 37] = [
     ("contract", Type::Integer),
     ("run", Type::String),
     ("cell", Type::String),
@@ -73,6 +73,7 @@ const KEYS: [(&str, Type); 36] = [
     ("phase_ns", Type::Integer),
     ("duration_ns", Type::Integer),
     ("count", Type::Integer),
+    ("count_beyond", Type::Integer),
     ("warmup_ns", Type::Integer),
     ("overrun_ns", Type::Integer),
     ("timeout_ns", Type::Integer),
