@@ -196,12 +196,8 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         raise UsageError(
             f"--set {wanted}: allowed: KEY=VALUE, e.g. payload_bytes=1024 or plan.blocks=2"
         )
-    value = value_of(text)
     key = current_key(key)
-    if key.removeprefix(f"{VALIDITY}.") in SHARE_LIMITS and str(value).endswith("%"):
-        value = share_of_all(value, f"--set {key}")
-    if key.rpartition(".")[2] == "payload_bytes":
-        value = _sizes(value, text, f"--set {key}")
+    value = level_of(key, text, f"--set {key}")
     if key in LEVEL_TYPES or key.startswith("settings."):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
@@ -220,6 +216,16 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
     if other:
         merged.get(other, {}).pop(name, None)
     return merged
+
+
+def level_of(key: str, text: str, option: str) -> Any:
+    """A value of this key as it is typed: sizes with suffixes, shares in percent, else TOML."""
+    value = value_of(text)
+    if key.removeprefix(f"{VALIDITY}.") in SHARE_LIMITS and str(value).endswith("%"):
+        return share_of_all(value, option)
+    if key.rpartition(".")[2] == "payload_bytes":
+        return _sizes(value, text, option)
+    return value
 
 
 def _sizes(value: Any, text: str, option: str) -> Any:

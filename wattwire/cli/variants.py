@@ -109,7 +109,8 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
     for part in filter(None, (part.strip() for part in what.split(","))):
         key, levels, level = part.partition("=")
         if levels:
-            table.setdefault("levels", {})[key] = studies.value_of(level)
+            told = f"--variant {name}: {key}"
+            table.setdefault("levels", {})[key] = studies.level_of(key, level, told)
         elif "root" in table:
             raise UsageError(f"--variant {text}: two folders; allowed: {ALLOWED}")
         elif part.startswith(GIT):

@@ -97,13 +97,13 @@ def section(evidence: Evidence, answers: Answers) -> Section:
 
 
 def _stand_ins(evidence: Evidence, answers: Answers) -> list[str]:
-    """Which baselines have no usable run or no value, and which level stands in for each."""
+    """Which baselines have nothing to compare with, and which level stands in for each."""
     told = []
     for factor in dict.fromkeys(item.factor for item in answers.items):
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
         if not same_level(planned, used):
             told.append(
-                f"{evidence.title(factor, planned)} has no usable run, so "
+                f"{evidence.title(factor, planned)} has no run to compare with, so "
                 f"{evidence.title(factor, used)}, the first level that has one, is the baseline."
             )
     for answer in answers.items:

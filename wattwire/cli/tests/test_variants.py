@@ -51,6 +51,14 @@ def test_variants_become_a_factor_and_the_one_question(tmp_path):
     assert dict(head.varied) == {"variant": "head", "pattern": "topic"}
 
 
+def test_a_variants_sizes_take_suffixes_as_those_of_set_do():
+    study = parse_study("s", applied("base=payload_bytes=1k", "head=payload_bytes=8k"), "s")
+    levels = {t["variant"]: t["payload_bytes"] for t, _ in expand(study)}
+    assert levels == {"base": 1000, "head": 8000}
+    with pytest.raises(UsageError, match="--variant head: payload_bytes.*8q"):
+        applied("base=", "head=payload_bytes=8q")
+
+
 def test_variants_stand_next_to_each_other_and_blocks_can_be_added_for_some():
     study = parse_study("s", applied("a=", "b=", "c="), "s")
     treatments = [t for t, _ in expand(study)]
