@@ -1,3 +1,27 @@
-"""wattwire measures what a message costs."""
+"""wattwire measures what a message costs.
+
+`wattwire.load(DIR)` reads a campaign's tables; everything else is used through the command.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wattwire.store.loaded import CampaignData
+
+__all__ = ["__version__", "load"]
 
 __version__ = "0.1.0"
+
+
+def load(path: Path | str) -> CampaignData:
+    """Return the tables of a campaign: `runs`, `attempts`, `messages(run)`, `quantities(run)`.
+
+    Raises UsageError where the folder holds no campaign. docs/python.md shows what to do with it.
+    """
+    from wattwire.store.loaded import CampaignData  # noqa: PLC0415 - `wattwire --help` needs none
+
+    return CampaignData(path)

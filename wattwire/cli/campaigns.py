@@ -239,7 +239,7 @@ def _answered(campaign: Campaign) -> list[str]:
     """The headline and a line for each question without a number, where no page says it."""
     from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
     from wattwire.report.answers import answer_all  # noqa: PLC0415
-    from wattwire.report.evidence import gather  # noqa: PLC0415
+    from wattwire.report.evidence import gather
 
     evidence = gather(campaign)
     answers = answer_all(evidence)

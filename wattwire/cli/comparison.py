@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray, after_warmup, column
 from wattwire.report import concurrency, courses, latency, words
 from wattwire.report.answers import (
     CONFIDENCE,
@@ -21,15 +22,7 @@ from wattwire.report.answers import (
     baseline_in,
     contrast,
 )
-from wattwire.report.evidence import (
-    Evidence,
-    FloatArray,
-    after_warmup,
-    column,
-    gather,
-    levels_of,
-    same_level,
-)
+from wattwire.report.evidence import Evidence, gather, levels_of, same_level
 from wattwire.report.responses import CPU, LATENCY_P50
 from wattwire.report.sentences import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign

@@ -245,7 +245,7 @@ def _meter_lines(
 def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
     """How many blocks the scatter of a finished campaign asks for."""
     from wattwire.report import piloting  # noqa: PLC0415 - statistics are slow to import
-    from wattwire.report.evidence import gather  # noqa: PLC0415
+    from wattwire.report.evidence import gather
 
     campaign = open_campaign(pilot)
     try:

@@ -15,35 +15,20 @@ from wattwire.catalog import Catalog
 from wattwire.cli import cell_facts, imported
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
+from wattwire.model.metrics import METRICS
 from wattwire.model.validity import conditions_before
 from wattwire.report.words import count, listed, number, percent
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.files import RESTORE
 
 WIDTH = 80
-FIGURES: tuple[tuple[str, str, str], ...] = (
-    ("sent", "messages sent, or calls made", ""),
-    ("failed", "calls failed", ""),
-    ("lost", "lost", ""),
-    ("late", "late", ""),
-    ("duplicates", "duplicates", ""),
-    ("latency_p50_us", "latency, median", "µs"),
-    ("latency_p90_us", "latency, 90th percentile", "µs"),
-    ("latency_p99_us", "latency, 99th percentile", "µs"),
-    ("schedule_late_p99_us", "sender's lateness, 99th percentile", "µs"),
-    ("rate_hz_achieved", "rate achieved", "Hz"),
-    ("cpu_us_per_message", "CPU time per message", "µs"),
-    ("memory_kib_total", "memory of all nodes", "KiB"),
-    ("power_window_w", "power in the window", "W"),
-    ("startup_s_max", "slowest node's start", "s"),
-)
-"""Columns of the summary that a person looks at first: name, words, unit."""
-EVIDENCE: tuple[tuple[str, str], ...] = (
-    ("other_load_share", "others' load, weighted"),
-    ("other_cpu_share", "others' CPU, any priority"),
-    ("steal_share", "stolen by the host, of all cores"),
-    ("harness_cpu_share", "wattwire's own load, of one core"),
-)
+FIGURES = (
+    "sent", "failed", "lost", "late", "duplicates", "latency_p50_us", "latency_p90_us",
+    "latency_p99_us", "schedule_late_p99_us", "rate_hz_achieved", "cpu_us_per_message",
+    "memory_kib_total", "power_window_w", "startup_s_max",
+)  # fmt: skip
+"""Metrics of a run that a person looks at first."""
+EVIDENCE = ("other_load_share", "other_cpu_share", "steal_share", "harness_cpu_share")
 
 
 def add_to(verbs: Any) -> None:
@@ -200,10 +185,12 @@ def _treatment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for key, title, unit in FIGURES:
-        value = row.get(key)
+    for name in FIGURES:
+        metric, value = METRICS[name], row.get(name)
         if value is not None:
-            yield title, f"{count(value) if isinstance(value, int) else number(value)} {unit}"
+            told = count(value) if isinstance(value, int) else number(value)
+            unit = "" if isinstance(value, int) else metric.unit
+            yield metric.words, f"{told} {unit}".rstrip()
 
 
 def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -214,9 +201,9 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
         f"{percent(before['steal_share'])}, waited {before['waited_s']:g} s"
         + ("" if before["quiet"] else "; it never became quiet"),
     )
-    for key, title in EVIDENCE:
-        if row.get(key) is not None:
-            yield title, percent(row[key])
+    for name in EVIDENCE:
+        if row.get(name) is not None:
+            yield METRICS[name].words, percent(row[name])
     sampling = document["sampling"]
     if sampling.get("ticks"):
         yield (

@@ -14,6 +14,7 @@ from wattwire.model.errors import UsageError, nearest
 from wattwire.model.treatment import PATTERN_ROLES
 
 RUN, NODE = "run", "node"
+LOWER, HIGHER = "lower", "higher"
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
 NUMERIC_KINDS = ("measured", "estimate")
@@ -24,8 +25,11 @@ ROLES = tuple(dict.fromkeys(role for pair in PATTERN_ROLES.values() for role in 
 class Metric:
     """A number, or a word, of each run.
 
-    `also` matches the other words for it. `of` is RUN or NODE. `needs` is what has to be there:
-    ENERGY, SYSTEM_CALLS, or the name of the quantity that a meter reads; "" for nothing.
+    `summary` says how it is computed. `title` names it in a sentence: "A {verb} 0.5 times the
+    {title} of B". `direction` is which of two values is better, LOWER or HIGHER. A share is
+    compared by differences, anything else by ratios. `also` matches the other words for it. `of`
+    is RUN or NODE. `needs` is what has to be there: ENERGY, SYSTEM_CALLS, or the name of the
+    quantity that a meter reads; "" for nothing.
     """
 
     name: str
@@ -35,11 +39,20 @@ class Metric:
     of: str = RUN
     needs: str = ""
     also: str = ""
+    title: str = ""
+    verb: str = "had"
+    direction: str = LOWER
+    is_share: bool = False
 
     @property
     def is_number(self) -> bool:
         """Whether it can be a response: a quantity, no identity and no verdict."""
         return self.kind in NUMERIC_KINDS and self.name != "outcome"
+
+    @property
+    def words(self) -> str:
+        """Its title, or its name in words where it has none."""
+        return self.title or self.name.replace("_", " ")
 
     @property
     def is_read(self) -> bool:
@@ -64,18 +77,44 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("cell", "", "identity", "cell that was measured"),
     Metric("used", "", "verdict", "whether the study's answers use this attempt (controls never)"),
     Metric("factor", "", "identity", "level of a factor"),
-    Metric("sent", "messages", "measured", "messages sent; calls made, whatever came of them"),
+    Metric(
+        "sent",
+        "messages",
+        "measured",
+        "messages sent; calls made, whatever came of them",
+        title="messages sent, or calls made",
+    ),
     Metric("expected", "messages", "measured", "sent, once for each receiver"),
     Metric(
-        "received_unique", "messages", "measured", "receptions without duplicates; calls answered"
+        "received_unique",
+        "messages",
+        "measured",
+        "receptions without duplicates; calls answered",
+        direction=HIGHER,
     ),
-    Metric("failed", "messages", "measured", "calls that ended with an error before their timeout"),
     Metric(
-        "lost", "messages", "measured", "gaps in the receivers' sequence numbers; calls timed out"
+        "failed",
+        "messages",
+        "measured",
+        "calls that ended with an error before their timeout",
+        title="calls failed",
+    ),
+    Metric(
+        "lost",
+        "messages",
+        "measured",
+        "gaps in the receivers' sequence numbers; calls timed out",
+        title="messages lost, or calls timed out",
     ),
     Metric("skipped", "messages", "measured", "slots that a native timer passed over"),
-    Metric("duplicates", "messages", "measured", "receptions beyond the first"),
-    Metric("late", "messages", "measured", "receptions in the second half of the drain"),
+    Metric("duplicates", "messages", "measured", "receptions beyond the first", title="duplicates"),
+    Metric(
+        "late",
+        "messages",
+        "measured",
+        "receptions in the second half of the drain",
+        title="messages late",
+    ),
     Metric("corrupt", "messages", "measured", "receptions with a wrong payload"),
     Metric("foreign", "messages", "measured", "messages of another run"),
     Metric(
@@ -83,6 +122,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "Hz",
         "measured",
         "messages sent per second of cost_window_s, all senders",
+        title="achieved rate",
+        direction=HIGHER,
     ),
     Metric(
         "latency_samples", "messages", "measured", "latencies after the warm-up, of first arrivals"
@@ -109,6 +150,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "median latency of the run; lost and failed count as infinite",
         also=r"latency(_p50)?(_[nu]s)?",
+        title="median latency",
     ),
     Metric(
         "latency_p90_us",
@@ -116,6 +158,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "90th percentile of the run's latency",
         also=r"latency_p90(_[nu]s)?",
+        title="90th percentile of latency",
     ),
     Metric(
         "latency_p99_us",
@@ -123,6 +166,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "99th percentile of the run's latency",
         also=r"latency_p99(_[nu]s)?",
+        title="99th percentile of latency",
     ),
     Metric(
         "latency_mean_us",
@@ -130,18 +174,26 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "mean latency of what arrived",
         also=r"latency_mean(_[nu]s)?",
+        title="mean latency",
     ),
     Metric("response_p50_us", "µs", "measured", "median time from the due time to the reply"),
     Metric(
         "schedule_late_p50_us", "µs", "measured", "median lateness of senders against the schedule"
     ),
-    Metric("schedule_late_p99_us", "µs", "measured", "99th percentile of the senders' lateness"),
+    Metric(
+        "schedule_late_p99_us",
+        "µs",
+        "measured",
+        "99th percentile of the senders' lateness",
+        title="lateness of sending, 99th percentile of a run",
+    ),
     Metric(
         "startup_s_max",
         "s",
         "measured",
         "process start to READY, slowest node",
         also=r"startup(_s_max|_[nmu]?s)?",
+        title="slowest node's start",
     ),
     Metric(
         "discovery_s_max",
@@ -149,6 +201,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "endpoint made to peers matched, slowest node",
         also=r"discovery(_s_max|_[nmu]?s)?",
+        title="slowest discovery",
     ),
     Metric("window_s", "s", "measured", "length of the window, warm-up included"),
     Metric("cost_window_s", "s", "measured", "the window without its warm-up: what costs refer to"),
@@ -160,6 +213,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "CPU time of nodes and services in cost_window_s, per message",
         also=r"cpu(_[nu]s)?(_per_message)?",
         needs="cpu_time",
+        title="CPU time per message",
+        verb="used",
     ),
     Metric(
         "cpu_us_per_message_above_silent",
@@ -190,6 +245,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "bytes sent by all interfaces, per message",
         also=r"wire_bytes(_per_message)?",
         needs="tx_bytes",
+        title="bytes on the wire per message",
+        verb="sent",
     ),
     Metric(
         "memory_kib",
@@ -200,7 +257,12 @@ _REGISTRY: tuple[Metric, ...] = (
         needs="rss",
     ),
     Metric(
-        "memory_kib_total", "KiB", "measured", "resident memory of nodes and services", needs="rss"
+        "memory_kib_total",
+        "KiB",
+        "measured",
+        "resident memory of nodes and services",
+        needs="rss",
+        title="memory of all nodes",
     ),
     Metric(
         "memory_max_kib",
@@ -209,6 +271,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "largest resident memory of any one process of the node",
         of=NODE,
         needs="max_rss",
+        title="largest memory",
+        verb="held",
     ),
     Metric(
         "faults_minor",
@@ -217,6 +281,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "minor page faults of the node's whole life",
         of=NODE,
         needs="minor_faults",
+        title="minor page faults",
     ),
     Metric(
         "switches_voluntary",
@@ -225,13 +290,22 @@ _REGISTRY: tuple[Metric, ...] = (
         "voluntary context switches of the node's whole life",
         of=NODE,
         needs="voluntary_switches",
+        title="voluntary context switches",
     ),
     Metric("energy_source", "", "identity", "meter and quantity that power and energy are from"),
     Metric("power_machine_w", "W", "measured", "power before any process of the run", needs=ENERGY),
     Metric(
         "power_silent_w", "W", "measured", "power with nodes connected and silent", needs=ENERGY
     ),
-    Metric("power_window_w", "W", "measured", "power in cost_window_s", needs=ENERGY),
+    Metric(
+        "power_window_w",
+        "W",
+        "measured",
+        "power in cost_window_s",
+        needs=ENERGY,
+        title="power in the window",
+        verb="drew",
+    ),
     Metric(
         "energy_standing_j",
         "J",
@@ -276,6 +350,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "system calls of the process tree per message; after the warm-up where the kernel counts",
         of=NODE,
         needs=SYSTEM_CALLS,
+        title="system calls per message",
     ),
     Metric(
         "syscall_working_us_per_message",
@@ -284,6 +359,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "time in calls that work, per message",
         of=NODE,
         needs=SYSTEM_CALLS,
+        title="time in system calls that work",
     ),
     Metric(
         "syscall_waiting_us_per_message",
@@ -292,6 +368,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "time in wait-like calls, per message",
         of=NODE,
         needs=SYSTEM_CALLS,
+        title="time in system calls that wait",
     ),
     Metric(
         "syscall_waiting_share",
@@ -317,7 +394,13 @@ _REGISTRY: tuple[Metric, ...] = (
         of=NODE,
         needs=SYSTEM_CALLS,
     ),
-    Metric("steal_share", "", "measured", "share of all cores' time that the hypervisor took"),
+    Metric(
+        "steal_share",
+        "share of all cores",
+        "measured",
+        "share of all cores' time that the hypervisor took",
+        title="CPU taken by other virtual machines",
+    ),
     Metric(
         "temperature_celsius",
         "°C",
@@ -332,18 +415,26 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric("clock_step_ms", "ms", "measured", "by how much the wall clock was set during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
-    Metric("harness_cpu_share", "cores", "measured", "cores that the agent used while sampling"),
+    Metric(
+        "harness_cpu_share",
+        "cores",
+        "measured",
+        "cores that the agent used while sampling",
+        title="CPU of agent and recorder",
+    ),
     Metric(
         "other_load_share",
-        "",
+        "share of all cores",
         "measured",
         "share of all cores' time that other processes wanted, weighted as the scheduler does",
+        title="load of other processes, weighted",
     ),
     Metric(
         "other_cpu_share",
-        "",
+        "share of all cores",
         "measured",
         "share of all cores' time that other processes used, at any priority",
+        title="CPU of other processes, any priority",
     ),
     Metric(
         "memory_kib_per_node",
@@ -352,6 +443,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "resident memory, mean over the nodes",
         also=r"memory(_bytes|_kib|_kib_per_node)?",
         needs="rss",
+        title="memory per node",
+        verb="held",
     ),
     Metric(
         "loss_share",
@@ -359,6 +452,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "share of the expected messages that were lost",
         also=r"loss(_share)?|lost",
+        title="share of messages lost",
+        is_share=True,
     ),
     Metric(
         "failed_share",
@@ -366,6 +461,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "share of expected calls that ended with an error before their timeout",
         also=r"failed(_share)?",
+        title="share of calls that failed",
+        is_share=True,
     ),
     Metric(
         "time_us_per_message",
@@ -373,6 +470,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "time per message at the rate achieved",
         also=r"time(_[nu]s)?(_per_message)?",
+        title="time per message",
+        verb="took",
     ),
     Metric(
         "energy_uj_per_message",
@@ -381,6 +480,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "message energy per message sent",
         needs=ENERGY,
         also=r"energy(_message_j|_[um]?j_per_message)?",
+        title="energy per message",
+        verb="used",
     ),
     Metric(
         "energy_idle_subtracted_uj_per_message",
@@ -389,6 +490,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "energy of the run less idle power, per message",
         needs=ENERGY,
         also=r"energy_idle_subtracted(_[um]?j_per_message)?",
+        title="energy per message by idle subtraction",
+        verb="used",
     ),
     Metric(
         "power_above_machine_w",
@@ -397,6 +500,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "power in the window less power before any process",
         needs=ENERGY,
         also=r"power(_[um]?w)?",
+        title="power above the machine's own",
+        verb="drew",
     ),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}

@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return build_report
     if name == "CampaignReader":
-        from wattwire.report.evidence import CampaignReader  # noqa: PLC0415
+        from wattwire.report.evidence import CampaignReader
 
         return CampaignReader
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,13 +13,12 @@ from wattwire.report import syscalls, words
 from wattwire.report.evidence import Evidence, by_treatment
 from wattwire.report.parts import Text
 from wattwire.report.proportion import reading
-from wattwire.report.responses import Response
+from wattwire.report.responses import Response, resolve
 from wattwire.report.role_values import (
     BOTH,
     NOT_MEASURED,
     capital,
     is_measured,
-    response_of,
     values_of,
 )
 from wattwire.stats import association
@@ -34,14 +33,14 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
 
     Medians of treatments are the points: runs of one treatment are no further ones.
     """
-    beside = [response_of(evidence, name) for name in question.get("beside", [])]
+    beside = [resolve(name, evidence.described) for name in question.get("beside", [])]
     if not beside or evidence.usable.height == 0:
         return []
     medians = {one: _medians(evidence, one) for one in beside}
     absent = [one for one, found in medians.items() if not found]
     told, measured_any = [], False
     for name in dict.fromkeys(question.get("responses", [])):
-        response = response_of(evidence, name)
+        response = resolve(name, evidence.described)
         if not is_measured(evidence, response, BOTH):
             energy = "cannot be answered here: no meter measured energy"
             what = energy if response.energy else NOT_MEASURED

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.derived import column
 from wattwire.report import (
     along,
     companions,
@@ -30,7 +31,7 @@ from wattwire.report.answers import (
     moderated,
     planned_baseline,
 )
-from wattwire.report.evidence import Evidence, column, same_level
+from wattwire.report.evidence import Evidence, same_level
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.responses import Response
 from wattwire.report.sentences import few_degrees, nothing_to_compare, sentence, sentence_of_all

@@ -12,9 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray, column
 from wattwire.report import not_compared
 from wattwire.report.controls import noise
-from wattwire.report.evidence import Evidence, FloatArray, column, levels_of, levels_run, same_level
+from wattwire.report.evidence import Evidence, levels_of, levels_run, same_level
 from wattwire.report.responses import Response, measured, resolve
 
 CONFIDENCE = 0.95

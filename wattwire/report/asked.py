@@ -12,7 +12,7 @@ from wattwire.model.validity import conditions_before
 from wattwire.report import costs, unanswered, words
 from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.role_values import response_of
+from wattwire.report.responses import resolve
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
@@ -74,7 +74,7 @@ def _factors(evidence: Evidence, question: Mapping[str, Any]) -> list[str]:
 def _metrics(evidence: Evidence, question: Mapping[str, Any]) -> str:
     """A question's responses, and what they are set beside."""
     told, beside = (
-        words.listed([response_of(evidence, name).title for name in question.get(key, [])])
+        words.listed([resolve(name, evidence.described).title for name in question.get(key, [])])
         for key in ("responses", "beside")
     )
     return f"{told}, beside {beside}" if beside else told

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray
 from wattwire.report import not_compared, words
 from wattwire.report.answers import (
     CONFIDENCE,
@@ -23,7 +24,7 @@ from wattwire.report.answers import (
     usable_fit,
 )
 from wattwire.report.controls import pairs
-from wattwire.report.evidence import Evidence, FloatArray, levels_of
+from wattwire.report.evidence import Evidence, levels_of
 from wattwire.report.parts import Column, Fold, Table, Text
 from wattwire.report.responses import Response
 from wattwire.stats import distributions

@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import column
+from wattwire.model.metrics import METRICS
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, all_levels, column
+from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
 
 VALUES_MAX = 3
 OWN = (
-    ("harness_cpu_share", "CPU of agent and recorder", "cores"),
-    ("steal_share", "CPU taken by other virtual machines", "share of all cores"),
-    ("other_load_share", "load of other processes, weighted", "share of all cores"),
-    ("other_cpu_share", "CPU of other processes, any priority", "share of all cores"),
-    ("schedule_late_p99_us", "lateness of sending, 99th percentile of a run", "µs"),
-)
+    "harness_cpu_share", "steal_share", "other_load_share", "other_cpu_share",
+    "schedule_late_p99_us",
+)  # fmt: skip
 
 
 def harness(evidence: Evidence) -> Section:
     """The page's part about what measuring cost."""
     part = Section("harness", "What measuring cost")
     rows = []
-    for name, title, unit in OWN:
+    for name in OWN:
+        metric = METRICS[name]
         values = column(evidence.usable, name)
         values = values[np.isfinite(values)]
         if values.size:
             rows.append(
                 {
-                    "what": title,
-                    "unit": unit,
+                    "what": metric.words,
+                    "unit": metric.unit,
                     "median": float(np.median(values)),
                     "highest": float(values.max()),
                     "runs": int(values.size),

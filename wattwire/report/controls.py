@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray, column
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, FloatArray, column
+from wattwire.report.evidence import Evidence
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.responses import Response, measured, resolve
 

@@ -11,18 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.model.derived import column, mean_of, members, messages_of_costs
 from wattwire.report import figures, words
-from wattwire.report.evidence import (
-    Evidence,
-    all_levels,
-    by_treatment,
-    column,
-    factor_columns,
-    levels_of,
-    mean_of,
-    members,
-    messages_of_costs,
-)
+from wattwire.report.evidence import Evidence, all_levels, by_treatment, factor_columns, levels_of
 from wattwire.report.latency import (
     facet_factor,
     panel_of,

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import column
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns
+from wattwire.report.evidence import Evidence, by_treatment, factor_columns
 from wattwire.report.parts import Column, Section, Table, Text
 
 COUNTS = (

@@ -15,13 +15,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.report import settling, words
-from wattwire.report.evidence import (
-    Evidence,
-    all_levels,
-    by_treatment,
-    factor_columns,
-    unanswered,
-)
+from wattwire.report.evidence import Evidence, all_levels, by_treatment, factor_columns, unanswered
 from wattwire.report.latency import FloatArray, Series, series_of
 from wattwire.report.parts import Column, Fold, Table
 from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import column
 from wattwire.report import words
 from wattwire.report.answers import CONFIDENCE, Answer, Answers, usable_fit
-from wattwire.report.evidence import Evidence, column, levels_of, same_level
+from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.report.parts import Column, Table
 from wattwire.report.responses import Response
 

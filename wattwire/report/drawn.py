@@ -11,13 +11,12 @@ from wattwire.report import figures, words
 from wattwire.report.evidence import Evidence, by_treatment, levels_of
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Figure, Text
-from wattwire.report.responses import Response
+from wattwire.report.responses import Response, resolve
 from wattwire.report.role_values import (
     BOTH,
     NOT_MEASURED,
     capital,
     is_measured,
-    response_of,
     values_of,
 )
 from wattwire.report.scattered import points_of
@@ -27,10 +26,10 @@ PER_ROW = 2
 
 def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | Text]:
     """The figure, of `instead` where nothing measured the response; else a sentence why not."""
-    wanted = response_of(evidence, spec.response)
+    wanted = resolve(spec.response, evidence.described)
     response, roles = wanted, _roles(evidence, wanted, spec)
     if not roles and spec.instead:
-        response = response_of(evidence, spec.instead)
+        response = resolve(spec.instead, evidence.described)
         roles = _roles(evidence, response, spec)
     if not roles:
         return [Text(f"{spec.title}: {wanted.title} was {NOT_MEASURED}.")]
@@ -93,7 +92,7 @@ def _scatter(
     evidence: Evidence, spec: ShownFigure, response: Response, by: str,
     roles: list[tuple[str, str]],
 ) -> tuple[str, dict[str, Any]] | None:  # fmt: skip
-    frame, other = evidence.usable, response_of(evidence, spec.against)
+    frame, other = evidence.usable, resolve(spec.against, evidence.described)
     points: list[dict[str, Any]] = []
     for role, panel in roles:
         across = values_of(evidence, frame, other, role)

@@ -13,8 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from wattwire.model.derived import (
+    FloatArray,
+    column,
+    with_derived,
+)
 from wattwire.model.service_names import service_of
 from wattwire.model.study import ONLY, TRACED
 from wattwire.model.validity import with_current_names
@@ -23,7 +27,6 @@ from wattwire.report import words
 from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign, Messages
 
-FloatArray = NDArray[np.float64]
 LEVEL_TOLERANCE = 1e-12
 """Relative difference below which two numbers are one level, computed in two ways."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
@@ -321,36 +324,10 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
     )
 
 
-def column(frame: pl.DataFrame, name: str) -> FloatArray:
-    """A numeric column, shape (rows,); NaN where unknown or where there is no such column."""
-    if name not in frame.columns:
-        return np.full(frame.height, math.nan)
-    values = frame[name]
-    if values.dtype != pl.Float64:
-        values = values.cast(pl.Float64, strict=False)
-    return np.array(values.to_numpy(), dtype=np.float64)  # what is missing becomes NaN
-
-
 def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
     """The level of `factor` of every row; None where unknown."""
     name = f"factor.{factor}"
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
-
-
-def members(frame: pl.DataFrame, prefix: str) -> list[str]:
-    """Columns `prefix.<role>.<index>`, in order (service processes have no index)."""
-    return sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 2)
-
-
-def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
-    """Row-wise mean of the named columns over those that are known; NaN where none is."""
-    if not names:
-        return np.full(frame.height, math.nan)
-    stack = np.stack([column(frame, name) for name in names])
-    known = np.isfinite(stack)
-    sums = np.where(known, stack, 0.0).sum(axis=0)
-    counts = known.sum(axis=0)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
 
 def unanswered(frame: pl.DataFrame) -> FloatArray:
@@ -374,58 +351,6 @@ def with_services(summary: pl.DataFrame) -> pl.DataFrame:
         known = [pl.col(service)] if service in summary.columns else []
         summary = summary.with_columns(pl.coalesce(*known, name).alias(service)).drop(name)
     return summary
-
-
-def with_derived(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add responses that follow from others: per node, per message, above the machine's own."""
-    if frame.height == 0:
-        return frame
-    sent, in_costs = column(frame, "sent"), messages_of_costs(frame)
-    expected = after_warmup(frame, "expected")
-    lost = after_warmup(frame, "lost")
-    failed = after_warmup(frame, "failed")
-    rate_hz = column(frame, "rate_hz_achieved")
-    derived = {
-        "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
-        "loss_share": lost / np.where(expected > 0, expected, math.nan),
-        "failed_share": failed / np.where(expected > 0, expected, math.nan),
-        "energy_uj_per_message": 1e6
-        * column(frame, "energy_message_j")
-        / np.where(in_costs > 0, in_costs, math.nan),
-        # The energy of the run's whole life, over all that it sent.
-        "energy_idle_subtracted_uj_per_message": 1e6
-        * column(frame, "energy_idle_subtracted_j")
-        / np.where(sent > 0, sent, math.nan),
-        "time_us_per_message": 1e6 / np.where(rate_hz > 0, rate_hz, math.nan),
-        "power_above_machine_w": column(frame, "power_window_w") - column(frame, "power_machine_w"),
-    }
-    without_end = lost + np.nan_to_num(failed) > 0
-    for name in frame.columns:
-        if name.startswith("latency_p"):
-            # A quantile among lost messages or failed calls is stored as unknown: it is infinite.
-            values = column(frame, name)
-            infinite = np.isnan(values) & without_end
-            frame = frame.with_columns(pl.Series(name, np.where(infinite, math.inf, values)))
-    fresh = {name: values for name, values in derived.items() if name not in frame.columns}
-    return frame.with_columns([pl.Series(name, values) for name, values in fresh.items()])
-
-
-def messages_of_costs(frame: pl.DataFrame) -> FloatArray:
-    """How many messages each run's costs are divided by: those sent after the warm-up."""
-    return _else_whole(frame, "sent_in_cost_window", "sent")
-
-
-def after_warmup(frame: pl.DataFrame, count: str) -> FloatArray:
-    """`expected`, `lost` or `failed` without the warm-up's share, shape (rows,).
-
-    That of the whole run where none was written.
-    """
-    return _else_whole(frame, f"{count}_after_warmup", count)
-
-
-def _else_whole(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:
-    apart = column(frame, name)
-    return np.where(np.isnan(apart), column(frame, whole), apart)
 
 
 def factor_columns(evidence: Evidence) -> list[Column]:

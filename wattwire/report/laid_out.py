@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import FloatArray
 from wattwire.model.shown import Shown, ShownTable, ShownValue, parse_shown
 from wattwire.report import drawn, ranking, words
-from wattwire.report.evidence import Evidence, FloatArray, levels_of, same_level
+from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.printed import Printed, printed_of
-from wattwire.report.responses import Response
+from wattwire.report.responses import Response, resolve
 from wattwire.report.role_values import (
     NOT_MEASURED,
     capital,
     is_measured,
     of_role,
-    response_of,
     values_of,
 )
 
@@ -78,14 +78,14 @@ def _tables(
     parts: list[Text | Table] = [Text(spec.note)] if spec.note else []
     places = [(value, role) for value in spec.values for role in value.roles]
     missing = [
-        response_of(evidence, value.response).title
+        resolve(value.response, evidence.described).title
         for value, role in places
-        if not is_measured(evidence, response_of(evidence, value.response), role)
+        if not is_measured(evidence, resolve(value.response, evidence.described), role)
     ]
     if missing:
         told = words.listed(list(dict.fromkeys(missing)))
         also = " CPU time, where it stands below, was measured; it is no energy."
-        energy = any(response_of(evidence, value.response).energy for value, _ in places)
+        energy = any(resolve(value.response, evidence.described).energy for value, _ in places)
         parts.append(Text(f"{capital(told)}: {NOT_MEASURED}.{also if energy else ''}", "warning"))
     for at, (value, role) in enumerate(places, 1):
         parts.append(_table(evidence, printed, spec, value, role, f"laid-out-{number}-{at}"))
@@ -106,7 +106,7 @@ def _table(
     role: str,
     key: str,
 ) -> Table:
-    response = response_of(evidence, value.response)
+    response = resolve(value.response, evidence.described)
     known = is_measured(evidence, response, role)
     across = planned_levels(evidence, spec.columns) if spec.columns else (None,)
     rows = [{"level": evidence.title(spec.rows, level), "_": level} for level in

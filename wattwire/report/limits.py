@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray, column
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.variants import FACTOR
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, FloatArray, all_levels, column
+from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.responses import Response, measured, resolve
 

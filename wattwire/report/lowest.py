@@ -15,9 +15,10 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.derived import column
 from wattwire.report import not_compared, words
 from wattwire.report.answers import CONFIDENCE, Answers, fit_of, usable_fit
-from wattwire.report.evidence import Evidence, column, levels_of, same_level
+from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.report.parts import Column, Table
 from wattwire.report.responses import Response, measured, resolve
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import column
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, column, levels_of
+from wattwire.report.evidence import Evidence, by_treatment, levels_of
 from wattwire.report.lowest import Choice, factors_of
 from wattwire.report.parts import Text
 from wattwire.report.responses import Response, resolve

@@ -17,15 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.model.derived import after_warmup, column
 from wattwire.report import words
-from wattwire.report.evidence import (
-    Evidence,
-    after_warmup,
-    by_treatment,
-    column,
-    levels_of,
-    same_level,
-)
+from wattwire.report.evidence import Evidence, by_treatment, levels_of, same_level
 from wattwire.report.responses import Response
 
 Mask = NDArray[np.bool_]

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from wattwire.model.derived import column
 from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, all_levels, column, levels_run
+from wattwire.report.evidence import Evidence, all_levels, levels_run
 from wattwire.report.figures.style import Spec
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Figure

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.model.derived import column
 from wattwire.model.paper_path import Walk
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, column, levels_of, levels_run, same_level
+from wattwire.report.evidence import Evidence, levels_of, levels_run, same_level
 from wattwire.report.responses import Response, measured, resolve
 from wattwire.stats import paper
 

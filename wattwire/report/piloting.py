@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import column
 from wattwire.report import words
 from wattwire.report.answers import CONFIDENCE, Answer, answer_all, usable_fit
-from wattwire.report.evidence import Evidence, by_treatment, column
+from wattwire.report.evidence import Evidence, by_treatment
 from wattwire.stats import planning
 
 ENERGY_SHARE = 0.10

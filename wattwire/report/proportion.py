@@ -11,12 +11,11 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray, column
 from wattwire.report import figures, words
 from wattwire.report.evidence import (
     Evidence,
-    FloatArray,
     by_treatment,
-    column,
     factor_columns,
     levels_of,
     levels_run,

@@ -12,8 +12,8 @@ from wattwire.report import words
 from wattwire.report.evidence import Evidence, by_treatment, factor_columns, levels_of
 from wattwire.report.parts import Column, Table, Text
 from wattwire.report.printed import Printed
-from wattwire.report.responses import Response
-from wattwire.report.role_values import BOTH, capital, is_measured, response_of, values_of
+from wattwire.report.responses import Response, resolve
+from wattwire.report.role_values import BOTH, capital, is_measured, values_of
 from wattwire.stats import association
 
 HERE, PRINTED = "product_here", "product_printed"
@@ -26,7 +26,7 @@ def parts(
 
     Estimates are no responses, so they are never ranked.
     """
-    first, second = (response_of(evidence, name) for name in spec.product)
+    first, second = (resolve(name, evidence.described) for name in spec.product)
     told: list[Text | Table] = [Text(spec.title, "question")]
     missing = [one for one in (first, second) if not is_measured(evidence, one, BOTH)]
     if missing:

@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from wattwire.model import metrics
-from wattwire.report.evidence import column
+from wattwire.model.derived import column
 
 
 @dataclass(frozen=True)
 class Response:
     """A number per run: `column` of the summary, in `unit`.
 
-    `had` goes between two levels in "A {had} 0.5 times the {title} of B". `energy` marks
+    `had` is the verb between two levels in "A {had} 0.5 times the {title} of B". `energy` marks
     responses that only a measuring meter can give.
     """
 
@@ -27,40 +27,41 @@ class Response:
     energy: bool = False
     share: bool = False
 
+    @property
+    def more_is_better(self) -> bool:
+        """Whether less is worse; of time, cost and loss, and of what is not known, more is."""
+        metric = metrics.METRICS.get(self.column)
+        return metric is not None and metric.direction == metrics.HIGHER
 
-CPU = Response("cpu_us_per_message", "CPU time per message", "µs", "used")
-MEMORY = Response("memory_kib_per_node", "memory per node", "KiB", "held")
-LATENCY_P50 = Response("latency_p50_us", "median latency", "µs")
 
-_KNOWN: dict[str, Response] = {
-    response.column: response
-    for response in (
-        CPU,
-        MEMORY,
-        Response("wire_bytes_per_message", "bytes on the wire per message", "B", "sent"),
-        LATENCY_P50,
-        Response("latency_p90_us", "90th percentile of latency", "µs"),
-        Response("latency_p99_us", "99th percentile of latency", "µs"),
-        Response("latency_mean_us", "mean latency", "µs"),
-        Response("time_us_per_message", "time per message", "µs", "took"),
-        Response(
-            "energy_idle_subtracted_uj_per_message",
-            "energy per message by idle subtraction",
-            "µJ",
-            "used",
-            energy=True,
-        ),
-        Response("energy_uj_per_message", "energy per message", "µJ", "used", energy=True),
-        Response(
-            "power_above_machine_w", "power above the machine's own", "W", "drew", energy=True
-        ),
-        Response("loss_share", "share of messages lost", "", share=True),
-        Response("failed_share", "share of calls that failed", "", share=True),
-        Response("startup_s_max", "slowest node's start", "s"),
-        Response("discovery_s_max", "slowest discovery", "s"),
-    )
-}
-"""Responses with words of their own, by their column."""
+def response_of(name: str) -> Response:
+    """Return the response of a metric, in the registry's words (`model/metrics.py`)."""
+    metric = metrics.METRICS[name]
+    energy = metric.needs == metrics.ENERGY
+    return Response(name, metric.words, metric.unit, metric.verb, energy, metric.is_share)
+
+
+CPU = response_of("cpu_us_per_message")
+MEMORY = response_of("memory_kib_per_node")
+LATENCY_P50 = response_of("latency_p50_us")
+OFFERED = (
+    CPU,
+    MEMORY,
+    response_of("wire_bytes_per_message"),
+    LATENCY_P50,
+    response_of("latency_p90_us"),
+    response_of("latency_p99_us"),
+    response_of("latency_mean_us"),
+    response_of("time_us_per_message"),
+    response_of("energy_idle_subtracted_uj_per_message"),
+    response_of("energy_uj_per_message"),
+    response_of("power_above_machine_w"),
+    response_of("loss_share"),
+    response_of("failed_share"),
+    response_of("startup_s_max"),
+    response_of("discovery_s_max"),
+)
+"""What a page looks at where no question names it, in this order."""
 
 
 def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
@@ -74,8 +75,8 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
         title = told.get("title") or name.replace("_", " ")
         return Response(name, title, told.get("unit", ""), told.get("had", "had"))
     metric = metrics.find(name)
-    if metric is not None and metric.name in _KNOWN and "." not in name:
-        return _KNOWN[metric.name]
+    if metric is not None and "." not in name:
+        return response_of(metric.name)
     return Response(name, name.replace("_", " "), "", energy="energy" in name or "power" in name)
 
 
@@ -86,7 +87,7 @@ def offered(
     asked = [name for question in questions for name in question.get("responses", [])]
     named = [resolve(name, described) for name in (*asked, *described)]
     found: dict[str, Response] = {}
-    for response in (*named, *_KNOWN.values()):
+    for response in (*named, *OFFERED):
         found.setdefault(response.column, response)
     return tuple(found.values())
 

@@ -5,42 +5,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
 from wattwire.report.costs import window_seconds
-from wattwire.report.evidence import (
-    Evidence,
-    FloatArray,
-    column,
-    mean_of,
-    members,
-    messages_of_costs,
-)
-from wattwire.report.responses import Response, resolve
+from wattwire.report.evidence import Evidence
+from wattwire.report.responses import Response
 
 BOTH = "both"
-OF_NODES = {
-    "memory_max_kib": Response("memory_max_kib", "largest memory", "KiB", "held"),
-    "faults_minor": Response("faults_minor", "minor page faults", ""),
-    "switches_voluntary": Response("switches_voluntary", "voluntary context switches", ""),
-}
-"""Responses that only nodes have; of a whole run they are the sum over its nodes."""
-OF_CALLS = {
-    "syscalls_per_message": Response("syscalls_per_message", "system calls per message", ""),
-    "syscall_working_us_per_message": Response(
-        "syscall_working_us_per_message", "time in system calls that work", "µs"
-    ),
-    "syscall_waiting_us_per_message": Response(
-        "syscall_waiting_us_per_message", "time in system calls that wait", "µs"
-    ),
-}
-"""Responses that only runs have which count system calls."""
 SHARES = {"energy_uj_per_message": "energy_j", "cpu_us_per_message": "cpu_share"}
 """Responses per message and the column of each node that they are made of."""
 NOT_MEASURED = "not measured on this machine"
-
-
-def response_of(evidence: Evidence, name: str) -> Response:
-    """The response that a study calls `name`, with its unit and words."""
-    return OF_NODES.get(name) or OF_CALLS.get(name) or resolve(name, evidence.described)
 
 
 def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role: str) -> FloatArray:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.model.derived import FloatArray
 from wattwire.report import figures
-from wattwire.report.evidence import Evidence, FloatArray, levels_of
+from wattwire.report.evidence import Evidence, levels_of
 
 
 def points_of(

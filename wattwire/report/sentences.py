@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
 from wattwire.report import lowest, not_compared, words
 from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.report.controls import asked_responses
 from wattwire.report.counts import failed_words
-from wattwire.report.evidence import Evidence, column, levels_of, same_level
+from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.stats import distributions
 
 BY_RANKS = ("pairs", "two samples")

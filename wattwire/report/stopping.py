@@ -10,16 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import FloatArray
 from wattwire.report import words
 from wattwire.report.answers import block_table, planned_baseline
-from wattwire.report.evidence import (
-    CampaignReader,
-    Evidence,
-    FloatArray,
-    gather,
-    levels_run,
-    same_level,
-)
+from wattwire.report.evidence import CampaignReader, Evidence, gather, levels_run, same_level
 from wattwire.report.responses import Response, resolve
 from wattwire.stats import sequential
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import column
 from wattwire.model.service_names import service_of
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, column, factor_columns, levels_of
+from wattwire.report.evidence import Evidence, by_treatment, factor_columns, levels_of
 from wattwire.report.figures.calls import OTHER, calls_chart
 from wattwire.report.figures.style import PALETTE, rounded
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text

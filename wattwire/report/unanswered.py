@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.derived import column
 from wattwire.report import sentences, words
 from wattwire.report.answers import NUMBER, Answers
 from wattwire.report.controls import asked_responses
-from wattwire.report.evidence import Evidence, all_levels, column, same_level
+from wattwire.report.evidence import Evidence, all_levels, same_level
 from wattwire.report.parts import Column, Table
-from wattwire.report.responses import measured
-from wattwire.report.role_values import BOTH, is_measured, response_of
+from wattwire.report.responses import measured, resolve
+from wattwire.report.role_values import BOTH, is_measured
 
 NAMED_MAX = 6
 """Up to so many treatments stand in the page's first sentence."""
@@ -205,7 +206,7 @@ def questions(evidence: Evidence, answers: Answers) -> list[str]:
             held = f"{words.factor_title(factor)} has one level here ({words.plain(level)})"
             told.append(f"No answer to {name}: {held}, so there is nothing to compare.")
         for asked in question.get("responses", []):
-            response = response_of(evidence, asked)
+            response = resolve(asked, evidence.described)
             items = [
                 item
                 for item in answers.items
@@ -238,7 +239,7 @@ def lost(evidence: Evidence, answers: Answers) -> str:
             if factor in held or evidence.factors.get(factor) == ():
                 continue
             for name in question.get("responses", []):
-                response = response_of(evidence, name)
+                response = resolve(name, evidence.described)
                 if (str(question.get("id", "")), factor, response.column) not in there:
                     told.append(f"question {question.get('id') or number}: {response.title} by "
                                 f"{words.factor_title(factor)}")  # fmt: skip

@@ -26,7 +26,7 @@ from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
 from wattwire.rig.artifacts import digest_of
 from wattwire.run import syscalls
-from wattwire.run.columns import describe, pool_baselines
+from wattwire.run.columns import describe, pool_baselines, with_derived
 from wattwire.run.crash import crash_point
 from wattwire.run.evidence import wait_until_quiet
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
@@ -303,7 +303,7 @@ class CampaignRunner:
         self._progress.event("note", text=found["words"])
 
     def _write_summary(self) -> None:
-        rows = pool_baselines(self.campaign.rows())
+        rows = with_derived(pool_baselines(self.campaign.rows()))
         names = {name for row in rows for name in row}
         self.campaign.write_summary(rows, describe(names))
 

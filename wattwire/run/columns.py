@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import Any
 
+from wattwire.model.derived import derived
 from wattwire.model.metrics import METRICS
+from wattwire.store.campaign import frame_of
 
 COLUMNS: dict[str, tuple[str, str, str]] = {
     name: (metric.unit, metric.kind, metric.summary) for name, metric in METRICS.items()
@@ -21,6 +24,17 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
             unit, kind, summary = COLUMNS[stem]
             described[name] = {"unit": unit, "kind": kind, "summary": summary}
     return described
+
+
+def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add what follows from other metrics (`model/derived.py`); None where it is not known."""
+    if not rows:
+        return []
+    values = {name: values.tolist() for name, values in derived(frame_of(rows)).items()}
+    return [
+        {**row, **{name: each[at] if isfinite(each[at]) else None for name, each in values.items()}}
+        for at, row in enumerate(rows)
+    ]
 
 
 def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

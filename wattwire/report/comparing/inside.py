@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.report import words
@@ -46,7 +47,7 @@ from wattwire.report.comparing.undelivered import (
     notes,
     to_compare,
 )
-from wattwire.report.evidence import CampaignReader, Evidence, FloatArray, gather
+from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.responses import Response
 from wattwire.report.sentences import edited_words
 from wattwire.report.validity import stamps

@@ -14,8 +14,6 @@ from wattwire.report.responses import Response
 WORSE, NOT_WORSE, UNCLEAR = "worse", "not worse", "cannot tell"
 CONFIDENCE = 0.95
 MARGIN = 0.05
-MORE_IS_BETTER = frozenset({"rate_hz_achieved", "received_unique"})
-"""Responses of which less is worse; of all others (time, cost, loss) more is."""
 COMPLETED = Response("completed", "runs completed", "", share=True)
 NAMED_MAX = 3
 SHARE_MARGIN = 0.01
@@ -74,7 +72,7 @@ class Item:
         if not isinstance(self.ratio, stats.Interval):
             return None
         centre, low, high = self.ratio.estimate, self.ratio.low, self.ratio.high
-        flip = self.response.column in MORE_IS_BETTER
+        flip = self.response.more_is_better
         if not (0.0 < low <= centre <= high < math.inf):
             return None
         least = (1.0 + margin) * (high / centre if flip else centre / low)
@@ -235,7 +233,7 @@ def share_margin(margin: float) -> float:
 
 def _detectable(response: Response, found: Sequence[float | None]) -> str:
     known = sorted(share for share in found if share is not None)
-    way = "decrease" if response.column in MORE_IS_BETTER else "increase"
+    way = "decrease" if response.more_is_better else "increase"
     unit = "percentage points" if response.share else "%"
     if not known:
         return f"no change of {response.title}"
@@ -292,7 +290,7 @@ def judged(item: Item, margin: float) -> Item:
     """The item with its verdict. Worse: the whole interval lies beyond the margin, and the effect
     beyond what two identical labels may differ by. Not worse: none of it lies beyond the margin.
     """
-    flip = item.response.column in MORE_IS_BETTER
+    flip = item.response.more_is_better
     if item.exact is not None:
         harm = 1.0 / item.exact if flip else item.exact
         verdict = WORSE if harm > 1.0 + margin else NOT_WORSE

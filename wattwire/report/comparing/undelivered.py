@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray
 from wattwire.report.comparing.judged import (
     NOT_WORSE,
     UNCLEAR,
@@ -22,7 +23,7 @@ from wattwire.report.comparing.judged import (
 )
 from wattwire.report.comparing.sides import Runs, values_of
 from wattwire.report.controls import differences, noise_floor
-from wattwire.report.evidence import Evidence, FloatArray
+from wattwire.report.evidence import Evidence
 from wattwire.report.responses import Response, resolve
 
 SHARES = tuple(map(resolve, ("loss_share", "failed_share")))

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.model.derived import FloatArray
 from wattwire.report import words
-from wattwire.report.evidence import Evidence, FloatArray, all_levels
+from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.latency import Series
 
 CONFIDENCE = 0.95

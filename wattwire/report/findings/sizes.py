@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
+from wattwire.model.derived import FloatArray
 from wattwire.model.setting_roles import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
 from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, FloatArray, factor_columns
+from wattwire.report.evidence import Evidence, factor_columns
 from wattwire.report.findings.delayed_ack import Hit
 from wattwire.report.findings.finding import (
     CONFIDENCE,

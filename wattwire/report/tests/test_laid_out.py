@@ -12,7 +12,8 @@ from wattwire.report import along, laid_out, published
 from wattwire.report.evidence import column, gather, levels_of, with_derived
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
-from wattwire.report.role_values import response_of, values_of
+from wattwire.report.responses import resolve
+from wattwire.report.role_values import values_of
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
 PRINTED = (
@@ -152,7 +153,7 @@ def test_ratios_are_over_the_lowest_of_their_own_column(tmp_path) -> None:
 def test_a_role_s_cost_per_message_is_that_of_all_its_nodes_over_all_messages(tmp_path) -> None:
     evidence = evidence_of(tmp_path)
     frame = evidence.usable
-    cpu = response_of(evidence, "cpu_us_per_message")
+    cpu = resolve("cpu_us_per_message", evidence.described)
     parts = [values_of(evidence, frame, cpu, role) for role in ("client", "server")]
     assert sum(parts) == pytest.approx(column(frame, "cpu_us_per_message"))
     two = np.array([level == 2 for level in levels_of(frame, "clients")])

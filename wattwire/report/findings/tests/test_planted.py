@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.report.evidence import FloatArray
+from wattwire.model.derived import FloatArray
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding, Silence
 from wattwire.report.findings.tests.made_up import (

@@ -1,0 +1,31 @@
+"""The example of docs/python.md on a campaign that was measured: its blocks run as they stand."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+import pytest
+
+from wattwire.catalog import home
+
+pytestmark = pytest.mark.quiet
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_computes_what_the_summary_holds(cli, mini, tmp_path):
+    assert cli("run", mini, "--campaign", tmp_path / "c", "--plain", "--no-report").code == 0
+    page = (home() / "docs" / "python.md").read_text(encoding="utf-8")
+    code = "".join(BLOCK.findall(page)).replace('"my-campaign"', repr(str(tmp_path / "c")))
+    values: dict[str, Any] = {}
+    exec(compile(code, "docs/python.md", "exec"), values)  # our own page
+    summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
+    assert values["medians"].height == summary["factor.pattern"].n_unique() == 3
+    by_pattern = dict(values["medians"][["factor.pattern", "latency_p50_us"]].rows())
+    (topic,) = summary.filter((pl.col("factor.pattern") == "topic") & pl.col("used")).to_dicts()
+    assert by_pattern["topic"] == topic["latency_p50_us"]
+    # Derived metrics are stored with the measured ones.
+    assert topic["time_us_per_message"] == pytest.approx(1e6 / topic["rate_hz_achieved"])
+    # Of 20 messages the median is the tenth by rank, not a mean of two.
+    assert sorted(values["latency_us"])[9] == topic["latency_p50_us"]

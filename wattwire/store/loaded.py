@@ -1,0 +1,98 @@
+"""A campaign's tables for people who analyse them in Python (`wattwire.load`)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wattwire.model.derived import with_derived
+from wattwire.model.errors import UsageError
+from wattwire.model.metrics import METRICS, Metric
+from wattwire.store.imported import ImportedCampaign, open_campaign
+
+
+class CampaignData:
+    """The tables of one campaign, read when they are asked for; nothing is written.
+
+    All tables are Polars frames; `.to_pandas()` converts one where pandas is installed.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self._campaign = open_campaign(Path(path))
+        self.path = self._campaign.path
+
+    def __repr__(self) -> str:
+        return f"wattwire.load({str(self.path)!r})"
+
+    @cached_property
+    def study(self) -> dict[str, Any]:
+        """The study as it was frozen before the first run."""
+        return dict(self._campaign.study)
+
+    @cached_property
+    def machine(self) -> dict[str, Any]:
+        """Hardware, kernel, toolchains and meters of the machine that measured."""
+        return dict(self._campaign.machine)
+
+    @cached_property
+    def attempts(self) -> pl.DataFrame:
+        """One row per attempt of a run: identity, levels (`factor.NAME`), verdict and metrics.
+
+        Units stand in `units`. A latency percentile among lost messages or failed calls is
+        infinite. Settling runs, control runs and excluded attempts are here, too.
+        """
+        return with_derived(self._campaign.summary())
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """The rows of `attempts` that answers rest on: one valid attempt of each design run."""
+        attempts = self.attempts
+        return attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Unit of each column of `runs` that has one."""
+        units = {}
+        for name in self.attempts.columns:
+            metric = self.metric(name)
+            if metric is not None and metric.unit:
+                units[name] = metric.unit
+        return units
+
+    @staticmethod
+    def metric(column: str) -> Metric | None:
+        """What a column holds, by the registry; None for a column of imported data."""
+        return METRICS.get(column.partition(".")[0])
+
+    def messages(self, run: str) -> pl.DataFrame:
+        """Every record of one run: a row per message, call, goal or feedback and node.
+
+        `begin_ns` and `end_ns` are CLOCK_MONOTONIC of the node's host. `run` is a name of
+        `runs["run"]`. Raises UsageError for an unknown run, and for imported campaigns.
+        """
+        return self._measured("messages").messages(run)
+
+    def quantities(self, run: str) -> pl.DataFrame:
+        """Every reading of the meters in one run: time, quantity, scope, subject, value.
+
+        Raises UsageError for an unknown run, and for imported campaigns.
+        """
+        return self._measured("quantities").quantities(run)
+
+    def _measured(self, what: str) -> Any:
+        if isinstance(self._campaign, ImportedCampaign):
+            raise UsageError(f"{self.path}: an imported campaign has no {what}, only `runs`")
+        return self._campaign
+
+    def close(self) -> None:
+        """Let go of the journal; reading a table afterwards opens nothing again."""
+        self._campaign.close()
+
+    def __enter__(self) -> CampaignData:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
