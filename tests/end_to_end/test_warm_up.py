@@ -17,7 +17,7 @@ import pytest
 
 from wattwire.catalog import home
 from wattwire.model.records import FLAG_WARM_UP
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.store import Campaign
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]

@@ -9,7 +9,7 @@ from pathlib import Path
 from wattwire.catalog import Cell
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import WattwireError
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder
 
 SHORTEST_S = 0.5

@@ -22,7 +22,7 @@ from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, Watt
 from wattwire.model.study import TRACED, Study, parse_study
 from wattwire.model.verdict import ended_unsent
 from wattwire.model.warm_up import SETTLING
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.rig import host
 from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import Expected, expectations, forecast
@@ -85,7 +85,7 @@ def execute(
     `suspects` names the treatments that are to be measured again once all is done.
     """
     try:
-        runner.execute(_look, _settle)
+        runner.execute()
         again = suspects(runner.campaign) if suspects else []
         if again:
             runner.measure_again(again)
@@ -96,18 +96,6 @@ def execute(
         raise
     finally:
         runner.close()
-
-
-def _look(campaign: Campaign) -> dict[str, Any] | None:
-    from wattwire.report import stopping  # noqa: PLC0415 - statistics are slow to import
-
-    return stopping.judge(campaign)
-
-
-def _settle(campaign: Campaign) -> dict[str, Any]:
-    from wattwire.report import settling  # noqa: PLC0415 - statistics are slow to import
-
-    return settling.judge(campaign)
 
 
 def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:
@@ -237,9 +225,9 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _answered(campaign: Campaign) -> list[str]:
     """The headline and a line for each question without a number, where no page says it."""
+    from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
+    from wattwire.analysis.dataset import gather
     from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
-    from wattwire.report.answers import answer_all  # noqa: PLC0415
-    from wattwire.report.evidence import gather
 
     evidence = gather(campaign)
     answers = answer_all(evidence)

@@ -12,7 +12,7 @@ from typing import Any
 
 from wattwire.cli.amounts import size_words
 from wattwire.model.errors import EXIT_OK, UsageError
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, cache
 
 WIDTH = 80

@@ -148,7 +148,7 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
     """The limits of a campaign's study, checked; none where it has none."""
     if not campaign.study.get("limit"):
         return []
-    from wattwire.report.evidence import gather
+    from wattwire.analysis.dataset import gather
     from wattwire.report.limits import check_limits  # noqa: PLC0415
 
     return check_limits(gather(campaign))

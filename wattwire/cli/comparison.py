@@ -12,9 +12,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.model.derived import FloatArray, after_warmup, column
-from wattwire.report import concurrency, courses, latency, words
-from wattwire.report.answers import (
+from wattwire.analysis.contrasts import (
     CONFIDENCE,
     Answers,
     Result,
@@ -22,8 +20,12 @@ from wattwire.report.answers import (
     baseline_in,
     contrast,
 )
-from wattwire.report.evidence import Evidence, gather, levels_of, same_level
-from wattwire.report.responses import CPU, LATENCY_P50
+from wattwire.analysis.dataset import Evidence, gather, levels_of, same_level
+from wattwire.analysis.latency import all_series
+from wattwire.analysis.responses import CPU, LATENCY_P50
+from wattwire.model import words
+from wattwire.model.derived import FloatArray, after_warmup, column
+from wattwire.report import concurrency, courses
 from wattwire.report.sentences import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
 
@@ -211,7 +213,7 @@ def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Ans
 def _notes(evidence: Evidence) -> list[str]:
     notes = []
     if courses.are_asked(evidence):
-        moving = courses.told_unsettled(evidence, latency.all_series(evidence))
+        moving = courses.told_unsettled(evidence, all_series(evidence))
         notes += [moving] if moving else []
     notes += filter(None, [concurrency.sentence(evidence)])
     if evidence.warm_up:

@@ -21,7 +21,7 @@ from wattwire.cli.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_roles import NAGLE_OFF, TLS
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.artifacts import LackingError
 from wattwire.run.processes import RunProcesses, start_service

@@ -19,7 +19,7 @@ from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
 from wattwire.cli.amounts import size_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
-from wattwire.report.words import percent
+from wattwire.model.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host
 from wattwire.rig.artifacts import LackingError, NotBuiltError
 

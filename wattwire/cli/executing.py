@@ -18,9 +18,9 @@ from rich.table import Table
 
 from wattwire.cli.amounts import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
+from wattwire.model.words import count as count_words
+from wattwire.model.words import duration, listed, number
 from wattwire.report.executed import Executed, Row, told
-from wattwire.report.words import count as count_words
-from wattwire.report.words import duration, listed, number
 from wattwire.rig.targets import Target, parse_target
 from wattwire.run.exec_one import Request, check_program
 from wattwire.run.executor import Executor

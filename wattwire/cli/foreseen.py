@@ -8,7 +8,7 @@ from typing import Any
 from wattwire.model.metrics import ENERGY, Metric, find
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
-from wattwire.report.words import factor_title, plural
+from wattwire.model.words import factor_title, plural
 from wattwire.run.prepare import Prepared
 
 NAMED_MAX = 4

@@ -9,7 +9,7 @@ import polars as pl
 
 from wattwire.cli.wrap import wrapped
 from wattwire.model.errors import UsageError, nearest
-from wattwire.report.words import count, number, plural
+from wattwire.model.words import count, number, plural
 from wattwire.store import ImportedCampaign
 
 REASONS_MAX = 12

@@ -35,7 +35,7 @@ from wattwire.model.warm_up import (
     SETTLING_S,
     STEPS,
 )
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.run import prepare
 from wattwire.run.forecast import (
@@ -244,8 +244,8 @@ def _meter_lines(
 
 def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
     """How many blocks the scatter of a finished campaign asks for."""
+    from wattwire.analysis.dataset import gather
     from wattwire.report import piloting  # noqa: PLC0415 - statistics are slow to import
-    from wattwire.report.evidence import gather
 
     campaign = open_campaign(pilot)
     try:

@@ -16,7 +16,7 @@ from wattwire.model.validity import VALIDITY, with_current_names
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
-    from wattwire.report.evidence import CampaignReader
+    from wattwire.analysis.dataset import CampaignReader
 
 
 def add_to(verbs: Any) -> None:

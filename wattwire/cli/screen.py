@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from wattwire.cli.wrap import columns, wrapped
-from wattwire.report.words import plural
+from wattwire.model.words import plural
 from wattwire.run import Progress
 
 BUILD_LINE_EVERY_S = 30.0

@@ -17,7 +17,7 @@ from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import METRICS
 from wattwire.model.validity import conditions_before
-from wattwire.report.words import count, listed, number, percent
+from wattwire.model.words import count, listed, number, percent
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.files import RESTORE
 

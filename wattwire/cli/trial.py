@@ -33,7 +33,7 @@ from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
 from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
-from wattwire.report.words import listed, plural
+from wattwire.model.words import listed, plural
 from wattwire.rig import host
 from wattwire.run import Prepared, prepare
 from wattwire.run.forecast import expectations, forecast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wattwire.report.evidence import CampaignReader
+    from wattwire.analysis.dataset import CampaignReader
     from wattwire.report.page import build_report
 
 __all__ = ["CampaignReader", "build_report"]
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return build_report
     if name == "CampaignReader":
-        from wattwire.report.evidence import CampaignReader
+        from wattwire.analysis.dataset import CampaignReader
 
         return CampaignReader
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,18 +9,13 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.report import syscalls, words
-from wattwire.report.evidence import Evidence, by_treatment
+from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
+from wattwire.report import syscalls
 from wattwire.report.parts import Text
 from wattwire.report.proportion import reading
-from wattwire.report.responses import Response, resolve
-from wattwire.report.role_values import (
-    BOTH,
-    NOT_MEASURED,
-    capital,
-    is_measured,
-    values_of,
-)
 from wattwire.stats import association
 
 Medians = dict[tuple[str, ...], float]

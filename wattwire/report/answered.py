@@ -10,18 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
-from wattwire.model.derived import column
-from wattwire.report import (
-    along,
-    companions,
-    differences,
-    figures,
-    lowest,
-    lowest_told,
-    stopping,
-    words,
-)
-from wattwire.report.answers import (
+from wattwire.analysis.contrasts import (
     CONFIDENCE,
     NUMBER,
     Answer,
@@ -31,9 +20,12 @@ from wattwire.report.answers import (
     moderated,
     planned_baseline,
 )
-from wattwire.report.evidence import Evidence, same_level
+from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.responses import Response
+from wattwire.model import words
+from wattwire.model.derived import column
+from wattwire.report import along, companions, differences, figures, lowest, lowest_told, stopping
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.responses import Response
 from wattwire.report.sentences import few_degrees, nothing_to_compare, sentence, sentence_of_all
 from wattwire.report.validity import CHANGED
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, all_levels, window_seconds
+from wattwire.analysis.responses import resolve
+from wattwire.model import words
 from wattwire.model.validity import conditions_before
-from wattwire.report import costs, unanswered, words
-from wattwire.report.evidence import Evidence, all_levels
+from wattwire.report import unanswered
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.responses import resolve
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
@@ -113,7 +114,7 @@ def _run_table(evidence: Evidence) -> Table:
     planned = evidence.planned
     treatments = {json.dumps(all_levels(e), sort_keys=True) for e in planned}
     blocks = {e.get("block") for e in planned}
-    windows = costs.window_seconds(evidence, evidence.usable)
+    windows = window_seconds(evidence, evidence.usable)
     known = windows[np.isfinite(windows)]
     facts: list[tuple[str, str]] = [
         (words.factor_title(name), ", ".join(_level(evidence, name, v) for v in levels))

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.contrasts import fit_of
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level
+from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import VALIDITY
-from wattwire.report import figures, words
-from wattwire.report.answers import fit_of
+from wattwire.report import figures
 from wattwire.report.conditions import pairs
-from wattwire.report.evidence import Evidence, all_levels, levels_of, same_level
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.responses import CPU, LATENCY_P50, Response, measured
 
 ALARM = 0.05
 

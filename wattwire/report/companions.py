@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.model.derived import FloatArray
-from wattwire.report import not_compared, words
-from wattwire.report.answers import (
+from wattwire.analysis import not_compared
+from wattwire.analysis.contrasts import (
     CONFIDENCE,
     Answer,
     Answers,
@@ -23,10 +22,12 @@ from wattwire.report.answers import (
     block_table,
     usable_fit,
 )
-from wattwire.report.controls import pairs
-from wattwire.report.evidence import Evidence, levels_of
+from wattwire.analysis.controls import pairs
+from wattwire.analysis.dataset import Evidence, levels_of
+from wattwire.analysis.responses import Response
+from wattwire.model import words
+from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table, Text
-from wattwire.report.responses import Response
 from wattwire.stats import distributions
 from wattwire.stats.spread import DRAWS
 

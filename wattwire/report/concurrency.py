@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, all_levels, by_treatment
 
 ACTIVE_SHARE_MIN = 0.8
 """Share of a treatment's clients that are at work on average, below which it is named."""

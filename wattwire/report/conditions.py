@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.metrics import METRICS
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
 
 VALUES_MAX = 3

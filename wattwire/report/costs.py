@@ -11,9 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of, window_seconds
+from wattwire.analysis.responses import CPU, MEMORY, Response, measured
+from wattwire.model import words
 from wattwire.model.derived import column, mean_of, members, messages_of_costs
-from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, all_levels, by_treatment, factor_columns, levels_of
+from wattwire.report import figures
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.latency import (
     facet_factor,
     panel_of,
@@ -23,7 +26,6 @@ from wattwire.report.latency import (
     treatment_of,
 )
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
-from wattwire.report.responses import CPU, MEMORY, Response, measured
 
 FloatArray = NDArray[np.float64]
 OF_CELL = ("cell", "middleware", "language")
@@ -173,24 +175,6 @@ def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
         if frame[name].null_count() < frame.height:
             found.setdefault(name.split(".")[1], []).append(name)
     return found
-
-
-def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
-    """Seconds that each run's costs refer to, shape (rows,); NaN where unknown.
-
-    That is the window without its warm-up; campaigns of old charged the whole window.
-    """
-    if evidence.imported:
-        return column(frame, "window_s")
-    after_warmup = column(frame, "cost_window_s")
-    if np.isfinite(after_warmup).all() and frame.height:
-        return after_warmup
-    found = []
-    for run in frame["run"].to_list():
-        window = evidence.runs[run].get("window") or {}
-        known = window.get("end_ns") is not None and window.get("start_ns") is not None
-        found.append((window["end_ns"] - window["start_ns"]) / 1e9 if known else np.nan)
-    return np.where(np.isfinite(after_warmup), after_warmup, np.array(found, dtype=np.float64))
 
 
 def _roles_table(evidence: Evidence) -> Table:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, factor_columns
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.parts import Column, Section, Table, Text
 
 COUNTS = (

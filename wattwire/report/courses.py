@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.report import settling, words
-from wattwire.report.evidence import Evidence, all_levels, by_treatment, factor_columns, unanswered
-from wattwire.report.latency import FloatArray, Series, series_of
+from wattwire.analysis import settling
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, unanswered
+from wattwire.analysis.latency import Series, series_of
+from wattwire.model import words
+from wattwire.model.derived import FloatArray
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.parts import Column, Fold, Table
 from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, usable_fit
+from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.responses import Response
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import words
-from wattwire.report.answers import CONFIDENCE, Answer, Answers, usable_fit
-from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.report.parts import Column, Table
-from wattwire.report.responses import Response
 
 HOW = {
     "pairs": "ranks of {} pairs",

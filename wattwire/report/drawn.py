@@ -6,19 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
 from wattwire.model.shown import ShownFigure
-from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, by_treatment, levels_of
+from wattwire.report import figures
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Figure, Text
-from wattwire.report.responses import Response, resolve
-from wattwire.report.role_values import (
-    BOTH,
-    NOT_MEASURED,
-    capital,
-    is_measured,
-    values_of,
-)
 from wattwire.report.scattered import points_of
 
 PER_ROW = 2

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from wattwire import stats
-from wattwire.report.words import MISSING, number
+from wattwire.model.words import MISSING, number
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Execution
 

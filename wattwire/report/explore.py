@@ -14,14 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence, all_levels, levels_run
+from wattwire.analysis.responses import Response, measured, offered
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import figures, overview, words
-from wattwire.report.evidence import Evidence, all_levels, levels_run
+from wattwire.report import figures, overview
 from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
 from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
 from wattwire.report.packing import packed_columns, script_json
 from wattwire.report.parts import Fold, Section, Text
-from wattwire.report.responses import Response, measured, offered
 from wattwire.report.thinning import spread
 
 DIGITS = 5

@@ -7,20 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.metrics_by_role import NOT_MEASURED, capital, is_measured, of_role, values_of
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.shown import Shown, ShownTable, ShownValue, parse_shown
-from wattwire.report import drawn, ranking, words
-from wattwire.report.evidence import Evidence, levels_of, same_level
+from wattwire.report import drawn, ranking
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.printed import Printed, printed_of
-from wattwire.report.responses import Response, resolve
-from wattwire.report.role_values import (
-    NOT_MEASURED,
-    capital,
-    is_measured,
-    of_role,
-    values_of,
-)
 
 BEST = "× best"
 MULTIPLES = {1.0: "", 1e3: "thousand", 1e6: "million"}

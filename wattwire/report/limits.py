@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.variants import FACTOR
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, all_levels
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.responses import Response, measured, resolve
 
 CONFIDENCE = 0.95
 RUNS_MIN = 3

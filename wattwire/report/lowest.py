@@ -15,12 +15,13 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis import not_compared
+from wattwire.analysis.contrasts import CONFIDENCE, Answers, fit_of, usable_fit
+from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import not_compared, words
-from wattwire.report.answers import CONFIDENCE, Answers, fit_of, usable_fit
-from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.report.parts import Column, Table
-from wattwire.report.responses import Response, measured, resolve
 
 NAMED_MAX = 6
 """Up to so many alternatives a sentence names one by one."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, levels_of
 from wattwire.report.lowest import Choice, factors_of
 from wattwire.report.parts import Text
-from wattwire.report.responses import Response, resolve
 
 NAMED_MAX = 4
 """So many alternatives, or levels, are named in a row."""

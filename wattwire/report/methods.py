@@ -8,17 +8,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wattwire import stats
+from wattwire.analysis.contrasts import CONFIDENCE, Answers
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.analysis.responses import resolve
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
-from wattwire.report import lowest, settling, stopping, words
-from wattwire.report.answers import CONFIDENCE, Answers
+from wattwire.report import lowest, settling, stopping
 from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import margin_words
 from wattwire.report.comparing.sides import Wanted
-from wattwire.report.evidence import Evidence, all_levels
-from wattwire.report.not_compared import FAILED_MAX
-from wattwire.report.responses import resolve
 from wattwire.report.sentences import edited_words
 
 MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from wattwire.analysis.dataset import Evidence, all_levels, levels_run
+from wattwire.analysis.responses import CPU, LATENCY_P50, Response
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, all_levels, levels_run
+from wattwire.report import figures
 from wattwire.report.figures.style import Spec
 from wattwire.report.latency import titles_of
 from wattwire.report.parts import Figure
-from wattwire.report.responses import CPU, LATENCY_P50, Response
 
 PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
 

@@ -12,6 +12,9 @@ import jinja2
 from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
+from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.latency import Series, all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import (
     answered,
@@ -38,9 +41,7 @@ from wattwire.report import (
     unanswered,
     validity,
 )
-from wattwire.report.answers import Answers, answer_all
 from wattwire.report.comparing import section as variants
-from wattwire.report.evidence import CampaignReader, Evidence, gather
 from wattwire.report.latex import write_tex
 from wattwire.report.packing import packed_charts, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
@@ -71,7 +72,7 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     with drawing.Drawer(folder / "figures") as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
-        series = latency.all_series(evidence)
+        series = all_series(evidence)
         found = findings.look(evidence, series)
         sections, thinner = [], Thinner()
         for made in _sections(evidence, answers, series, found):
@@ -102,7 +103,7 @@ def bounded(section: Section, thinner: Thinner) -> Section:
 def _sections(
     evidence: Evidence,
     answers: Answers,
-    series: Mapping[str, latency.Series],
+    series: Mapping[str, Series],
     found: findings.Findings,
 ) -> Iterator[Section | None]:
     """The parts of the page in order, one at a time: figures are drawn while the next is made."""
@@ -123,9 +124,7 @@ def _sections(
     yield audit.trail(evidence)
 
 
-def _measured_here(
-    evidence: Evidence, series: Mapping[str, latency.Series]
-) -> Iterator[Section | None]:
+def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator[Section | None]:
     """The parts that need messages, meters and nodes of ours."""
     made = latency.section(evidence, series)
     settled = courses.fold(evidence, series)

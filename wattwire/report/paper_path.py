@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, levels_of
+from wattwire.analysis.responses import measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.paper_path import Walk
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, levels_of
 from wattwire.report.paper_walks import Walked, asked_for, kept_by, key_of, walked, walks_of
 from wattwire.report.parts import Column, Fold, Section, Table, Text
-from wattwire.report.responses import measured, resolve
 from wattwire.stats import NotComputable, TooFew, paper
 from wattwire.stats.paper.rates import MODELS, Rate, rates_for
 

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from wattwire.analysis.dataset import Evidence, levels_of, levels_run, same_level
+from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.paper_path import Walk
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, levels_of, levels_run, same_level
-from wattwire.report.responses import Response, measured, resolve
 from wattwire.stats import paper
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from wattwire.model import words
 from wattwire.model.places import spreadsheet_safe
-from wattwire.report import words
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
 TEXT_MAX, SHORT_MAX, WORD_MAX = 240, 28, 10

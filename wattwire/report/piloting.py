@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.contrasts import CONFIDENCE, Answer, answer_all, usable_fit
+from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import words
-from wattwire.report.answers import CONFIDENCE, Answer, answer_all, usable_fit
-from wattwire.report.evidence import Evidence, by_treatment
 from wattwire.stats import planning
 
 ENERGY_SHARE = 0.10

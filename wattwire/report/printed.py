@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wattwire.report.evidence import Evidence, same_level
+from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.report.published import locate
 
 TABLE, ROLE, SOURCE = "table", "node_role", "source"

@@ -11,19 +11,14 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, levels_run, same_level
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
-from wattwire.report import figures, words
-from wattwire.report.evidence import (
-    Evidence,
-    by_treatment,
-    factor_columns,
-    levels_of,
-    levels_run,
-    same_level,
-)
+from wattwire.report import figures
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.latency import panels_per_row, titles_of
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
-from wattwire.report.responses import Response, resolve
 from wattwire.report.scattered import points_of
 from wattwire.stats import association
 

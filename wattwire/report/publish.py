@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 
+from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError
-from wattwire.report import findings, latency
-from wattwire.report.answers import Answers, answer_all
-from wattwire.report.evidence import CampaignReader, Evidence, gather
+from wattwire.report import findings
 from wattwire.report.latex import escaped
 from wattwire.report.methods import measured_on, methods
 from wattwire.report.sentences import headline
@@ -53,7 +54,7 @@ def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> 
 
 
 def _seen(evidence: Evidence, answers: Answers) -> list[Threat]:
-    found = findings.look(evidence, latency.all_series(evidence))
+    found = findings.look(evidence, all_series(evidence))
     return seen(evidence, answers, found)
 
 

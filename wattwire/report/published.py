@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level, window_seconds
+from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
 from wattwire.model.places import is_plain_name
 from wattwire.model.shown import parse_shown
-from wattwire.report import words
-from wattwire.report.costs import band, window_seconds
-from wattwire.report.evidence import Evidence, all_levels, levels_of, same_level
+from wattwire.report.costs import band
 from wattwire.report.parts import Column, Section, Table, Text
 
 LABELS = ("table", "node_role", "source", "platform")

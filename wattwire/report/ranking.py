@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.metrics_by_role import BOTH, capital, is_measured, values_of
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
 from wattwire.model.shown import ShownRanking
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, factor_columns, levels_of
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.parts import Column, Table, Text
 from wattwire.report.printed import Printed
-from wattwire.report.responses import Response, resolve
-from wattwire.report.role_values import BOTH, capital, is_measured, values_of
 from wattwire.stats import association
 
 HERE, PRINTED = "product_here", "product_printed"

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.report import words
-from wattwire.report.evidence import Evidence
+from wattwire.analysis.dataset import Evidence
+from wattwire.model import words
 from wattwire.report.parts import Column, Fold, Marked, Section, Table, Text
 from wattwire.store import ImportedCampaign
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence, levels_of
 from wattwire.model.derived import FloatArray
 from wattwire.report import figures
-from wattwire.report.evidence import Evidence, levels_of
 
 
 def points_of(

@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis import not_compared
+from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
+from wattwire.analysis.controls import asked_responses
+from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
-from wattwire.report import lowest, not_compared, words
-from wattwire.report.answers import CONFIDENCE, NUMBER, Answer, Answers
-from wattwire.report.controls import asked_responses
+from wattwire.report import lowest
 from wattwire.report.counts import failed_words
-from wattwire.report.evidence import Evidence, levels_of, same_level
 from wattwire.stats import distributions
 
 BY_RANKS = ("pairs", "two samples")

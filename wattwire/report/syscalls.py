@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.responses import CPU
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.service_names import service_of
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, factor_columns, levels_of
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.figures.calls import OTHER, calls_chart
 from wattwire.report.figures.style import PALETTE, rounded
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
-from wattwire.report.responses import CPU
 
 STRACE = "strace"
 GROUPED_BY = "language"

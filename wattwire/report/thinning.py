@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.report import words
+from wattwire.model import words
 from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
 

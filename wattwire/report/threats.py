@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis import settling
+from wattwire.analysis.contrasts import Answers
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD, VALIDITY
-from wattwire.report import audit, settling, words
+from wattwire.report import audit
 from wattwire.report.answered import gaps
-from wattwire.report.answers import Answers
 from wattwire.report.companions import cautions
 from wattwire.report.counts import failed_words
-from wattwire.report.evidence import Evidence
 from wattwire.report.findings import Findings
 from wattwire.report.methods import boots, facts_of
-from wattwire.report.not_compared import FAILED_MAX
 from wattwire.report.parts import Section, Text
 from wattwire.report.sentences import edited_words
 from wattwire.report.validity import CHANGED

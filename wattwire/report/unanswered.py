@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.contrasts import NUMBER, Answers
+from wattwire.analysis.controls import asked_responses
+from wattwire.analysis.dataset import Evidence, all_levels, same_level
+from wattwire.analysis.metrics_by_role import BOTH, is_measured
+from wattwire.analysis.responses import measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.report import sentences, words
-from wattwire.report.answers import NUMBER, Answers
-from wattwire.report.controls import asked_responses
-from wattwire.report.evidence import Evidence, all_levels, same_level
+from wattwire.report import sentences
 from wattwire.report.parts import Column, Table
-from wattwire.report.responses import measured, resolve
-from wattwire.report.role_values import BOTH, is_measured
 
 NAMED_MAX = 6
 """Up to so many treatments stand in the page's first sentence."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence
+from wattwire.model import words
 from wattwire.model.validity import (
     CONDITION_CODES,
     MISSED_TICKS,
@@ -22,8 +24,6 @@ from wattwire.model.validity import (
     with_current_names,
 )
 from wattwire.model.verdict import Reason, Verdict, worst
-from wattwire.report import words
-from wattwire.report.evidence import Evidence
 from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
 

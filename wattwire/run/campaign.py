@@ -37,13 +37,11 @@ from wattwire.run.private_places import private_places
 from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
 from wattwire.run.specs import node_plans
-from wattwire.run.stopping import Judge, Stopping
+from wattwire.run.stopping import Stopping
 from wattwire.run.summary import Collected
 from wattwire.store import WARM_UP, Campaign
 from wattwire.store.redact import note_names
 
-Settle = Callable[[Campaign], dict[str, Any]]
-"""What a campaign's settling runs say of its warm-up: `calls`, and what they rest on."""
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
 """The journal's word for the treatments that got more blocks than the study has."""
@@ -252,19 +250,15 @@ class CampaignRunner:
 
     # -- running -----------------------------------------------------------------------------
 
-    def execute(self, judge: Judge | None = None, settle: Settle | None = None) -> None:
-        """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly.
-
-        `judge` looks at the campaign after each whole block where the study stops by width;
-        `settle` at its settling runs, where it has any, once they are done.
-        """
+    def execute(self) -> None:
+        """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly."""
         self._exceptions: dict[str, str] = {}  # run → where its last attempt ended in which
-        stopping = Stopping(self._study.plan, self.campaign, judge)
+        stopping = Stopping(self._study.plan, self.campaign)
         last = {planned.block: planned.run for planned in self._plan}
         try:
             for planned in self._plan:
                 if planned.control != SETTLING:
-                    self._hold_warm_up(settle)
+                    self._hold_warm_up()
                 if not stopping.spares(planned) and not self._is_done(planned):
                     self._run_with_retries(planned)
                 if planned.run == last[planned.block] and stopping.wants(planned.block):
@@ -288,14 +282,15 @@ class CampaignRunner:
             )
             self._progress.event("note", text=text)
 
-    def _hold_warm_up(self, settle: Settle | None) -> None:
+    def _hold_warm_up(self) -> None:
         """Take the warm-up from the settling runs, once: every later run has the same one."""
         plan, journal = self._study.plan, self.campaign.journal
         if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
             return
         if self.campaign.warm_up is None:
-            assert settle is not None, "a campaign with settling runs needs somebody to judge them"
-            journal.set(WARM_UP, settle(self.campaign))
+            from wattwire.analysis import settling  # noqa: PLC0415 - statistics are slow to import
+
+            journal.set(WARM_UP, settling.judge(self.campaign))
         found = self.campaign.warm_up
         assert found is not None
         plan = replace(plan, warmup_calls=int(found["calls"]))

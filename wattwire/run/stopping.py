@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from wattwire.design import PlannedRun
 from wattwire.model.study import Plan
 from wattwire.store import Campaign
 
-Judge = Callable[[Campaign], "dict[str, Any] | None"]
-"""Looks at a campaign: `reached`, `finished` levels, `width`, `target` and more, or None where it
-cannot."""
 KEY = "stopping"
 
 
@@ -19,10 +15,9 @@ class Stopping:
     """Whether blocks are still wanted. A look is taken once a block and kept in the journal,
     so that a campaign which stopped does not go on when it is resumed."""
 
-    def __init__(self, plan: Plan, campaign: Campaign, judge: Judge | None) -> None:
+    def __init__(self, plan: Plan, campaign: Campaign) -> None:
         self._plan = plan
         self._campaign = campaign
-        self._judge = judge if plan.stop_width else None
         self._found: dict[str, Any] = campaign.journal.get(KEY) or {}
 
     def spares(self, planned: PlannedRun) -> bool:
@@ -43,11 +38,13 @@ class Stopping:
         if self._found.get("reached"):
             return False
         first = max(int(self._found.get("after", 0)) + 1, self._plan.blocks_min)
-        return self._judge is not None and first <= block <= self._plan.blocks
+        return bool(self._plan.stop_width) and first <= block <= self._plan.blocks
 
     def look(self, block: int) -> str | None:
         """Look after `block`, remember what was seen, and say so where the campaign stops."""
-        found = self._judge(self._campaign) if self._judge else None
+        from wattwire.analysis import stopping  # noqa: PLC0415 - statistics are slow to import
+
+        found = stopping.judge(self._campaign)
         if found is None:
             return None
         before = self._found.get("finished", {})

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.contrasts import answer_all, moderated
+from wattwire.analysis.dataset import gather
 from wattwire.cli.comparison import compare
-from wattwire.report.answers import answer_all, moderated
-from wattwire.report.evidence import gather
 from wattwire.report.sentences import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)

@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
 from wattwire.cli.main import main
 from wattwire.imports.tests.test_loading import study
 from wattwire.model.errors import EXIT_OK, EXIT_USAGE
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import gather
 from wattwire.report.sentences import headline
 from wattwire.store import open_campaign
 

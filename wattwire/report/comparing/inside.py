@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.contrasts import planned_baseline
+from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.responses import Response
+from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
-from wattwire.report import words
-from wattwire.report.answers import planned_baseline
 from wattwire.report.comparing.judged import (
     NO_RATIO,
     WORSE,
@@ -47,8 +49,6 @@ from wattwire.report.comparing.undelivered import (
     notes,
     to_compare,
 )
-from wattwire.report.evidence import CampaignReader, Evidence, gather
-from wattwire.report.responses import Response
 from wattwire.report.sentences import edited_words
 from wattwire.report.validity import stamps
 

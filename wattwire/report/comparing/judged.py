@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire import stats
-from wattwire.report import words
-from wattwire.report.responses import Response
+from wattwire.analysis.responses import Response
+from wattwire.model import words
 
 WORSE, NOT_WORSE, UNCLEAR = "worse", "not worse", "cannot tell"
 CONFIDENCE = 0.95

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from wattwire import stats
-from wattwire.report import words
+from wattwire.model import words
 from wattwire.report.comparing.judged import (
     COMPLETED,
     CONFIDENCE,

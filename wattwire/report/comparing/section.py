@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.report.comparing.inside import compare_inside
 from wattwire.report.comparing.judged import WORSE, Item
 from wattwire.report.comparing.output import basis, completed
 from wattwire.report.comparing.sides import Wanted
-from wattwire.report.evidence import Evidence
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.controls import noise_floor, pairs
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.responses import Response, resolve
 from wattwire.model import metrics
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
 from wattwire.report.comparing.judged import CONFIDENCE, MARGIN, margin_words
-from wattwire.report.controls import noise_floor, pairs
-from wattwire.report.evidence import Evidence, all_levels
-from wattwire.report.responses import Response, resolve
 
 DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message")
 """What is compared unless something else is asked for: costs that scatter little, and no tails."""

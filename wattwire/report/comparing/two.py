@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.responses import Response
+from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Plan
-from wattwire.report import words
 from wattwire.report.comparing.judged import CONFIDENCE, NO_RATIO, Item, Judged, completion, judged
 from wattwire.report.comparing.sides import (
     Runs,
@@ -37,8 +39,6 @@ from wattwire.report.comparing.undelivered import (
     notes,
     to_compare,
 )
-from wattwire.report.evidence import CampaignReader, Evidence, gather
-from wattwire.report.responses import Response
 from wattwire.report.sentences import edited_words
 from wattwire.report.validity import stamps
 from wattwire.stats.two_samples import ratio_by_ranks

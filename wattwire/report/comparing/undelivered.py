@@ -12,6 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.controls import differences, noise_floor
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray
 from wattwire.report.comparing.judged import (
     NOT_WORSE,
@@ -22,9 +25,6 @@ from wattwire.report.comparing.judged import (
     share_margin,
 )
 from wattwire.report.comparing.sides import Runs, values_of
-from wattwire.report.controls import differences, noise_floor
-from wattwire.report.evidence import Evidence
-from wattwire.report.responses import Response, resolve
 
 SHARES = tuple(map(resolve, ("loss_share", "failed_share")))
 NOTHING = "No message was lost and no call failed in the runs compared."

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence
+from wattwire.model import words
 from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, factor_columns
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.findings.finding import (
     Finding,
     Run,

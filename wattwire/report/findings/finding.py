@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.latency import Series
+from wattwire.model import words
 from wattwire.model.derived import FloatArray
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, all_levels
-from wattwire.report.latency import Series
 
 CONFIDENCE = 0.95
 Treatment = tuple[tuple[str, str], ...]

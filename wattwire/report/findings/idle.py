@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, factor_columns
+from wattwire.analysis.dataset import Evidence
+from wattwire.model import words
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.findings.finding import (
     CONFIDENCE,
     Finding,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wattwire.report import words
-from wattwire.report.controls import noise
-from wattwire.report.evidence import Evidence
+from wattwire.analysis.controls import noise
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.latency import Series, excluded_series
+from wattwire.model import words
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding, Silence, excluded_runs, runs_of
-from wattwire.report.latency import Series, excluded_series
 from wattwire.report.parts import Section, Text
 
 

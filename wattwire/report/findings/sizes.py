@@ -19,10 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence
+from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.setting_roles import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
-from wattwire.report import figures, words
-from wattwire.report.evidence import Evidence, factor_columns
+from wattwire.report import figures
+from wattwire.report.factor_columns import factor_columns
 from wattwire.report.findings.delayed_ack import Hit
 from wattwire.report.findings.finding import (
     CONFIDENCE,

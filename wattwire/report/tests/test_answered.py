@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from wattwire import imports, stats
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
 from wattwire.imports import table
 from wattwire.imports.tests.test_writing import ABOUT
 from wattwire.report import answered
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import gather
 from wattwire.report.parts import Section, Text, tables_of
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.report.answers import answer_all
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.responses import CPU
 from wattwire.report.companions import companions, interaction_words, parts
-from wattwire.report.evidence import Evidence, gather
 from wattwire.report.parts import Fold, Text, tables_of
-from wattwire.report.responses import CPU
 from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
 
 

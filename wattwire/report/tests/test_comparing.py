@@ -14,16 +14,16 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.responses import CPU, Response
 from wattwire.cli.compare import exit_code
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.report import comparing, unanswered
-from wattwire.report.answers import answer_all
 from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted, section
 from wattwire.report.comparing.judged import NO_RATIO, Item, completion, judged
 from wattwire.report.comparing.undelivered import judged_share
-from wattwire.report.evidence import gather
 from wattwire.report.methods import methods
-from wattwire.report.responses import CPU, Response
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import Evidence, gather, unanswered
 from wattwire.model.derived import column, with_derived
 from wattwire.report import costs, counts
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import Evidence, gather, unanswered
 from wattwire.report.methods import methods
 from wattwire.report.parts import Table
 from wattwire.report.sentences import headline

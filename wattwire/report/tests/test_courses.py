@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.latency import Series, all_series
 from wattwire.report import concurrency, courses
-from wattwire.report.evidence import gather
-from wattwire.report.latency import Series, all_series
 from wattwire.report.parts import tables_of
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 

@@ -10,10 +10,10 @@ import pytest
 from scipy import stats as scipy_stats
 
 from wattwire import stats
+from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.model.derived import column
 from wattwire.report import answered, differences
-from wattwire.report.answers import Answers, answer_all
-from wattwire.report.evidence import Evidence, gather
 from wattwire.report.parts import Text, tables_of
 from wattwire.report.sentences import headline
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign

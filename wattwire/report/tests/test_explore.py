@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report import explore, overview
-from wattwire.report.evidence import Evidence, gather
 from wattwire.report.figures import finish
 from wattwire.report.packing import packed, packed_charts, script_json
 from wattwire.report.parts import Column, Figure, Fold, Table

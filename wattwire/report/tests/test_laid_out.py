@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattwire.analysis.dataset import column, gather, levels_of, with_derived
+from wattwire.analysis.metrics_by_role import values_of
+from wattwire.analysis.responses import resolve
 from wattwire.report import along, laid_out, published
-from wattwire.report.evidence import column, gather, levels_of, with_derived
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
-from wattwire.report.responses import resolve
-from wattwire.report.role_values import values_of
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
 PRINTED = (

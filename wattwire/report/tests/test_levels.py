@@ -5,8 +5,10 @@ import json
 import polars as pl
 import pytest
 
-from wattwire.report import costs, findings, latency, words
-from wattwire.report.evidence import by_treatment, gather, levels_run, same_level
+from wattwire.analysis.dataset import by_treatment, gather, levels_run, same_level
+from wattwire.analysis.latency import all_series
+from wattwire.model import words
+from wattwire.report import costs, findings
 from wattwire.report.findings.finding import by_treatment as runs_by_treatment
 from wattwire.report.findings.finding import runs_of
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
@@ -51,9 +53,9 @@ def test_levels_that_look_alike_stay_apart(tmp_path, levels):
     groups = by_treatment(evidence, evidence.usable)
     assert [frame.height for frame in groups.values()] == [3, 3]
     assert len({group.level for group in costs.by_cell_and_role(evidence, "cpu_share")}) == 2
-    runs = runs_of(evidence, latency.all_series(evidence))
+    runs = runs_of(evidence, all_series(evidence))
     assert [len(each) for each in runs_by_treatment(evidence, runs).values()] == [3, 3]
-    assert findings.look(evidence, latency.all_series(evidence)) is not None
+    assert findings.look(evidence, all_series(evidence)) is not None
     assert not same_level(*levels)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from wattwire.report.evidence import gather
+from wattwire.analysis.dataset import gather
 from wattwire.report.limits import (
     BROKEN,
     HOLDS,

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report import lowest
-from wattwire.report.answers import Answers, answer_all
-from wattwire.report.evidence import Evidence, gather
 from wattwire.report.sentences import headline
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather, levels_of
 from wattwire.report import lowest, lowest_told
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import gather, levels_of
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
 QUESTION = {"id": "Q1", "text": "Which?", "factors": ["language", "clients"],

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattwire import stats
-from wattwire.report import build_report, words
-from wattwire.report.latency import series_of
+from wattwire.analysis.latency import series_of
+from wattwire.analysis.responses import resolve
+from wattwire.model import words
+from wattwire.report import build_report
 from wattwire.report.parts import Band, Column, Table, shown, write_csv
-from wattwire.report.responses import resolve
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.store import Messages
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wattwire import stats
-from wattwire.report.evidence import gather
+from wattwire.analysis.dataset import gather
 from wattwire.report.piloting import Aim, energy_line, lines
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 

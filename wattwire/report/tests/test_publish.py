@@ -15,12 +15,12 @@ import pytest
 import yaml
 
 from wattwire import imports
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
 from wattwire.imports import Finding as DataFinding
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.model.errors import UsageError
 from wattwire.report import publish
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import gather
 from wattwire.report.findings import Findings
 from wattwire.report.findings.finding import Finding
 from wattwire.report.methods import methods

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wattwire.analysis.dataset import gather
 from wattwire.model.shown import ShownFigure
 from wattwire.report import drawn, proportion
-from wattwire.report.evidence import gather
 from wattwire.report.parts import Figure
 from wattwire.report.scattered import points_of
 from wattwire.report.tests.synthetic import SLOW, FileCampaign, Shape, write_campaign

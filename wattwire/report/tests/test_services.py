@@ -2,9 +2,9 @@
 
 import polars as pl
 
+from wattwire.analysis.dataset import gather
 from wattwire.model.derived import members
 from wattwire.report.costs import by_cell_and_role
-from wattwire.report.evidence import gather
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.run.costs import column
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wattwire.report import words
+from wattwire.model import words
 from wattwire.report.explore import Explorer
 from wattwire.report.figures.style import POINTS
 from wattwire.report.page import bounded

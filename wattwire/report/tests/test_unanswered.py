@@ -8,13 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.contrasts import answer_all, baseline_of, planned_baseline
+from wattwire.analysis.dataset import gather
+from wattwire.model.words import level_title
 from wattwire.report import unanswered
-from wattwire.report.answers import answer_all, baseline_of, planned_baseline
 from wattwire.report.asked import section as asked_section
-from wattwire.report.evidence import gather
 from wattwire.report.sentences import sentence
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
-from wattwire.report.words import level_title
 
 TOPICS = ("topic",)
 

@@ -5,10 +5,10 @@ import json
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
 from wattwire.model.validity import ValidityLimits
 from wattwire.report import answered
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import gather
 from wattwire.report.parts import tables_of
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.report.threats import threats

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattwire.analysis.latency import series_of
 from wattwire.model import records
 from wattwire.model.records import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
-from wattwire.report.latency import series_of
 from wattwire.run import convert, counting, node_checks
 from wattwire.run.tests.test_one_latency import PAIRS, node, sent_and_received
 from wattwire.store import Messages

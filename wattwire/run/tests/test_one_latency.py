@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattwire.analysis.latency import series_of
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.report.latency import series_of
 from wattwire.run import counting
 from wattwire.run.convert import MESSAGE_SCHEMA
 from wattwire.run.specs import NodePlan

@@ -52,6 +52,17 @@ def journal(tmp_path):
     opened.close()
 
 
+@pytest.fixture
+def judged(monkeypatch):
+    """Runs a campaign at which `judge` looks in place of the analysis."""
+
+    def run(runner, judge) -> None:
+        monkeypatch.setattr("wattwire.analysis.stopping.judge", judge)
+        runner.execute()
+
+    return run
+
+
 def judge_at(block: int, looked: list[int], runner: Runner):
     """A judge that finds the width reached once `block` blocks are done."""
 
@@ -64,44 +75,46 @@ def judge_at(block: int, looked: list[int], runner: Runner):
     return judge
 
 
-def test_it_looks_after_each_whole_block_from_the_least_on_and_spares_the_rest(journal) -> None:
+def test_it_looks_after_each_whole_block_from_the_least_on_and_spares_the_rest(
+    journal, judged
+) -> None:
     runner, looked = Runner(journal, PLAN, 14), []
-    runner.execute(judge_at(12, looked, runner))
+    judged(runner, judge_at(12, looked, runner))
     assert looked == [10, 11, 12]
     assert runner.done[-1] == "b12-p2"
     assert "after 12 of 14 blocks" in runner.told[0]
     assert journal.get("stopping")["after"] == 12
 
 
-def test_a_resume_does_not_go_on_and_does_not_look_again(journal) -> None:
+def test_a_resume_does_not_go_on_and_does_not_look_again(journal, judged) -> None:
     first, looked = Runner(journal, PLAN, 14), []
-    first.execute(judge_at(10, looked, first))
+    judged(first, judge_at(10, looked, first))
     again = Runner(journal, PLAN, 14)
     again.done = list(first.done)
-    again.execute(judge_at(10, looked, again))
+    judged(again, judge_at(10, looked, again))
     assert again.done == first.done
     assert looked == [10]
 
 
-def test_blocks_that_were_added_for_another_reason_are_run_all_the_same(journal) -> None:
+def test_blocks_that_were_added_for_another_reason_are_run_all_the_same(journal, judged) -> None:
     runner = Runner(journal, PLAN, 16)
-    runner.execute(judge_at(10, [], runner))
+    judged(runner, judge_at(10, [], runner))
     assert [run for run in runner.done if run > "b10"][-4:] == [
         "b15-p1", "b15-p2", "b16-p1", "b16-p2",
     ]  # fmt: skip
     assert "b11-p1" not in runner.done
 
 
-def test_a_width_that_is_not_reached_runs_all_blocks_and_is_remembered(journal) -> None:
+def test_a_width_that_is_not_reached_runs_all_blocks_and_is_remembered(journal, judged) -> None:
     runner, looked = Runner(journal, PLAN, 14), []
-    runner.execute(judge_at(99, looked, runner))
+    judged(runner, judge_at(99, looked, runner))
     assert len(runner.done) == 28
     assert looked == [10, 11, 12, 13, 14]
     assert journal.get("stopping")["reached"] is False
     assert not runner.told
 
 
-def test_a_level_that_is_known_leaves_later_blocks_to_the_others(journal) -> None:
+def test_a_level_that_is_known_leaves_later_blocks_to_the_others(journal, judged) -> None:
     runner, looked = Runner(journal, PLAN, 14, "abc"), []
 
     def judge(_):
@@ -110,18 +123,18 @@ def test_a_level_that_is_known_leaves_later_blocks_to_the_others(journal) -> Non
         finished = ["b"] * (blocks >= 10) + ["c"] * (blocks >= 12)
         return {"reached": len(finished) == 2, "finished": finished, "width": 0.1, "target": 0.05}
 
-    runner.execute(judge)
+    judged(runner, judge)
     assert looked == ["b10", "b11", "b12"]
     assert runner.done[-4:] == ["b11-p1", "b11-p3", "b12-p1", "b12-p3"]
     assert journal.get("stopping")["finished"] == {"b": 10, "c": 12}
     again = Runner(journal, PLAN, 14, "abc")
     again.done = list(runner.done)
-    again.execute(judge)
+    judged(again, judge)
     assert again.done == runner.done
 
 
-def test_without_a_width_nobody_looks(journal) -> None:
+def test_without_a_width_nobody_looks(journal, judged) -> None:
     runner, looked = Runner(journal, Plan(blocks=14), 14), []
-    runner.execute(judge_at(1, looked, runner))
+    judged(runner, judge_at(1, looked, runner))
     assert looked == []
     assert len(runner.done) == 28

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence
 from wattwire.model.derived import FloatArray
 from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
-from wattwire.report.evidence import Evidence
 from wattwire.report.findings.finding import Run
 from wattwire.store import Messages
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from wattwire.analysis.latency import Series
 from wattwire.report.findings.finding import Finding, Silence
 from wattwire.report.findings.part import Findings, look, section
 from wattwire.report.findings.tests.made_up import FACTORS, evidence_of
-from wattwire.report.latency import Series
 from wattwire.report.parts import Text
 
 ONE = Finding("one", "Messages wait", False, "A cause.", ("12 of 20 messages.",), "Vary it.")

@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.settling import judge, unknown, unsettled
 from wattwire.design import make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
-from wattwire.report.settling import judge, unknown, unsettled
 from wattwire.run.specs import warm_up_calls
 from wattwire.store import Campaign, Messages
 

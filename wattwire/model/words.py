@@ -125,7 +125,7 @@ def factor_title(factor: str) -> str:
 def plain(level: Any) -> str:
     """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05".
 
-    It is for the eye; levels are told apart by `evidence.same_level`.
+    It is for the eye; levels are told apart by `analysis.dataset.same_level`.
     """
     try:
         return _plain(level)

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report import answered, lowest, lowest_told, unanswered
-from wattwire.report.answers import Answers, answer_all
-from wattwire.report.evidence import Evidence, gather
 from wattwire.report.sentences import headline
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from wattwire import stats
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.stopping import judge
 from wattwire.report import stopping
-from wattwire.report.answers import answer_all
-from wattwire.report.evidence import gather
 from wattwire.report.methods import methods
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.stats import sequential
@@ -31,7 +32,7 @@ def reader_of(folder, **plan) -> FileCampaign:
 
 def test_the_look_is_the_width_of_the_primary_ratio_on_the_page(folder) -> None:
     reader = reader_of(folder, stop_width=0.5)
-    found = stopping.judge(reader)
+    found = judge(reader)
     assert found is not None
     assert found["reached"]
     assert found["finished"] == ["swift"]
@@ -44,10 +45,10 @@ def test_the_look_is_the_width_of_the_primary_ratio_on_the_page(folder) -> None:
 
 
 def test_a_narrow_aim_is_not_reached_and_no_aim_is_never_looked_at(folder) -> None:
-    found = stopping.judge(reader_of(folder, stop_width=1e-6))
+    found = judge(reader_of(folder, stop_width=1e-6))
     assert found is not None
     assert not found["reached"]
-    assert stopping.judge(reader_of(folder)) is None
+    assert judge(reader_of(folder)) is None
     assert stopping.sentence(gather(reader_of(folder))) is None
 
 
@@ -84,6 +85,6 @@ def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missi
     told = stopping.sentence(evidence)
     assert told is not None
     assert "swift after 10" in told
-    found = stopping.judge(reader)
+    found = judge(reader)
     assert found is not None
     assert found["finished"] == ["swift"]

@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.analysis import not_compared
+from wattwire.analysis.controls import noise
+from wattwire.analysis.dataset import Evidence, levels_of, levels_run, same_level
+from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray, column
-from wattwire.report import not_compared
-from wattwire.report.controls import noise
-from wattwire.report.evidence import Evidence, levels_of, levels_run, same_level
-from wattwire.report.responses import Response, measured, resolve
 
 CONFIDENCE = 0.95
 Result = stats.Ratio | stats.Difference | stats.TooFew | stats.NotComputable

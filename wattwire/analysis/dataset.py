@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from wattwire.model import words
 from wattwire.model.derived import (
     FloatArray,
     column,
@@ -23,8 +24,6 @@ from wattwire.model.service_names import service_of
 from wattwire.model.study import ONLY, TRACED
 from wattwire.model.validity import with_current_names
 from wattwire.model.warm_up import SETTLING
-from wattwire.report import words
-from wattwire.report.parts import Column
 from wattwire.store import ImportedCampaign, Messages
 
 LEVEL_TOLERANCE = 1e-12
@@ -353,20 +352,6 @@ def with_services(summary: pl.DataFrame) -> pl.DataFrame:
     return summary
 
 
-def factor_columns(evidence: Evidence) -> list[Column]:
-    """A column for each varied factor, its levels named as the study names them."""
-    return [
-        Column(
-            name,
-            words.factor_title(name),
-            unit=words.FACTOR_UNITS.get(name, ""),
-            labels=dict(evidence.titles.get(name, {})),
-            factor=name,
-        )
-        for name in evidence.varied
-    ]
-
-
 def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
     """The rows of `frame` by the levels of the varied factors (as words), in planned order."""
     known = evidence.groups.get(id(frame))
@@ -422,3 +407,21 @@ def _number(level: Any) -> float | None:
     if isinstance(level, str) and not _DECIMAL.fullmatch(level):
         return None
     return float(level)
+
+
+def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
+    """Seconds that each run's costs refer to, shape (rows,); NaN where unknown.
+
+    That is the window without its warm-up; campaigns of old charged the whole window.
+    """
+    if evidence.imported:
+        return column(frame, "window_s")
+    after_warmup = column(frame, "cost_window_s")
+    if np.isfinite(after_warmup).all() and frame.height:
+        return after_warmup
+    found = []
+    for run in frame["run"].to_list():
+        window = evidence.runs[run].get("window") or {}
+        known = window.get("end_ns") is not None and window.get("start_ns") is not None
+        found.append((window["end_ns"] - window["start_ns"]) / 1e9 if known else np.nan)
+    return np.where(np.isfinite(after_warmup), after_warmup, np.array(found, dtype=np.float64))

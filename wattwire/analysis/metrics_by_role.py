@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence, window_seconds
+from wattwire.analysis.responses import Response
 from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
-from wattwire.report.costs import window_seconds
-from wattwire.report.evidence import Evidence
-from wattwire.report.responses import Response
 
 BOTH = "both"
 SHARES = {"energy_uj_per_message": "energy_j", "cpu_us_per_message": "cpu_share"}

@@ -17,10 +17,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
+from wattwire.analysis.responses import Response
+from wattwire.model import words
 from wattwire.model.derived import after_warmup, column
-from wattwire.report import words
-from wattwire.report.evidence import Evidence, by_treatment, levels_of, same_level
-from wattwire.report.responses import Response
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
