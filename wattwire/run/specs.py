@@ -21,8 +21,8 @@ SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 CAPACITY_MARGIN = 1.5
 """Room for duplicates and feedback beyond what the schedule promises."""
-BEYOND_FACTOR = 8
-BEYOND_CALLS = 250_000
+BEYOND_FACTOR = 4
+BEYOND_CALLS = 100_000
 """How many calls may follow a client's count: so many times the count, up to so many, or once the
 count where that is more. A client that is faster than the slowest one by more ends sooner."""
 
