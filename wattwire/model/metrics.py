@@ -396,7 +396,7 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "steal_share",
-        "share of all cores",
+        "",
         "measured",
         "share of all cores' time that the hypervisor took",
         title="CPU taken by other virtual machines",
@@ -424,14 +424,14 @@ _REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "other_load_share",
-        "share of all cores",
+        "",
         "measured",
         "share of all cores' time that other processes wanted, weighted as the scheduler does",
         title="load of other processes, weighted",
     ),
     Metric(
         "other_cpu_share",
-        "share of all cores",
+        "",
         "measured",
         "share of all cores' time that other processes used, at any priority",
         title="CPU of other processes, any priority",

@@ -32,7 +32,7 @@ def harness(evidence: Evidence) -> Section:
             rows.append(
                 {
                     "what": metric.words,
-                    "unit": metric.unit,
+                    "unit": metric.unit or "share of all cores",
                     "median": float(np.median(values)),
                     "highest": float(values.max()),
                     "runs": int(values.size),
