@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wattwire.store.loaded import CampaignData
+    from wattwire.analysis.loaded import CampaignData
 
 __all__ = ["__version__", "load"]
 
@@ -22,6 +22,6 @@ def load(path: Path | str) -> CampaignData:
 
     Raises UsageError where the folder holds no campaign. docs/python.md shows what to do with it.
     """
-    from wattwire.store.loaded import CampaignData  # noqa: PLC0415 - `wattwire --help` needs none
+    from wattwire.analysis.loaded import CampaignData  # noqa: PLC0415 - `wattwire --help` needs none
 
     return CampaignData(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.document import document
 from wattwire.analysis.latency import Series, all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import (
@@ -56,8 +58,9 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     Takes the campaign's folder, or its opened reader. Writes report/index.html,
     report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder, and
     the page's headline in report/answer.txt, with a line for each question that has no number, and
-    in report/validity.txt what the page says of a look or of changed limits; an older report there
-    is replaced. A campaign without a usable run gets a page that says so.
+    in report/validity.txt what the page says of a look or of changed limits, and all numbers of the
+    answers in report/analysis.json; an older report there is replaced. A campaign without a usable
+    run gets a page that says so.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -90,6 +93,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
+        numbers = json.dumps(document(evidence, answers), indent=1, allow_nan=False)
+        (folder / "analysis.json").write_text(f"{numbers}\n", "utf-8")
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page

@@ -8,10 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.document import document
 from wattwire.model.derived import with_derived
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import METRICS, Metric
-from wattwire.store.imported import ImportedCampaign, open_campaign
+from wattwire.store import ImportedCampaign, open_campaign
 
 
 class CampaignData:
@@ -81,6 +84,14 @@ class CampaignData:
         Raises UsageError for an unknown run, and for imported campaigns.
         """
         return self._measured("quantities").quantities(run)
+
+    def analysis(self) -> dict[str, Any]:
+        """Contrasts with intervals, medians, control runs: what report/analysis.json holds.
+
+        Computed now, from the same numbers as the page (docs/python.md names the keys).
+        """
+        evidence = gather(self._campaign)
+        return document(evidence, answer_all(evidence))
 
     def _measured(self, what: str) -> Any:
         if isinstance(self._campaign, ImportedCampaign):

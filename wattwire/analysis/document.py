@@ -1,0 +1,122 @@
+"""Everything that a campaign answers, as one JSON document: report/analysis.json.
+
+`analysis.schema.json` beside this file is its schema. VERSION rises where a key changes its
+meaning or goes away; keys may be added without that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from wattwire import stats
+from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
+from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.analysis.responses import Response, measured
+from wattwire.model.derived import FloatArray, column
+
+VERSION = 1
+CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
+
+
+def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
+    """Return the document: JSON values only; null where there is no number."""
+    return {
+        "version": VERSION,
+        "study": evidence.study.get("name", ""),
+        "title": evidence.study.get("title", ""),
+        "primary": evidence.primary,
+        "blocks": answers.block_count,
+        "runs": {"valid": evidence.usable.height, "excluded": evidence.set_aside.height},
+        "confidence": CONFIDENCE,
+        "family": answers.family,
+        "margin": answers.margin,
+        "contrasts": [_contrast(answers, answer) for answer in answers.items],
+        "treatments": list(_treatments(evidence, answers)),
+        "controls": list(_controls(evidence)),
+        "warm_up": evidence.warm_up,
+        "stopping": evidence.stopping,
+    }
+
+
+def _contrast(answers: Answers, answer: Answer) -> dict[str, Any]:
+    """One level against its baseline: `kind` is ratio, difference, or none with its `reason`."""
+    named = {
+        "question": answer.question,
+        "response": answer.response.column,
+        "unit": answer.response.unit,
+        "factor": answer.factor,
+        "level": answer.level,
+        "baseline": answer.baseline,
+    }
+    if not isinstance(answer.result, stats.Ratio | stats.Difference):
+        return {**named, "kind": "none", "reason": str(answer.result)}
+    is_ratio = isinstance(answer.result, stats.Ratio)
+    noise = answers.noise if is_ratio else answers.plain_noise
+    floor = noise.get(answer.response.column)
+    return {
+        **named,
+        "kind": "ratio" if is_ratio else "difference",
+        **_interval(answer.interval),
+        "outcome": answers.outcome(answer),
+        # On the scale of the contrast: a factor above 1, or a difference in the unit.
+        "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
+    }
+
+
+def _interval(interval: stats.Interval) -> dict[str, Any]:
+    """`level` of the interval is for itself alone; all of a family hold together at 95 %."""
+    return {
+        "estimate": _number(interval.estimate),
+        "low": _number(interval.low),
+        "high": _number(interval.high),
+        "interval_level": interval.level,
+        "degrees": interval.degrees,
+        "method": interval.method,
+    }
+
+
+def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]]:
+    """Each treatment with its levels, its valid runs, and the median over runs of each response."""
+    responses = dict.fromkeys(
+        (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
+    )
+    for frame in by_treatment(evidence, evidence.usable).values():
+        medians = {one.column: _median(column(frame, one.column)) for one in responses}
+        levels = all_levels(evidence.runs[frame["run"][0]])
+        yield {
+            "levels": {name: levels.get(name) for name in evidence.varied},
+            "runs": frame.height,
+            "medians": medians,
+        }
+
+
+def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """Per response the ratios of control runs: of two identical labels, of sampling to none."""
+    for response in asked_responses(evidence):
+        if measured(evidence.controls, response):
+            pairs = {name: _paired(evidence, response, *sides) for name, sides in CONTROLS.items()}
+            yield {"response": response.column, **pairs}
+
+
+def _paired(evidence: Evidence, response: Response, one: str, other: str) -> dict[str, Any] | None:
+    upper, lower = control_pairs(evidence, response, one, other)
+    positive = (upper > 0) & (lower > 0)
+    if not positive.all() or len(upper) < PAIRS_MIN:
+        return None
+    found = stats.geometric_mean(upper / lower)
+    return _interval(found) if isinstance(found, stats.Interval) else None
+
+
+def _median(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return _number(float(np.median(known))) if known.size else None
+
+
+def _number(value: float) -> float | None:
+    """JSON has no infinity: a median among lost messages is null."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,51 @@
+"""report/analysis.json: it keeps its schema, and holds the numbers of the page."""
+
+import json
+from importlib import resources
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.document import document
+from wattwire.report.page import build_report
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+
+
+@pytest.fixture(scope="module")
+def schema():
+    path = resources.files("wattwire.analysis") / "analysis.schema.json"
+    found = json.loads(path.read_text("utf-8"))
+    Draft202012Validator.check_schema(found)
+    return Draft202012Validator(found)
+
+
+@pytest.mark.parametrize("shape", [Shape(), Shape(blocks=1), Shape(b_over_a=1.2), Shape(loss_share=0.3)])
+def test_the_file_beside_the_page_keeps_the_schema(tmp_path, schema, shape):
+    campaign = write_campaign(tmp_path / "c", shape)
+    page = build_report(FileCampaign(campaign))
+    stored = json.loads((page.parent / "analysis.json").read_text("utf-8"))
+    assert [error.message for error in schema.iter_errors(stored)] == []
+    assert stored["contrasts"] and stored["treatments"]
+
+
+def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", Shape())))
+    answers = answer_all(evidence)
+    contrasts = document(evidence, answers)["contrasts"]
+    for answer, contrast in zip(answers.items, contrasts, strict=True):
+        assert (contrast["response"], contrast["level"]) == (answer.response.column, answer.level)
+        if contrast["kind"] == "none":
+            assert contrast["reason"] == str(answer.result)
+        else:
+            assert contrast["low"] == answer.interval.low
+            assert contrast["outcome"] == answers.outcome(answer)
+    assert any(contrast["kind"] == "ratio" for contrast in contrasts)
+
+
+def test_treatments_hold_every_valid_run_once(tmp_path):
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", Shape())))
+    found = document(evidence, answer_all(evidence))
+    assert sum(one["runs"] for one in found["treatments"]) == found["runs"]["valid"]
+    assert found["runs"]["valid"] == evidence.usable.height
