@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from wattwire.catalog import home
+from wattwire.model.metrics import ENERGY, METRICS, SYSTEM_CALLS
 
 pytestmark = pytest.mark.quiet
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -29,3 +30,24 @@ def test_the_example_computes_what_the_summary_holds(cli, mini, tmp_path):
     assert topic["time_us_per_message"] == pytest.approx(1e6 / topic["rate_hz_achieved"])
     # Of 20 messages the median is the tenth by rank, not a mean of two.
     assert sorted(values["latency_us"])[9] == topic["latency_p50_us"]
+
+
+def test_every_column_that_is_written_is_described_and_every_metric_is_written(cli, mini, tmp_path):
+    """The border between what writes a summary and what reads it."""
+    closed = ("--set", "loop=closed", "--set", "count=20", "--set", 'pattern=["service"]')
+    for name, changes in (("open", ()), ("closed", closed)):
+        done = cli("run", mini, "--campaign", tmp_path / name, "--plain", "--no-report", *changes)
+        assert done.code == 0, done.err
+    frames = [pl.read_parquet(tmp_path / name / "summary.parquet") for name in ("open", "closed")]
+    written = {column.split(".")[0] for frame in frames for column in frame.columns}
+    assert written <= set(METRICS)
+    absent = {
+        name
+        for name, metric in METRICS.items()
+        if name not in written and metric.needs not in (ENERGY, SYSTEM_CALLS)
+    }
+    # What this machine has no sensor for, and what a model of its processor would give.
+    assert absent <= {
+        "temperature_celsius", "energy_estimate_low_j", "energy_estimate_high_j",
+        "datagrams_dropped",
+    }  # fmt: skip
