@@ -35,7 +35,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "confidence": CONFIDENCE,
         "family": answers.family,
         "margin": answers.margin,
-        "contrasts": [_contrast(answers, answer) for answer in answers.items],
+        "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
         "treatments": list(_treatments(evidence, answers)),
         "controls": list(_controls(evidence)),
         "warm_up": evidence.warm_up,
@@ -43,7 +43,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
     }
 
 
-def _contrast(answers: Answers, answer: Answer) -> dict[str, Any]:
+def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str, Any]:
     """One level against its baseline: `kind` is ratio, difference, or none with its `reason`."""
     named = {
         "question": answer.question,
@@ -52,6 +52,9 @@ def _contrast(answers: Answers, answer: Answer) -> dict[str, Any]:
         "factor": answer.factor,
         "level": answer.level,
         "baseline": answer.baseline,
+        "response_title": answer.response.title,
+        "level_title": evidence.title(answer.factor, answer.level),
+        "baseline_title": evidence.title(answer.factor, answer.baseline),
     }
     if not isinstance(answer.result, stats.Ratio | stats.Difference):
         return {**named, "kind": "none", "reason": str(answer.result)}

@@ -14,7 +14,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import compare, imported, outcome, plan, studies, variants
-from wattwire.cli.reporting import answer_of, stamps_of, write_report
+from wattwire.cli.reporting import answer_of, numbers_of, stamps_of, tell_answers, write_report
 from wattwire.cli.screen import make_progress
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -183,33 +183,33 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     usable = sum(row["used"] for row in rows)
     page = None if options.no_report else write_report(path)
     try:
-        lines = answer_of(page) if page else _answered(campaign)
+        lines, numbers = (answer_of(page), numbers_of(page)) if page else _answered(campaign)
         found = outcome.of(campaign, options)
     finally:
         campaign.close()
     try:
         code = outcome.hand_out(found, options)
     finally:  # a disk that is full by now takes nothing from the answer
-        _tell(path, page, lines, rows, options, progress)
+        _tell(path, page, (lines, numbers), rows, options, progress)
     return code if usable else EXIT_NOTHING_USABLE
 
 
 def _tell(
     path: Path,
     page: Path | None,
-    lines: Sequence[str],
+    answered: tuple[Sequence[str], Mapping[str, Any]],
     rows: Sequence[Mapping[str, Any]],
     options: argparse.Namespace,
     progress: Any,
 ) -> None:
-    """Print the answer, how many runs it rests on, and where all of it lies."""
+    """Print the answers, how many runs they rest on, and where all of it lies."""
+    lines, numbers = answered
     if options.json:
         told = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
         usable = sum(row["used"] for row in rows)
         progress.event("report", page=str(page) if page else None, usable=usable, **told)
     else:
-        for line in [*lines, *stamps_of(page).splitlines()]:
-            print(wrapped(line, columns(sys.stdout), hanging=""))
+        tell_answers(lines, numbers, stamps_of(page))
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
@@ -223,15 +223,18 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _answered(campaign: Campaign) -> list[str]:
-    """The headline and a line for each question without a number, where no page says it."""
+def _answered(campaign: Campaign) -> tuple[list[str], dict[str, Any]]:
+    """The headline and a line for each question without a number, and all numbers of the answers,
+    where there is no page to read them from."""
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
+    from wattwire.analysis.document import document
     from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
 
     evidence = gather(campaign)
     answers = answer_all(evidence)
-    return [unanswered.headline(evidence, answers), *unanswered.questions(evidence, answers)]
+    lines = [unanswered.headline(evidence, answers), *unanswered.questions(evidence, answers)]
+    return lines, document(evidence, answers)
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattwire.cli import outcome
+from wattwire.cli import answer_table, outcome
 from wattwire.cli.studies import change
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import UsageError
@@ -46,6 +48,23 @@ def answer_of(page: Path) -> list[str]:
     return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
 
 
+def numbers_of(page: Path) -> dict[str, Any]:
+    """The answers of a page that was written, as numbers: report/analysis.json."""
+    document: dict[str, Any] = json.loads((page.parent / "analysis.json").read_text("utf-8"))
+    return document
+
+
+def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str) -> None:
+    """Print the headline, the table of answers, and what is said of a look or changed limits."""
+    width = columns(sys.stdout)
+    for line in lines:
+        print(wrapped(line, width, hanging=""))
+    for line in answer_table.lines(document, width):
+        print(line)
+    for line in stamps.splitlines():
+        print(wrapped(line, width, hanging=""))
+
+
 def stamps_of(page: Path | None) -> str:
     """What a page says of a look or of changed limits; empty where there is nothing to say."""
     path = page.parent / "validity.txt" if page else None
@@ -58,8 +77,7 @@ def report(options: argparse.Namespace) -> int:
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
         page = write_report(reader)
-        for line in [*answer_of(page), *stamps_of(page).splitlines()]:
-            print(wrapped(line, columns(sys.stdout), hanging=""))
+        tell_answers(answer_of(page), numbers_of(page), stamps_of(page))
         print(page.resolve())
         return outcome.of_limits(reader)
     finally:

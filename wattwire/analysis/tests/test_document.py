@@ -21,7 +21,9 @@ def schema():
     return Draft202012Validator(found)
 
 
-@pytest.mark.parametrize("shape", [Shape(), Shape(blocks=1), Shape(b_over_a=1.2), Shape(loss_share=0.3)])
+@pytest.mark.parametrize(
+    "shape", [Shape(), Shape(blocks=1), Shape(b_over_a=1.2), Shape(loss_share=0.3)]
+)
 def test_the_file_beside_the_page_keeps_the_schema(tmp_path, schema, shape):
     campaign = write_campaign(tmp_path / "c", shape)
     page = build_report(FileCampaign(campaign))

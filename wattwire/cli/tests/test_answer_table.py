@@ -1,0 +1,47 @@
+"""The table of answers: decided first, largest effect first, infinite and missing limits told."""
+
+from typing import Any
+
+from wattwire.cli.answer_table import lines, rows
+
+
+def contrast(estimate: float | None, outcome: str = "different", **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "ratio", "response_title": "median latency", "unit": "µs", "level_title": "B",
+        "baseline_title": "A", "estimate": estimate, "low": estimate and 0.9 * estimate,
+        "high": estimate and 1.1 * estimate, "outcome": outcome, **more,
+    }  # fmt: skip
+
+
+def document(*contrasts: dict[str, Any]) -> dict[str, Any]:
+    return {"contrasts": list(contrasts), "confidence": 0.95, "family": len(contrasts)}
+
+
+def test_decided_answers_come_first_and_among_them_the_largest_effect_either_way():
+    every = rows(
+        document(
+            contrast(1.01, "undecided"), contrast(2.0), contrast(0.2), contrast(1.0, "equivalent")
+        )
+    )
+    assert [row[2].split()[0] for row in every] == ["0.200", "2.00", "1.00", "1.01"]
+    assert [row[3] for row in every][-2:] == ["equivalent", "no difference detected"]
+
+
+def test_what_has_no_number_is_left_to_the_lines_that_name_it():
+    none = {"kind": "none", "reason": "too few"}
+    assert rows(document(none, contrast(2.0), contrast(None))) == rows(document(contrast(2.0)))
+
+
+def test_a_difference_has_its_unit_and_a_ratio_without_an_upper_limit_says_so():
+    (row,) = rows(document(contrast(-3.0, kind="difference")))
+    assert row[1] == "B − A" and row[2].endswith("µs")
+    (row,) = rows(document(contrast(2.0, high=None)))
+    assert "∞" in row[2]
+
+
+def test_one_answer_needs_no_table_and_many_are_cut_with_their_number():
+    assert lines(document(contrast(2.0)), 80) == []
+    told = lines(document(*[contrast(2.0 + at) for at in range(14)]), 80)
+    assert told[-1] == "2 more on the page"
+    assert len(told) == 1 + 12 + 1
+    assert all(len(line) <= 80 for line in told)
