@@ -21,6 +21,7 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.factor_columns import factor_columns
 from wattwire.report.parts import Column, Fold, Table
+from wattwire.stats.settling import drifts
 from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
 
 KEPT_MIN = 3
@@ -65,7 +66,8 @@ def are_asked(evidence: Evidence) -> bool:
 def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
     """Closed-loop treatments that have not settled though the study asks for a warm-up.
 
-    By the courses of their windows, or by the settling runs of their cell.
+    By the settling runs of their cell, or where the courses of most windows move and do so in one
+    direction: a machine that is faster at times moves windows, too, and is no cell's warm-up.
     """
     if not are_asked(evidence):
         return []
@@ -73,7 +75,9 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
     for frame in by_treatment(evidence, evidence.usable).values():
         runs = [run for run in frame["run"].to_list() if run in series]
         levels = all_levels(evidence.runs[runs[0]]) if runs else {}
-        if levels.get("loop") == "closed" and _course(series, runs)["consensus"] in MOVING:
+        if levels.get("loop") != "closed" or _course(series, runs)["consensus"] not in MOVING:
+            continue
+        if drifts([series[run].values_us for run in runs]):
             named[evidence.treatment_title(levels) or "the only treatment"] = None
     return list(named)
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattwire.model.warm_up import STEPS
-from wattwire.stats.warm_up import POINTS_MIN
+from wattwire.stats.warm_up import AGREEING_SHARE, POINTS_MIN
 
 FloatArray = NDArray[np.float64]
 
@@ -71,6 +71,25 @@ def settle(runs: Sequence[Sequence[float] | FloatArray]) -> Settled:
     apart = all(offset > limit for offset in last) or all(offset < -limit for offset in last)
     # How many more it would take is not known: as many as there may be.
     return Settled(STEPS[-1] if apart else calls, not apart)
+
+
+def drifts(windows: Sequence[FloatArray]) -> bool:
+    """Whether a cell's latency still falls, or rises, in its windows, each (calls,) in time order.
+
+    The median of a window's first half differs by more than TOLERANCE from that of its last
+    quarter, in one direction, in AGREEING_SHARE of the windows. A machine whose speed changes now
+    and then moves windows either way, which is no warm-up.
+    """
+    limit = math.log1p(TOLERANCE)
+    offsets = []
+    for window in windows:
+        known = np.log(window[np.isfinite(window) & (window > 0)])
+        first, last = known[: known.size // 2], known[int(known.size * (1.0 - LAST_SHARE)) :]
+        offsets.append(_median(first) - _median(last))
+    if not offsets:
+        return False
+    falls, rises = (sum(sign * one > limit for one in offsets) for sign in (1, -1))
+    return max(falls, rises) >= AGREEING_SHARE * len(offsets)
 
 
 def _offsets(run: Sequence[float] | FloatArray) -> dict[int, float]:

@@ -71,6 +71,13 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
     named = {evidence.treatment_title(courses.all_levels(one)) for one in documents}
     assert named
     assert all(title in told for title in named)
+    # A machine that is faster at times moves every window, but not all one way.
+    blocks = dict(evidence.usable[["run", "block"]].rows())
+    either = {
+        run: Series(one.values_us[:: 1 if blocks[run] % 2 else -1].copy(), 0)
+        for run, one in moving.items()
+    }
+    assert courses.told_unsettled(evidence, either) == ""
     # What settling runs say of a cell counts as well.
     cells = [{"cell": "grpc/java", "calls": 500, "settled": False, "known": True}]
     monkeypatch.setattr(evidence, "warm_up", {"calls": 500, "cells": cells})

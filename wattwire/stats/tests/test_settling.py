@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wattwire.model.warm_up import STEPS
-from wattwire.stats.settling import settle
+from wattwire.stats.settling import drifts, settle
 
 
 def cell(seed: int, cold: int, calls: int = 8000, slow: float = 3.0, rho: float = 0.5):
@@ -68,3 +68,14 @@ def test_too_few_calls_tell_nothing():
     assert (found.calls, found.settled) == (None, False)
     assert settle([]).calls is None
     assert settle([np.full(500, np.nan)]).calls is None
+
+
+def test_windows_drift_only_where_most_of_them_move_one_way_by_more_than_the_tolerance():
+    rng = np.random.default_rng(3)
+    flat = [rng.lognormal(5.0, 0.1, 400) for _ in range(8)]
+    falling = [window * np.linspace(1.5, 1.0, 400) for window in flat]
+    assert not drifts(flat) and not drifts([])
+    assert drifts(falling)
+    assert drifts([window[::-1] for window in falling])
+    assert not drifts([*falling[:4], *(window[::-1] for window in falling[4:])])
+    assert not drifts([window * np.linspace(1.05, 1.0, 400) for window in flat])
