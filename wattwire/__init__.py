@@ -22,6 +22,6 @@ def load(path: Path | str) -> CampaignData:
 
     Raises UsageError where the folder holds no campaign. docs/python.md shows what to do with it.
     """
-    from wattwire.analysis.loaded import CampaignData  # noqa: PLC0415 - `wattwire --help` needs none
+    from wattwire.analysis.loaded import CampaignData  # noqa: PLC0415 - slow to import
 
     return CampaignData(path)

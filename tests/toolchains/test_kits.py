@@ -29,12 +29,6 @@ from contract.conformance.repository import ROOT, read_toml
 from wattwire.rig.versions import TooOldError, require_versions
 
 LANGUAGES = sorted(path.parent for path in (ROOT / "languages").glob("*/vectors.toml"))
-SMALL = sorted(
-    path.parent.name
-    for path in (ROOT / "languages").glob("*/language.toml")
-    if path.parent.name not in {"cpp", "python", "rust"}
-)
-KIT_LINES_MAX = 400
 VERIFY = ("header", "full")
 NO_RECORDS = ("", "{", "[]", "5", '{"header": 1}', "[" * 100_000, '{"header": {"seq": 1e400}}')
 
@@ -203,18 +197,3 @@ def test_a_toolchain_that_is_too_old_is_a_reason_to_skip_its_kit(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     found = why_not(tmp_path)
     assert (told in found) if told else found == ""
-
-
-@pytest.mark.parametrize("language", SMALL)
-def test_a_kit_is_small(language: str) -> None:
-    """All its lines, blank ones and comments too: a kit that cannot be small shows a contract that
-    asks too much. What cells over HTTP share lies beside it and is no part of it."""
-    kit = ROOT / "languages" / language / "kit"
-    tracked = subprocess.run(
-        ["git", "ls-files", "--cached", str(kit)], cwd=ROOT, capture_output=True, text=True,
-        check=True,
-    ).stdout.split()  # fmt: skip
-    beside = (f"languages/{language}/kit/tests/", f"languages/{language}/kit/web/")
-    sources = [ROOT / name for name in tracked if not name.startswith(beside)]
-    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in sources}
-    assert 0 < sum(lines.values()) <= KIT_LINES_MAX, lines

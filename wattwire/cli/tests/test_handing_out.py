@@ -74,5 +74,6 @@ def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
 def test_a_run_without_a_page_has_the_same_answer(tmp_path):
     made = of_variants(tmp_path / "c")
     page = reporting.write_report(made)
-    lines = campaigns._answered(made)  # noqa: SLF001
+    lines, numbers = campaigns._answered(made)  # noqa: SLF001
     assert lines[0] and lines[0] in reporting.answer_of(page)[0]
+    assert numbers["contrasts"] == reporting.numbers_of(page)["contrasts"]
