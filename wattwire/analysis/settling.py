@@ -61,8 +61,11 @@ def judge(campaign: Campaign) -> dict[str, Any]:
     slowest = max(cells, key=lambda cell: cell.call_s)
     fitting = [step for step in STEPS if step <= wanted and step * slowest.call_s <= max_s]
     calls = max(fitting, default=STEPS[0])
+    disturbed = {run for run, verdicts in _verdicts(campaign).items() if "ok" not in verdicts}
     found = {
         "calls": calls,
+        "runs": sum(len(cell.runs) for cell in cells),
+        "disturbed": len(disturbed),
         "wanted": wanted,
         "bound_by": slowest.title if calls < wanted else None,
         "call_s": slowest.call_s,
@@ -70,6 +73,15 @@ def judge(campaign: Campaign) -> dict[str, Any]:
         "cells": [_told(cell, one, calls) for cell, one in each],
     }
     return {**found, "words": sentence(found)}
+
+
+def _verdicts(campaign: Campaign) -> dict[str, list[str]]:
+    """The verdicts of each settling run's attempts."""
+    found: dict[str, list[str]] = {}
+    for row in campaign.rows():
+        if row.get("control") == SETTLING:
+            found.setdefault(str(row["run"]), []).append(str(row["verdict"]))
+    return found
 
 
 def _cells(campaign: Campaign) -> list[_Cell]:
@@ -117,6 +129,12 @@ def sentence(found: Mapping[str, Any]) -> str:
         f"warm-up of all treatments: {words.plural(found['calls'], 'call')} of each client, "
         "which are made, flagged and left out of every figure"
     )
+    if found.get("disturbed"):
+        runs = words.plural(found["runs"], "settling run")
+        told += (
+            f"; {words.count(found['disturbed'])} of {runs} ran beside other load, which can make "
+            "it look longer"
+        )
     if untold := unknown(found):
         told += f"; what {words.listed(untold)} would need is not known"
     if found["bound_by"]:

@@ -22,11 +22,14 @@ Row = tuple[str, str, str, str]
 def rows(document: Mapping[str, Any]) -> list[Row]:
     """Return response, sides, estimate with its interval, and outcome of each contrast.
 
-    `document` is report/analysis.json. Contrasts without a number are not among them.
+    `document` is report/analysis.json. Of contrasts without a number only shares are among them,
+    as "none in any of 18 runs"; lines of their own name the others.
     """
-    known = [one for one in document["contrasts"] if one["kind"] != "none"]
-    known = [one for one in known if one["estimate"] is not None]
-    return [_row(one) for one in sorted(known, key=_place)]
+    contrasts = document["contrasts"]
+    known = [one for one in contrasts if one["kind"] != "none" and one["estimate"] is not None]
+    shares = [one for one in contrasts if one["kind"] == "none" and one.get("is_share")]
+    none = dict.fromkeys((one["response_title"], "", one["reason"], "") for one in shares)
+    return [*(_row(one) for one in sorted(known, key=_place)), *none]
 
 
 def _place(contrast: Mapping[str, Any]) -> tuple[int, float]:

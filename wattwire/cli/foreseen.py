@@ -43,7 +43,8 @@ def unanswerable_lines(
             if len(levels) < 2:
                 lines.append(_one_level(name, factor, ", ".join(levels)))
         for factor in question.held:
-            lines.append(_one_level(name, factor, str(study.fixed.get(factor))))
+            about = f" about {factor}" if question.factors else ""
+            lines.append(_one_level(f"{name}{about}", factor, str(study.fixed.get(factor))))
         if not question.factors and not question.held and not question.beside:
             lines.append(f"no answer to {name}: its factors are all held at one level")
         asked = (*question.responses, *question.beside)

@@ -16,7 +16,7 @@ from rich.console import Console
 from wattwire import __version__, imports
 from wattwire.catalog.catalog import default_roots
 from wattwire.cli import imported
-from wattwire.cli.reporting import write_report
+from wattwire.cli.reporting import answer_of, numbers_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
@@ -90,6 +90,8 @@ def import_data(options: argparse.Namespace) -> int:
         tell("writing the page")
         page = None if options.no_report else write_report(folder)
     print("\n".join(imported.told(campaign, columns(sys.stdout))))
+    if page:
+        tell_answers(answer_of(page), numbers_of(page), "")
     print(page.resolve() if page else f"Next: wattwire report {shlex.quote(str(folder))}")
     return EXIT_OK
 

@@ -274,7 +274,7 @@ def _pairs(title: str, pairs: Any) -> list[str]:
     known = [(str(name), str(value).strip()) for name, value in pairs]
     if not known:
         return []
-    wide = min(36, max(len(name) for name, _ in known)) + 2
+    wide = min(48, max(len(name) for name, _ in known)) + 2
     lines = [title]
     for name, value in known:
         lines += textwrap.wrap(

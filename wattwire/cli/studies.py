@@ -33,6 +33,7 @@ from wattwire.model.validity import (
     current_key,
     with_current_names,
 )
+from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.warm_up import AUTO_WORD
 
 MEANT = {
@@ -153,6 +154,8 @@ def _blame(
     name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
 ) -> None:
     """Where the changed study is refused, name the --set that broke it rather than the file."""
+    # Limits on a variant are checked when the variants are there.
+    stages = [_without_limits_on_variants(stage) for stage in stages]
     try:
         parse_study(name, stages[-1], path)
         return
@@ -167,6 +170,16 @@ def _blame(
                 continue
         _refuse_setting(text, catalog)
         raise UsageError(f"--set {text}: {str(last).removeprefix(f'{path}: ')}") from last
+
+
+def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
+    limits = document.get("limit")
+    if document.get("variants") or not isinstance(limits, list):
+        return document
+    kept = [
+        one for one in limits if not (isinstance(one, dict) and VARIANT in one.get("where", {}))
+    ]
+    return {**document, "limit": kept}
 
 
 def _refuse_setting(text: str, catalog: Catalog) -> None:

@@ -73,9 +73,15 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
                 "of its own; leave out --confirm, or add --set plan.stop_width=0"
             )
         answers["looks"] = LOOKS
+    left_out = [str(question.get("id") or "one") for question in document.get("question", [])]
+    note = (
+        f" The study's own questions ({', '.join(left_out)}) are not asked in a comparison; "
+        "--response names what is compared."
+    )
     asked = {
         "id": FACTOR,
-        "text": f"What does {' or '.join(names[1:])} cost against {names[0]}?",
+        "text": f"What does {' or '.join(names[1:])} cost against {names[0]}?"
+        f"{note if left_out else ''}",
         "factors": [FACTOR],
         "responses": options.response or list(ASKED),
     }

@@ -53,6 +53,12 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
             "outstanding_max changes nothing in closed loop, where a client has one call open; "
             "more clients make calls overlap, or an open loop with a rate"
         )
+    closed = bool(treatments) and all(t["loop"] == "closed" for t in treatments)
+    if closed and "duration_s" in study.document.get("plan", {}):
+        told.append(
+            "plan.duration_s changes nothing in closed loop, where each client makes `count` "
+            "calls; set count for a longer window"
+        )
     fixed = study.document.get("fixed", {})
     if "payload_bytes" in fixed and treatments and all(t["literal"] for t in treatments):
         told.append(

@@ -229,7 +229,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
             "factor": words.factor_title(answer.factor),
             "level": evidence.title(answer.factor, answer.level),
             "baseline": evidence.title(answer.factor, answer.baseline),
-            "ratio": _ratio_of(result),
+            "ratio": _ratio_of(result, answer.response.share),
         }
         if isinstance(result, stats.Ratio):
             row |= {
@@ -246,7 +246,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
                 row["rank_level"] = words.confidence(answer.by_ranks.level)
         if evidence.set_aside.height:
             every = answer.with_all
-            row["with_all"] = _ratio_of(every)
+            row["with_all"] = _ratio_of(every, answer.response.share)
         rows.append(row)
     columns = [
         Column("question", ""),
@@ -289,9 +289,11 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     )
 
 
-def _ratio_of(result: Result) -> Any:
+def _ratio_of(result: Result, is_share: bool) -> Any:
     """What stands in a cell for ratios: a difference stands in a table of its own."""
     if isinstance(result, stats.Difference):
+        if is_share:
+            return stats.NotComputable("a share: compared by its difference, see below")
         return stats.NotComputable("no ratio: a run has no logarithm; see the differences below")
     return result.interval if isinstance(result, stats.Ratio) else result
 

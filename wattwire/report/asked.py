@@ -159,13 +159,23 @@ def _level(evidence: Evidence, factor: str, level: Any) -> str:
 
 def _held(evidence: Evidence) -> list[tuple[str, str]]:
     """The levels of HELD that all runs share, in words."""
-    fixed = evidence.study.get("fixed", {})
+    fixed, variants = evidence.study.get("fixed", {}), evidence.study.get("variants", {})
+    own = {name: one.get("levels", {}) for name, one in variants.items()}
+    changed = {key for levels in own.values() for key in levels}
+    if changed & {"rate_hz", "interval_s"}:  # either says the other
+        changed |= {"rate_hz", "interval_s"}
     told = [
         evidence.title(name, fixed[name])
         for name in HELD
         if fixed.get(name) not in (None, "") and name not in evidence.factors
+        if name not in changed
     ]
-    return [("in all runs", ", ".join(told))] if told else []
+    facts = [("in all runs", ", ".join(told))] if told else []
+    for name, levels in own.items() if changed else ():
+        listed = {**{key: fixed[key] for key in changed if key in fixed}, **levels}
+        said = words.listed([f"{key} = {words.plain(level)}" for key, level in listed.items()])
+        facts.append((f"in {name}", said or "as the study has it"))
+    return facts
 
 
 def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:

@@ -74,10 +74,11 @@ def table(evidence: Evidence, answers: Answers) -> Table:
             Column("blocks", "blocks", "measured"),
         ],
         rows,
-        "For responses with runs that have no logarithm. Estimand: the typical difference "
-        "(Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside blocks, or as "
-        "two samples where nothing else varies; where there are too few for the level, the mean "
-        "over those pairs, by t. In the response's unit, and of the same family as the ratios. "
+        "For shares, and for responses with runs that have no logarithm. Estimand: the typical "
+        "difference (Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside "
+        "blocks, or as two samples where nothing else varies; where there are too few for the "
+        "level, the mean over those pairs, by t. In the response's unit, and of the same family as "
+        "the ratios. "
         "“Different” excludes 0; a margin that is a share cannot be laid on it, so nothing here is "
         "called equivalent. A typical difference hides that small and large treatments may differ "
         "by different amounts. Beside it that of arithmetic means inside blocks, by t: one run far "

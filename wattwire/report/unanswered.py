@@ -203,9 +203,12 @@ def questions(evidence: Evidence, answers: Answers) -> list[str]:
         return told
     for number, question in enumerate(evidence.study.get("question", []), 1):
         name = f"question {question.get('id') or number}"
-        for factor, level in evidence.held(question):
-            held = f"{words.factor_title(factor)} has one level here ({words.plain(level)})"
-            told.append(f"No answer to {name}: {held}, so there is nothing to compare.")
+        held = evidence.held(question)
+        some = len(held) < len(question.get("factors", []))
+        for factor, level in held:
+            about = f" about {factor}" if some else ""
+            one = f"{words.factor_title(factor)} has one level here ({words.plain(level)})"
+            told.append(f"No answer to {name}{about}: {one}, so there is nothing to compare.")
         for asked in question.get("responses", []):
             response = resolve(asked, evidence.described)
             items = [

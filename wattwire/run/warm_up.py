@@ -37,7 +37,7 @@ def counted_calls(
     Warm-up is what belongs to calls that began before every client had made `warm_up` of them. One
     moment parts the run for all: from there on costs are counted, too. A client that was faster
     than the last one has more than `warm_up` of its calls left out. If any client never got so
-    far, nothing counts. With `end_ns` (CLOCK_MONOTONIC) calls count that were over by then.
+    far, nothing counts. With `end_ns` (CLOCK_MONOTONIC) calls count that began before it.
     """
     callers = [node.node for node in nodes if node.sends]
     first = dict.fromkeys(callers, 0)
@@ -65,27 +65,16 @@ def _first_counters(batches: Batches, callers: list[int], warm_up: int) -> dict[
 
 
 def _stop_counters(batches: Batches, callers: list[int], end_ns: int) -> dict[int, int]:
-    """The counter of each client's first call that was not over at `end_ns`.
+    """The counter of each client's first call that began at `end_ns` or later.
 
-    That is the last one that began before it, or the next where its end is known and not later:
-    in closed loop all before it had ended by then.
+    A call that was open then counts, however long it took: left out, the longest would be missing.
     """
-    last: dict[int, tuple[int, int | None]] = {}
-    for own in _own_calls(batches(), callers):
-        begun = own.filter(pl.col("begin_ns") < end_ns).sort("counter")
-        # A goal's own end is its acceptance: its result may be open.
-        ended_ns = pl.when(pl.col("kind") == "call").then(pl.col("end_ns"))
-        latest = begun.group_by("sender").agg(pl.last("counter"), ended_ns.last())
-        for sender, counter, ended_ns in latest.iter_rows():
-            last[sender] = max(last.get(sender, (-1, None)), (counter, ended_ns), key=_counter)
-    return {
-        sender: counter + (ended_ns is not None and ended_ns <= end_ns)
-        for sender, (counter, ended_ns) in {**dict.fromkeys(callers, (0, None)), **last}.items()
-    }
-
-
-def _counter(call: tuple[int, int | None]) -> int:
-    return call[0]
+    later = _least(
+        own.filter(pl.col("begin_ns") >= end_ns).group_by("sender").agg(pl.min("counter"))
+        for own in _own_calls(batches(), callers)
+    )
+    known = {sender: counter for sender, counter in later.items() if counter is not None}
+    return {**dict.fromkeys(callers, NEVER), **known}
 
 
 def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.DataFrame:

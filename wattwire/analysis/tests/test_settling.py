@@ -53,6 +53,14 @@ class Settled:
             for run in self.planned
         ]  # fmt: skip
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Every settling run as one attempt; those of the base ran beside other load."""
+        return [
+            {"run": run.run, "control": run.control,
+             "verdict": "unknown" if self._of[run.run]["variant"] == "base" else "ok"}
+            for run in self.planned
+        ]  # fmt: skip
+
     def run(self, run: str) -> dict[str, Any]:
         return {"nodes": [{"node": 0, "role": "server"}, {"node": 1, "role": "client"}]}
 
@@ -92,6 +100,10 @@ def test_a_bound_on_the_time_names_whom_the_warm_up_is_too_short_for() -> None:
     assert (found["calls"], found["wanted"]) == (200, 500)
     assert unsettled(found) == ["made/up variant base"]
     assert "made/up variant base would want 500" in found["words"]
+    assert (
+        f"{SETTLING_RUNS} of {2 * SETTLING_RUNS} settling runs ran beside other load"
+        in found["words"]
+    )
 
 
 def test_a_variant_without_a_settling_run_leaves_the_number_to_the_others() -> None:

@@ -28,8 +28,11 @@ def test_decided_answers_come_first_and_among_them_the_largest_effect_either_way
 
 
 def test_what_has_no_number_is_left_to_the_lines_that_name_it():
-    none = {"kind": "none", "reason": "too few"}
+    none = {"kind": "none", "reason": "too few", "response_title": "CPU time", "is_share": False}
     assert rows(document(none, contrast(2.0), contrast(None))) == rows(document(contrast(2.0)))
+    share = {**none, "reason": "none in any of 18 runs", "is_share": True}
+    assert rows(document(share, share))[0] == ("CPU time", "", "none in any of 18 runs", "")
+    assert len(rows(document(share, share))) == 1
 
 
 def test_a_difference_has_its_unit_and_a_ratio_without_an_upper_limit_says_so():

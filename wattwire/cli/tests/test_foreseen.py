@@ -58,7 +58,8 @@ def test_a_factor_of_a_question_that_is_held_in_fixed_answers_nothing():
     one = study(question=[asked], fixed={"pattern": "pingpong", "settings.depth": 5})
     (line,) = unanswerable_lines(one, treatments(one), [CPU])
     assert line == (
-        "no answer to question Q1: depth has one level here (5), so there is nothing to compare"
+        "no answer to question Q1 about settings.depth: depth has one level here (5), so there is "
+        "nothing to compare"
     )
 
 

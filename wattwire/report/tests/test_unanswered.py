@@ -116,7 +116,10 @@ def test_a_factor_that_is_held_at_one_level_is_named_wherever_it_is_held(tmp_pat
     asked = {"id": "Q1", "factors": ["settings.depth", "language"], "responses": ["cpu"]}
     document = {"question": [asked], "fixed": {"settings.depth": 5}}
     evidence = evidence_of(tmp_path / "c", study=document)
-    line = "No answer to question Q1: depth has one level here (5), so there is nothing to compare."
+    line = (
+        "No answer to question Q1 about settings.depth: depth has one level here (5), so there is "
+        "nothing to compare."
+    )
     assert unanswered.questions(evidence, answer_all(evidence)) == [line]
     assert asked_section(evidence).parts[1].rows[0]["factors"] == "depth (held at 5) and language"
     document["factors"] = {"settings.depth": [5], "language": [FAST, SLOW]}
