@@ -61,11 +61,12 @@ def judge(campaign: Campaign) -> dict[str, Any]:
     slowest = max(cells, key=lambda cell: cell.call_s)
     fitting = [step for step in STEPS if step <= wanted and step * slowest.call_s <= max_s]
     calls = max(fitting, default=STEPS[0])
-    disturbed = {run for run, verdicts in _verdicts(campaign).items() if "ok" not in verdicts}
+    settling = [row for row in campaign.rows() if row.get("control") == SETTLING]
+    quiet = {row["run"] for row in settling if row["verdict"] == "ok"}
     found = {
         "calls": calls,
         "runs": sum(len(cell.runs) for cell in cells),
-        "disturbed": len(disturbed),
+        "disturbed": len({row["run"] for row in settling} - quiet),
         "wanted": wanted,
         "bound_by": slowest.title if calls < wanted else None,
         "call_s": slowest.call_s,
@@ -73,15 +74,6 @@ def judge(campaign: Campaign) -> dict[str, Any]:
         "cells": [_told(cell, one, calls) for cell, one in each],
     }
     return {**found, "words": sentence(found)}
-
-
-def _verdicts(campaign: Campaign) -> dict[str, list[str]]:
-    """The verdicts of each settling run's attempts."""
-    found: dict[str, list[str]] = {}
-    for row in campaign.rows():
-        if row.get("control") == SETTLING:
-            found.setdefault(str(row["run"]), []).append(str(row["verdict"]))
-    return found
 
 
 def _cells(campaign: Campaign) -> list[_Cell]:

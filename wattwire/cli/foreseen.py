@@ -8,7 +8,7 @@ from typing import Any
 from wattwire.model.metrics import ENERGY, Metric, find
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
-from wattwire.model.words import factor_title, plural
+from wattwire.model.words import nothing_to_compare, plural
 from wattwire.run.prepare import Prepared
 
 NAMED_MAX = 4
@@ -55,8 +55,7 @@ def unanswerable_lines(
 
 
 def _one_level(question: str, factor: str, level: str) -> str:
-    held = f"{factor_title(factor)} has one level here ({level})"
-    return f"no answer to {question}: {held}, so there is nothing to compare"
+    return f"no answer to {question}: {nothing_to_compare(factor, level)}"
 
 
 def _lacking(

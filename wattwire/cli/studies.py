@@ -173,6 +173,7 @@ def _blame(
 
 
 def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
+    """The document before `--variant` was applied, less the limits that name one of them."""
     limits = document.get("limit")
     if document.get("variants") or not isinstance(limits, list):
         return document

@@ -122,6 +122,11 @@ def factor_title(factor: str) -> str:
     return FACTOR_TITLES.get(factor, factor.removeprefix("settings.").replace("_", " "))
 
 
+def nothing_to_compare(factor: str, level: str) -> str:
+    """Why a factor that is held at one level answers nothing."""
+    return f"{factor_title(factor)} has one level here ({level}), so there is nothing to compare"
+
+
 def plain(level: Any) -> str:
     """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05".
 

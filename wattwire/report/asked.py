@@ -12,6 +12,7 @@ from wattwire.analysis.dataset import Evidence, all_levels, window_seconds
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.model.validity import conditions_before
+from wattwire.model.variants import SAME_THING
 from wattwire.report import unanswered
 from wattwire.report.parts import Column, Section, Table, Text
 
@@ -162,8 +163,7 @@ def _held(evidence: Evidence) -> list[tuple[str, str]]:
     fixed, variants = evidence.study.get("fixed", {}), evidence.study.get("variants", {})
     own = {name: one.get("levels", {}) for name, one in variants.items()}
     changed = {key for levels in own.values() for key in levels}
-    if changed & {"rate_hz", "interval_s"}:  # either says the other
-        changed |= {"rate_hz", "interval_s"}
+    changed |= {name for pair in SAME_THING if pair & changed for name in pair}
     told = [
         evidence.title(name, fixed[name])
         for name in HELD

@@ -207,8 +207,8 @@ def questions(evidence: Evidence, answers: Answers) -> list[str]:
         some = len(held) < len(question.get("factors", []))
         for factor, level in held:
             about = f" about {factor}" if some else ""
-            one = f"{words.factor_title(factor)} has one level here ({words.plain(level)})"
-            told.append(f"No answer to {name}{about}: {one}, so there is nothing to compare.")
+            why = words.nothing_to_compare(factor, words.plain(level))
+            told.append(f"No answer to {name}{about}: {why}.")
         for asked in question.get("responses", []):
             response = resolve(asked, evidence.described)
             items = [
