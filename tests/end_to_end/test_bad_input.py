@@ -32,6 +32,8 @@ def test_an_unknown_setting_names_the_known_ones(cli, mini, tmp_path):
     assert result.code == 2
     assert 'unknown setting "drop_evry"' in result.err
     assert 'Did you mean "drop_every"?' in result.err
+    told = " ".join(result.err.split())
+    assert "[factors], [fixed] or variants (or --set); every cell of the study gets it" in told
 
 
 def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):

@@ -216,16 +216,34 @@ def test_a_certificate_of_another_authority_is_a_result_that_says_so(
     assert "CERTIFICATE_VERIFY_FAILED" in result.out
 
 
-def servers(folder):
-    """Processes of server nodes in a campaign: those that were given a server's spec."""
+def processes_of(folder, node):
+    """Processes of one node in a campaign's first run: those that were given its spec."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().decode(errors="replace").split("\0")
-            spec = f"{folder}/runs/.b01-p001-1.partial/out/server-0/spec.json"
+            spec = f"{folder}/runs/.b01-p001-1.partial/out/{node}/spec.json"
             if "--spec" in words and spec in words and "guard" not in words:
                 found.append(int(path.parent.name))
     return found
+
+
+def killed_in_the_window(cli, study, tmp_path, node):
+    """Run the study and kill a node after some calls; the exit code, and who was killed."""
+    process = cli.start(
+        "run", study, "--campaign", tmp_path / "c", "--json", "--no-report",
+    )  # fmt: skip
+    killed = []
+    for line in process.stdout:
+        if line.startswith("{") and json.loads(line).get("phase") == "window":
+            time.sleep(0.1)  # some calls go by
+            killed = processes_of(tmp_path / "c", node)
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+    _, err = process.communicate()
+    if process.returncode == 3:
+        pytest.skip(err)  # no toolchain, or no package
+    return process.returncode, killed
 
 
 NAMES = [name for name in Catalog().cells if name.split("/")[0] in CALLS]
@@ -243,23 +261,26 @@ def test_a_server_that_is_killed_is_a_result_and_no_call_is_forgotten(
 ):
     middleware, _, language = cell.partition("/")
     count = 2_000 if language == "python" else 10_000
-    process = cli.start(
-        "run", study(middleware, language, count), "--campaign", tmp_path / "c", "--json",
-        "--no-report",
-    )  # fmt: skip
-    killed = []
-    for line in process.stdout:
-        if line.startswith("{") and json.loads(line).get("phase") == "window":
-            time.sleep(0.1)  # some calls go by
-            killed = servers(tmp_path / "c")
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
-    _, err = process.communicate()
-    if process.returncode == 3:
-        pytest.skip(err)  # no toolchain, or no package
-    assert process.returncode == 0, err
-    assert killed
+    written = study(middleware, language, count)
+    code, killed = killed_in_the_window(cli, written, tmp_path, "server-0")
+    assert code == 0 and killed
     found = row(tmp_path / "c")
     assert (found["outcome"], found["verdict"]) == ("died", "ok")
     assert found["sent"] == count == found["received_unique"] + found["failed"] + found["lost"]
     assert found["failed"] + found["lost"] > 0
+
+
+def test_what_a_killed_client_sent_is_not_known_and_is_no_zero(cli, study, tmp_path, nothing_left):
+    written = study("rest", "python", 100_000)
+    code, killed = killed_in_the_window(cli, written, tmp_path, "client-0")
+    assert code != 0 and killed
+    found = row(tmp_path / "c")
+    assert found["outcome"] == "died"
+    assert {found[name] for name in ("sent", "expected", "received_unique", "lost")} == {None}
+    assert found["cpu_us_per_message"] is None
+    shown = cli("show", tmp_path / "c", "1").out
+    assert re.search("not known: a sender ended and left no records", shown), shown
+    cli("report", tmp_path / "c")
+    told = (tmp_path / "c" / "report" / "answer.txt").read_text()
+    assert "left no record of what they sent" in told, told
+    assert "before anything was sent" not in told

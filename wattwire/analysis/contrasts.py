@@ -212,7 +212,7 @@ def contrast(
         # One block has no error within treatments: main effects among the runs at that level.
         at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
         frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
-    refused = _refused(frame, wanted.response) or _without_value(evidence, frame, wanted, within)
+    refused = _refused(frame, wanted.response) or without_value(evidence, frame, wanted, within)
     if refused is not None:
         return refused
     asked = (wanted.factor, wanted.level, wanted.baseline, level, within)
@@ -274,7 +274,7 @@ def rank_companion(
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
     """The ratio by ranks: one pair per block, over the treatments that hold both levels there."""
     refused = _refused(evidence.usable, wanted.response)
-    refused = refused or _without_value(evidence, evidence.usable, wanted, None)
+    refused = refused or without_value(evidence, evidence.usable, wanted, None)
     if refused is not None:
         return refused
     fit = usable_fit(evidence, wanted.response)
@@ -353,10 +353,10 @@ def _refused(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
     return None
 
 
-def _without_value(
+def without_value(
     evidence: Evidence, frame: pl.DataFrame, wanted: Answer, within: tuple[str, Any] | None
 ) -> stats.NotComputable | None:
-    """Which side has runs without a value to compare; None where neither has."""
+    """Return which side has runs without a value to compare; None where neither has."""
     held = {} if within is None else {within[0]: within[1]}
     for level in (wanted.level, wanted.baseline):
         found = not_compared.why_not(
@@ -427,24 +427,3 @@ def _planned(evidence: Evidence, factor: str, level: Any) -> Any:
         if same_level(planned, level):
             return planned
     return level
-
-
-def moderated(evidence: Evidence, answers: Answers) -> list[tuple[Answer, str, Any, Result]]:
-    """For questions over several factors: the first one's contrast at each level of the others."""
-    found: list[tuple[Answer, str, Any, Result]] = []
-    asked = {str(q.get("id", "")): q.get("factors", []) for q in evidence.study.get("question", [])}
-    for item in [*answers.computed(), *answers.differences(), *_partly(evidence, answers)]:
-        factors: Sequence[str] = asked.get(item.question, [])
-        if len(factors) < 2 or item.factor != factors[0]:
-            continue
-        for other in factors[1:]:
-            for level in evidence.factors.get(other, ()):
-                result = contrast(evidence, evidence.usable, item, CONFIDENCE, (other, level))
-                found.append((item, other, level, result))
-    return found
-
-
-def _partly(evidence: Evidence, answers: Answers) -> list[Answer]:
-    """Answers refused for runs without a value: at some levels of other factors there is one."""
-    refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
-    return [item for item in refused if _without_value(evidence, evidence.usable, item, None)]

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.carried import carried
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
 from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.responses import Response, measured
-from wattwire.model.derived import FloatArray, column
+from wattwire.model import words
+from wattwire.model.derived import FloatArray
 
 VERSION = 1
 CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
@@ -36,6 +39,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "family": answers.family,
         "margin": answers.margin,
         "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
+        "changes": [change_entry(evidence, one) for one in changes(by_level(evidence, answers))],
         "treatments": list(_treatments(evidence, answers)),
         "controls": list(_controls(evidence)),
         "warm_up": evidence.warm_up,
@@ -72,6 +76,31 @@ def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str,
     }
 
 
+def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
+    """A ratio that depends on another factor, with its interval at each level of that."""
+    answer = change.answer
+    return {
+        "question": answer.question,
+        "response": answer.response.column,
+        "factor": answer.factor,
+        "level": answer.level,
+        "baseline": answer.baseline,
+        "other": change.other,
+        "response_title": answer.response.title,
+        "level_title": evidence.title(answer.factor, answer.level),
+        "baseline_title": evidence.title(answer.factor, answer.baseline),
+        "other_title": words.factor_title(change.other),
+        "levels": [
+            {
+                "level": level,
+                "level_title": evidence.title(change.other, level),
+                **_interval(interval),
+            }
+            for level, interval in change.levels
+        ],
+    }
+
+
 def _interval(interval: stats.Interval) -> dict[str, Any]:
     """`level` of the interval is for itself alone; all of a family hold together at 95 %."""
     return {
@@ -90,7 +119,7 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
         (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
     )
     for frame in by_treatment(evidence, evidence.usable).values():
-        medians = {one.column: _median(column(frame, one.column)) for one in responses}
+        medians = {one.column: _median(carried(frame, one.column)) for one in responses}
         levels = all_levels(evidence.runs[frame["run"][0]])
         yield {
             "levels": {name: levels.get(name) for name in evidence.varied},

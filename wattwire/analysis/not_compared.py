@@ -1,13 +1,12 @@
 """Treatments that stay out of a response's model, whole: a run of theirs has no value to compare.
 
-A latency among messages that were lost has no bound, and costs per message of a server that fails
-its calls are the costs of failing. Never is such a run left out alone: what remains of its
-treatment would be its better runs.
+A latency among messages that were lost has no bound, a percentile of too few messages is none,
+and costs per message of a server that fails its calls are the costs of failing. Never is such a
+run left out alone: what remains of its treatment would be its better runs.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
+from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
 from wattwire.analysis.responses import Response
 from wattwire.model import words
@@ -36,6 +36,7 @@ def without_value(frame: pl.DataFrame, response: Response) -> Mask:
     """Which runs have the response, but nothing of it that can be compared, shape (runs,)."""
     values = column(frame, response.column)
     found: Mask = np.isposinf(values)
+    found |= ~np.isnan(values) & carried.too_few(frame, response.column)
     if "_per_message" in response.column:
         found |= ~np.isnan(values) & (_failed_share(frame) > FAILED_MAX)
     return found
@@ -92,6 +93,9 @@ def why_not(
 
 def _reason(frame: pl.DataFrame, response: Response, without: Mask, mine: Mask) -> str:
     here = frame.filter(pl.Series(without & mine))
+    few = carried.why_not(here, response.column)
+    if few and not np.isposinf(column(here, response.column)).any():
+        return f"{response.title}: {few}"
     runs = f"{words.count(here.height)} of {words.plural(int(mine.sum()), 'run')}"
     gone, expected = np.nansum(_gone(here)), np.nansum(after_warmup(here, "expected"))
     calls = any(one in CALLED for one in levels_of(here, "pattern"))
@@ -102,10 +106,9 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, mine: Mask) 
             f"no {response.title} to compare in {runs}, where {share}: that of a call that fails "
             "is not that of an answer"
         )
-    quantile = re.fullmatch(r"latency_p(\d+)_us", response.column)
+    quantile = carried.share_of(response.column)
     if quantile:
-        beyond = 1.0 - int(quantile[1]) / 10 ** len(quantile[1])
-        share += f" (finite up to {words.percent(beyond)})"
+        share += f" (finite up to {words.percent(1.0 - quantile)})"
     return f"no finite {response.title} in {runs}, where {share}"
 
 
@@ -114,7 +117,11 @@ def headline(evidence: Evidence, responses: Sequence[Response]) -> str:
     groups = by_treatment(evidence, evidence.usable)
     told = [_ended(evidence, group) for group in groups.values()]
     for response in responses:
-        if without_value(evidence.usable, response).any():
+        few = carried.too_few(evidence.usable, response.column)
+        if few.any() and few.all():
+            reason = carried.why_not(evidence.usable, response.column)
+            told.append(f"No {response.title}: {reason}.")
+        elif without_value(evidence.usable, response).any():
             told += [_of_treatment(evidence, group, response) for group in groups.values()]
     told = [one for one in told if one]
     more = words.plural(len(told) - TOLD_MAX, "more such statement")

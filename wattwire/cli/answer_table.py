@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire.model import words
+from wattwire.report.changes import change_sentence
 
-ROWS_MAX = 12
-OUTCOMES = {
-    "different": "different",
-    "equivalent": "equivalent",
-    "within noise": "not larger than the A/A noise",
-    "undecided": "no difference detected",
-}
-"""What a contrast's outcome is called, in the order in which the table has them."""
+ROWS_MAX, CHANGES_MAX = 12, 3
 Row = tuple[str, str, str, str]
 
 
@@ -34,7 +29,7 @@ def rows(document: Mapping[str, Any]) -> list[Row]:
 
 def _place(contrast: Mapping[str, Any]) -> tuple[int, float]:
     """Decided ones first; among them ratios by how far they lie from 1, then differences."""
-    order = list(OUTCOMES).index(contrast["outcome"])
+    order = list(words.OUTCOMES).index(contrast["outcome"])
     if contrast["kind"] == "ratio":
         return order, -abs(math.log(contrast["estimate"]))
     return order, 0.0
@@ -52,7 +47,7 @@ def _row(contrast: Mapping[str, Any]) -> Row:
         estimate, low, high = (words.number(value) for value in values)
         told = f"{estimate} [{low}, {high}] {contrast['unit']}".rstrip()
         sides = f"{level} − {baseline}"
-    return contrast["response_title"], sides, told, OUTCOMES[contrast["outcome"]]
+    return contrast["response_title"], sides, told, words.OUTCOMES[contrast["outcome"]]
 
 
 def lines(document: Mapping[str, Any], width: int) -> list[str]:
@@ -76,4 +71,13 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
         console.print(table)
     text = [line.rstrip() for line in captured.get().splitlines()]
     more = len(every) - ROWS_MAX
-    return [*text, *([f"{more} more on the page"] if more > 0 else [])]
+    text += [f"{more} more on the page"] if more > 0 else []
+    return [*text, *_depending(document.get("changes", []), width)]
+
+
+def _depending(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """Which ratios above do not stand for all levels of another factor, the largest first."""
+    told = [f"Not one number: {change_sentence(one)}" for one in changes[:CHANGES_MAX]]
+    more = len(changes) - CHANGES_MAX
+    told += [f"{more} more such changes are on the page."] if more > 0 else []
+    return [line for text in told for line in textwrap.wrap(text, width, break_on_hyphens=False)]

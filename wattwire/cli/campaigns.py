@@ -20,6 +20,7 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
+from wattwire.model.validity import VALIDITY
 from wattwire.model.verdict import ended_unsent
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import plural
@@ -28,6 +29,11 @@ from wattwire.run import CampaignRunner, Options, prepare
 from wattwire.run.forecast import Expected, expectations, forecast
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.campaign import used_attempt
+
+AGAIN = (
+    "Next: measure again when the machine is quiet; or judge these runs by other limits, for a "
+    "look: wattwire report {} --validity look=true"
+)
 
 
 def add_to(verbs: Any) -> None:
@@ -72,6 +78,11 @@ def run(options: argparse.Namespace) -> int:
             runner = _begun(options, catalog, progress)
         path = runner.campaign.path
         execute(runner, outcome.suspects)
+    except KeyboardInterrupt:
+        for name in ("junit", "markdown"):
+            if getattr(options, name):
+                print(f"--{name} {getattr(options, name)}: not written", file=sys.stderr)
+        raise
     finally:
         progress.close()
     return _close(path, options, progress)
@@ -213,11 +224,20 @@ def _tell(
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
+        if _mostly_excluded(rows):
+            print(wrapped(AGAIN.format(shlex.quote(str(path))), columns(sys.stdout)))
+
+
+def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether fewer than half of the design's runs can be used, the machine's state being why."""
+    design, *_ = _usable_by_side(rows)
+    unknown = {row["run"] for row in rows if row["verdict"] == "unknown"}
+    return bool(unknown) and 2 * sum(design.values()) < len(design)
 
 
 def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the summary; none of them used where the nodes ended in every run before anything
-    was sent. Beside runs that measured something such an end is a result."""
+    """Rows of the summary; none of them used where the nodes ended in every run without a record
+    of a message. Beside runs that measured something such an end is a result."""
     if all(ended_unsent(row) for row in rows if row["used"]):
         return [{**row, "used": False} for row in rows]
     return rows
@@ -261,15 +281,7 @@ def _invalid_lines(campaign: Campaign) -> Iterator[str]:
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many runs of the design can be used, and how many of those that are no part of it:
     control runs, and runs that count system calls."""
-    sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
-    for row in rows:
-        control = row.get("control") or ""
-        if control == SETTLING:  # whatever became of it, it is no run of the design
-            continue
-        side = control if control in sides else "control"
-        sound = row["verdict"] == "ok" if control else bool(row["used"])
-        sides[side][row["run"]] = sides[side].get(row["run"], False) or sound
-    design, controls, traced = sides.values()
+    design, controls, traced = _usable_by_side(rows)
     told = f"{sum(design.values())} of {plural(len(design), 'run')} of the design"
     if controls:
         told += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
@@ -279,15 +291,33 @@ def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{told} can be used"
 
 
+def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:
+    """Whether each run can be used: of the design, control runs, runs that count system calls."""
+    sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
+    for row in rows:
+        control = row.get("control") or ""
+        if control == SETTLING:  # whatever became of it, it is no run of the design
+            continue
+        side = control if control in sides else "control"
+        sound = row["verdict"] == "ok" if control else bool(row["used"])
+        sides[side][row["run"]] = sides[side].get(row["run"], False) or sound
+    return tuple(sides.values())
+
+
 def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     """How many runs are done and usable. Settling runs stand apart: they are in no answer."""
     planned, counting = campaign.journal.runs(), campaign.journal.runs(first_block=1)
     settling = set(planned) - set(counting)
     if settling:
         yield f"{len(settling & done)} of {plural(len(settling), 'settling run')} are done."
-    good = {a.run for a in campaign.journal.attempts() if a.verdict == "ok"} - settling
+    rows = [row for row in _measured(campaign.rows()) if row["run"] not in settling]
+    sides = _usable_by_side(rows)
+    usable = sum(sum(side.values()) for side in sides)
     made = len(done - settling)
-    yield f"{made} of {len(counting)} runs are done, {len(good)} of them usable."
+    yield f"{made} of {len(counting)} runs are done, {usable} of them usable."
+    has_study = (campaign.path / "study.json").exists()
+    if has_study and campaign.study.get(VALIDITY, {}).get("look"):
+        yield "A look: no run is excluded for the machine's state."
 
 
 def status(options: argparse.Namespace) -> int:

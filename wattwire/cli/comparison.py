@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis import carried
 from wattwire.analysis.contrasts import (
     CONFIDENCE,
     Answers,
@@ -173,7 +174,8 @@ def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
     centre = _geometric(known)
     cpu = column(frame, CPU.column)
     positive = cpu[cpu > 0]
-    interval = stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING
+    few = carried.why_not(frame, LATENCY_P50.column)
+    interval = few or (stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING)
     return Line(
         cell,
         payload,
@@ -219,11 +221,7 @@ def _notes(evidence: Evidence) -> list[str]:
     if evidence.warm_up:
         found = str(evidence.warm_up["words"])
         notes.append(f"{found[:1].upper()}{found[1:]}.")
-    left_out = {
-        f"{entry['treatment'].get(FACTOR)} at {words.count(entry['treatment'].get(OTHER))} B: "
-        f"{entry['skipped']}"
-        for entry in evidence.skipped
-    }
+    left_out = {f"{_named(entry['treatment'])}: {entry['skipped']}" for entry in evidence.skipped}
     notes += [f"Left out: {text}." for text in sorted(left_out)]
     guarantees: dict[str, str] = {}
     for run in evidence.runs.values():
@@ -252,6 +250,13 @@ def _notes(evidence: Evidence) -> list[str]:
         }
     )
     return notes + [f"Outcome: {text}." for text in ended]
+
+
+def _named(treatment: Mapping[str, Any]) -> str:
+    """A treatment by its cell, and by its payload where that is varied."""
+    payload = treatment.get(OTHER)
+    at = "" if payload is None else f" at {words.count(payload)} B"
+    return f"{treatment.get(FACTOR)}{at}"
 
 
 # -- words -------------------------------------------------------------------------------------

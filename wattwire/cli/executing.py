@@ -20,7 +20,7 @@ from wattwire.cli.amounts import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.words import count as count_words
 from wattwire.model.words import duration, listed, number
-from wattwire.report.executed import Executed, Row, told
+from wattwire.report.executed import FOLDED_WORDS, Executed, Row, told
 from wattwire.rig.targets import Target, parse_target
 from wattwire.run.exec_one import Request, check_program
 from wattwire.run.executor import Executor
@@ -266,6 +266,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     """What a table can't say: messages, how it ended, what disturbed it, what is not known."""
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
+    if any(row.count > 1 for row in executed.rows):
+        yield FOLDED_WORDS
     for text in _failures(executed):
         yield f"The command failed: {text}."
     ways = {row["ended_by"] for row in rows} - {"itself"}

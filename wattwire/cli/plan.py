@@ -15,7 +15,7 @@ from typing import Any
 from wattwire import imports
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
-from wattwire.cli import studies
+from wattwire.cli import studies, variants
 from wattwire.cli.amounts import share, size_words
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
@@ -64,6 +64,7 @@ def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = verbs.add_parser("plan", help="what a study would run, for how long, on how much disk")
     studies.add_options(verb)
+    variants.add_options(verb)
     verb.add_argument("--table", action="store_true", help="print every run in its order")
     verb.add_argument(
         "--pilot", metavar="DIR", help="a finished campaign: how many blocks its scatter asks for"
@@ -80,6 +81,7 @@ def plan(options: argparse.Namespace) -> int:
     """Say what a study would run here, without building or running anything."""
     catalog = Catalog()
     name, path, document = studies.loaded(catalog, options, options.preset)
+    document = variants.applied(document, options)
     study = parse_study(name, document, str(path))
     with agent_here() as agent:
         looking = Builder(agent, look=True) if agent else None
@@ -305,6 +307,12 @@ def run_command(options: argparse.Namespace) -> str:
     words += [word for change in options.changes for word in ("--set", change)]
     words += ["--warmup", options.warmup] if options.warmup else []
     words += ["--only", options.only] if options.only else []
+    words += [word for variant in options.variants for word in ("--variant", variant)]
+    words += ["--confirm"] if options.confirm else []
+    words += ["--margin", options.margin] if options.margin is not None else []
+    words += [word for name in options.response for word in ("--response", name)]
+    words += ["--junit", options.junit] if options.junit else []
+    words += ["--markdown", options.markdown] if options.markdown else []
     return shlex.join(words)
 
 

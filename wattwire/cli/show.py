@@ -187,6 +187,8 @@ def _treatment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in FIGURES:
         metric, value = METRICS[name], row.get(name)
+        if value is None and name == "sent" and name in row:
+            yield metric.words, "not known: a sender ended and left no records"
         if value is not None:
             told = count(value) if isinstance(value, int) else number(value)
             unit = "" if isinstance(value, int) else metric.unit

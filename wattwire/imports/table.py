@@ -15,6 +15,7 @@ import polars as pl
 
 from wattwire.imports.imported import PROVENANCE, Finding, Imported, SetAside
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.words import plural
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 DELIMITERS = ",;\t"
@@ -22,6 +23,8 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """What is read as a number: Python would take 1_000 and digits of other scripts as well."""
 UNBOUNDED = ("inf", "infinity", "nan")
 RUN_COLUMN = "row"
+LINES_MAX = 5
+"""So many lines of the file are named one by one."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def read(path: Path, asked: Asked) -> Imported:
     study = _study(path, records, asked)
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = _several(header, rows, asked)
-    findings = tuple(_merged_levels(path, records, asked))
+    findings = (*_merged_levels(path, records, asked), *_odd_values(path, rows, asked))
     return Imported(study, runs, frame, set_aside, columns, reasons, findings=findings)
 
 
@@ -279,6 +282,41 @@ def _merged_levels(
                 f"In {path.name} these are the same number, so each group is one level: {ways}. If "
                 "they are meant to differ, write them with a letter.",
             )
+
+
+def _odd_values(
+    path: Path, rows: Sequence[tuple[int, dict[str, str]]], asked: Asked
+) -> Iterator[Finding]:
+    """Name the rows that lack one of their responses, and those where one is negative.
+
+    Rows without any response are set aside, each by its line.
+    """
+    some = [one for one in rows if not all(_absent(one[1][name]) for name, _ in asked.responses)]
+    for name, _ in asked.responses:
+        missing = [line for line, row in some if _absent(row[name])]
+        if missing:
+            yield Finding(
+                f"Rows without {name}",
+                f"{len(missing)} of {plural(len(rows), 'row')} of {path.name} hold no number in "
+                f"{name} ({_lines(missing)}): they are in no answer about it.",
+            )
+        negative = [line for line, row in rows if _is_negative(row[name])]
+        if negative:
+            yield Finding(
+                f"Negative values of {name}",
+                f"{len(negative)} of {plural(len(rows), 'row')} of {path.name} hold a negative "
+                f"{name} ({_lines(negative)}): no ratio can be taken, so answers are differences.",
+            )
+
+
+def _is_negative(text: str) -> bool:
+    return NUMBER.fullmatch(text) is not None and float(text) < 0.0
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    more = len(numbers) - LINES_MAX
+    shown = ", ".join(map(str, numbers[:LINES_MAX])) + (f" and {more} more" if more > 0 else "")
+    return f"line {shown}" if len(numbers) == 1 else f"lines {shown}"
 
 
 def _several(

@@ -9,6 +9,7 @@ from typing import Any
 
 from wattwire.model.errors import UsageError, nearest, unknown
 from wattwire.model.treatment import Level
+from wattwire.model.variants import FACTOR as VARIANT
 
 LIMIT_KEYS = ("response", "max", "min", "where")
 
@@ -77,6 +78,11 @@ def _where(table: Any, factors: Mapping[str, tuple[Level, ...]], place: str) -> 
     if not isinstance(table, Mapping):
         raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")
     for key, level in table.items():
+        if key == VARIANT and key not in factors:
+            raise UsageError(
+                f"{place}: where.{key}: this study has no variants; give two, as --variant base= "
+                "--variant head=FOLDER"
+            )
         if key not in factors:
             raise unknown(f"{place}: where", "factor", key, factors)
         if level not in factors[key]:

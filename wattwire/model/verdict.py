@@ -18,9 +18,12 @@ class Outcome(str, Enum):
 
 
 def ended_unsent(row: Mapping[str, Any]) -> bool:
-    """Whether a run's nodes ended or hung before anything was sent, by its row of the summary."""
+    """Whether a run's nodes ended or hung and left no record of anything that was sent.
+
+    By its row of the summary: `sent` is 0 where nothing was, None where nobody knows.
+    """
     ended = row.get("outcome") in {Outcome.DIED.value, Outcome.TIMED_OUT.value}
-    return ended and row.get("sent") == 0
+    return ended and not row.get("sent")
 
 
 class Verdict(str, Enum):

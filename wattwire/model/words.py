@@ -122,6 +122,15 @@ def factor_title(factor: str) -> str:
     return FACTOR_TITLES.get(factor, factor.removeprefix("settings.").replace("_", " "))
 
 
+OUTCOMES = {
+    "different": "different",
+    "equivalent": "equivalent",
+    "within noise": "not larger than the A/A noise",
+    "undecided": "no difference detected",
+}
+"""What a contrast's outcome is called, in the order in which a table has them."""
+
+
 def nothing_to_compare(factor: str, level: str) -> str:
     """Why a factor that is held at one level answers nothing."""
     return f"{factor_title(factor)} has one level here ({level}), so there is nothing to compare"

@@ -17,19 +17,23 @@ from wattwire.analysis.contrasts import (
     Answers,
     Result,
     baseline_of,
-    moderated,
     planned_baseline,
 )
 from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.document import change_entry
+from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import along, companions, differences, figures, lowest, lowest_told, stopping
+from wattwire.report.changes import change_sentence
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.sentences import few_degrees, nothing_to_compare, sentence, sentence_of_all
 from wattwire.report.validity import CHANGED
 
 RANK_BLOCKS_MIN = 6
+CHANGES_MAX = 6
+"""So many ratios that depend on another factor have a sentence; the table below has all."""
 SENTENCES_MAX, LOWEST_TOLD, HIGHEST_TOLD = 8, 3, 2
 """A factor with more answers than that has sentences for its lowest and its highest ones only."""
 
@@ -77,16 +81,23 @@ def section(evidence: Evidence, answers: Answers) -> Section:
     if answers.differences():
         part.parts.append(differences.table(evidence, answers))
     part.parts.extend(companions.parts(evidence, answers))
-    inner = moderated(evidence, answers)
-    ratios = [row for row in inner if not isinstance(row[0].result, stats.Difference)]
-    shifts = [row for row in inner if isinstance(row[0].result, stats.Difference)]
-    if any(isinstance(row[3], stats.Ratio) for row in ratios):
-        part.parts.append(_moderated_table(evidence, ratios))
-    if any(isinstance(row[3], stats.Difference) for row in shifts):
-        part.parts.append(differences.by_level(evidence, shifts))
-    if inner and not any(isinstance(row[3], NUMBER) for row in inner):
-        part.parts.append(Text(f"Whether a ratio changes with another factor: {inner[0][3]}."))
+    part.parts.extend(_by_level(evidence, by_level(evidence, answers)))
     return part
+
+
+def _by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> list[Text | Table]:
+    """Whether the answers stand for all levels of the other factors."""
+    found = [change_sentence(change_entry(evidence, one)) for one in changes(inner)]
+    told: list[Text | Table] = [Text(one, "warning") for one in found[:CHANGES_MAX]]
+    ratios = [row for row in inner if not isinstance(row.answer.result, stats.Difference)]
+    shifts = [row for row in inner if isinstance(row.answer.result, stats.Difference)]
+    if any(isinstance(row.result, stats.Ratio) for row in ratios):
+        told.append(_ratios_by_level(evidence, ratios))
+    if any(isinstance(row.result, stats.Difference) for row in shifts):
+        told.append(differences.by_level(evidence, shifts))
+    if inner and not any(isinstance(row.result, NUMBER) for row in inner):
+        told.append(Text(f"Whether a ratio changes with another factor: {inner[0].result}."))
+    return told
 
 
 def _stand_ins(evidence: Evidence, answers: Answers) -> list[str]:
@@ -156,14 +167,14 @@ def _of_levels(evidence: Evidence, group: Sequence[Answer], answers: Answers) ->
     sentences = []
     for answer in told:
         words_of_it = sentence(evidence, answer, answers.family)[:-1]
-        sentences.append(f"{words_of_it}: {answers.outcome(answer)}.")
+        sentences.append(f"{words_of_it}: {words.OUTCOMES[answers.outcome(answer)]}.")
     if len(group) == len(told):
         return sentences
     rest = ranked[LOWEST_TOLD:-HIGHEST_TOLD]
     ends = [words.number(rest[at].interval.estimate) for at in (0, -1)]
     of_ratio = isinstance(rest[0].result, stats.Ratio)
     unit = " times" if of_ratio else f" {rest[0].response.unit}".rstrip()
-    outcomes = Counter(answers.outcome(answer) for answer in rest)
+    outcomes = Counter(words.OUTCOMES[answers.outcome(answer)] for answer in rest)
     counted = words.listed([f"{count} {outcome}" for outcome, count in outcomes.most_common()])
     table = "All answers" if of_ratio else "Answers as differences"
     first, response = rest[0], rest[0].response
@@ -233,7 +244,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         }
         if isinstance(result, stats.Ratio):
             row |= {
-                "outcome": answers.outcome(answer),
+                "outcome": words.OUTCOMES[answers.outcome(answer)],
                 "level_exact": words.confidence(result.interval.level),
                 "model": result.kind,
                 "degrees": int(result.interval.degrees or 0),
@@ -284,8 +295,9 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         f"{words.confidence(CONFIDENCE)}, Bonferroni). {when}. Estimand: ratio of "
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
         "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
-        "anything else is undecided; “within noise” excludes 1 too, but two identical labels "
-        "may differ by as much (far end of their interval; see the control runs).",
+        "“not larger than the A/A noise” excludes 1 too, but two identical labels may differ by as "
+        "much (far end of their interval; see the control runs); anything else is “no difference "
+        "detected”, which does not say that there is none.",
     )
 
 
@@ -298,15 +310,16 @@ def _ratio_of(result: Result, is_share: bool) -> Any:
     return result.interval if isinstance(result, stats.Ratio) else result
 
 
-def _moderated_table(evidence: Evidence, inner: Sequence[Any]) -> Table:
+def _ratios_by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
     rows = []
-    for answer, other, level, result in inner:
+    for one in inner:
+        answer, result = one.answer, one.result
         rows.append(
             {
                 "response": answer.response.title,
                 "contrast": f"{evidence.title(answer.factor, answer.level)} / "
                 f"{evidence.title(answer.factor, answer.baseline)}",
-                "at": evidence.title(other, level),
+                "at": evidence.title(one.other, one.level),
                 "ratio": result.interval if isinstance(result, stats.Ratio) else result,
                 "strata": result.strata if isinstance(result, stats.Ratio) else None,
             }

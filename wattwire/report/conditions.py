@@ -97,7 +97,7 @@ def settings(evidence: Evidence) -> Section:
             ready = node.get("ready")
             if not ready:
                 continue
-            key = _card(node, ready, str(all_levels(run).get("pattern", "")))
+            key = _card(evidence, node, all_levels(run))
             guarantees.setdefault(key[1], set()).add(key[4])
             cards.setdefault(key, []).append(ready.get("effective") or {})
     if not cards:
@@ -113,7 +113,7 @@ def settings(evidence: Evidence) -> Section:
                 )
             )
     rows = [
-        dict(zip(("cell", "pattern", "role", "library", "guarantee"), key, strict=True))
+        dict(zip(("cell", "pattern", "role", "library", "guarantee", "varied"), key, strict=True))
         | {"effective": merged(told), "nodes": len(told)}
         for key, told in sorted(cards.items())
     ]
@@ -125,6 +125,7 @@ def settings(evidence: Evidence) -> Section:
                 Column("cell", "cell"),
                 Column("pattern", "pattern"),
                 Column("role", "role"),
+                *([Column("varied", "varied")] if any(row["varied"] for row in rows) else []),
                 Column("library", "library"),
                 Column("effective", "in force"),
                 Column("guarantee", "guarantee"),
@@ -138,11 +139,18 @@ def settings(evidence: Evidence) -> Section:
     return part
 
 
-def _card(node: Mapping[str, Any], ready: Mapping[str, Any], pattern: str) -> tuple[str, ...]:
+def _card(
+    evidence: Evidence, node: Mapping[str, Any], levels: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """What nodes of one row have in common; varied settings are in it, else levels would mix."""
+    ready = node["ready"]
+    varied = [name for name in evidence.varied if name.startswith("settings.")]
+    told = ", ".join(evidence.title(name, levels.get(name)) for name in varied)
     library = ready.get("library") or {}
     named = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
     guarantee = ", ".join(str(v) for v in (ready.get("guarantee") or {}).values())
-    return (str(node.get("cell", "")), pattern, str(node.get("role", "")), named, guarantee)
+    cell, pattern = str(node.get("cell", "")), str(levels.get("pattern", ""))
+    return cell, pattern, str(node.get("role", "")), named, guarantee, told
 
 
 def merged(told: Sequence[Mapping[str, Any]]) -> str:

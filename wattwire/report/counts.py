@@ -22,6 +22,7 @@ FAILED_MEANS = (
     "A failed call ended with an error before its timeout; like a lost one it counts as +∞ in "
     "latency."
 )
+UNKNOWN = "a sender ended and left no records"
 NAMED_MAX = 5
 """Treatments with failed calls that a sentence names one by one."""
 
@@ -46,12 +47,23 @@ def _loss_words(evidence: Evidence) -> str:
     expected, lost = column(frame, "expected"), column(frame, "lost")
     total, gone = np.nansum(expected), np.nansum(lost)
     with_loss = int((lost > 0).sum())
+    unknown = frame["sent"].null_count() if "sent" in frame.columns else 0
+    if unknown == frame.height:
+        return f"In none of {words.plural(unknown, 'run')} is it known what was sent: {UNKNOWN}."
+    return _of_known(total, gone, with_loss, frame.height) + (
+        f" What was sent is not known in {words.plural(unknown, 'run')}: {UNKNOWN}."
+        if unknown
+        else ""
+    )
+
+
+def _of_known(total: float, gone: float, with_loss: int, runs: int) -> str:
     if gone == 0:
         return f"None of {words.count(float(total))} expected receptions was lost."
     return (
         f"{words.count(float(gone))} of {words.count(float(total))} expected receptions were lost "
         f"({words.percent(float(gone / total))}), in {with_loss} of "
-        f"{words.plural(frame.height, 'run')}."
+        f"{words.plural(runs, 'run')}."
     )
 
 
@@ -84,6 +96,9 @@ def _counts_table(evidence: Evidence) -> Table:
             known = known[np.isfinite(known)]
             row[name] = int(known.sum()) if known.size else None
         row["check"] = sums_check(row)
+        unknown = frame["sent"].null_count() if "sent" in frame.columns else 0
+        if 0 < unknown < frame.height:
+            row["check"] += f"; not known in {words.plural(unknown, 'run')}"
         rows.append(row)
     columns = factor_columns(evidence)
     columns.append(Column("runs", "runs", "measured"))

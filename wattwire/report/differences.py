@@ -10,6 +10,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, usable_fit
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.interactions import AtLevel
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -105,7 +106,7 @@ def _row(
         "of": float(np.nanmean(at_baseline)),
         "difference": result.interval,
         "unit": "share" if answer.response.share else answer.response.unit,
-        "outcome": answers.outcome(answer),
+        "outcome": words.OUTCOMES[answers.outcome(answer)],
         "how": HOW.get(result.kind, "means").format(result.strata),
         "level_exact": words.confidence(result.interval.level),
         "of_means": means.interval if isinstance(means, stats.Difference) else means,
@@ -117,18 +118,20 @@ def _row(
     }
 
 
-def by_level(evidence: Evidence, inner: Sequence[Any]) -> Table:
-    """The differences at each level of the other factors; rows as `answers.moderated` gives."""
+def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
+    """The differences at each level of the other factors."""
     rows = [
         {
-            "response": answer.response.title,
-            "contrast": f"{evidence.title(answer.factor, answer.level)} − "
-            f"{evidence.title(answer.factor, answer.baseline)}",
-            "at": evidence.title(other, level),
-            "difference": found.interval if isinstance(found, stats.Difference) else found,
-            "unit": answer.response.unit,
+            "response": one.answer.response.title,
+            "contrast": f"{evidence.title(one.answer.factor, one.answer.level)} − "
+            f"{evidence.title(one.answer.factor, one.answer.baseline)}",
+            "at": evidence.title(one.other, one.level),
+            "difference": one.result.interval
+            if isinstance(one.result, stats.Difference)
+            else one.result,
+            "unit": one.answer.response.unit,
         }
-        for answer, other, level, found in inner
+        for one in inner
     ]
     return Table(
         "differences-by-level",

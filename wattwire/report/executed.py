@@ -15,14 +15,19 @@ from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Execution
 
 SAME_NAME_MAX = 3
-"""More processes of one name than this in a repeat are one row, their sums."""
+"""More processes of one name than this in a repeat are one row: SUMMED, MEANS, HIGHEST."""
 REPEATS_MIN = 3
 SUMMED = (
-    "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "memory_mean_kib", "pss_mean_kib",
-    "threads_max", "voluntary_switches", "involuntary_switches", "energy_j",
-    "energy_estimate_low_j", "energy_estimate_high_j",
+    "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
+    "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
 )  # fmt: skip
-HIGHEST = ("memory_peak_kib", "pss_peak_kib")
+MEANS = ("memory_mean_kib", "pss_mean_kib")
+"""They need not have lived at the same time, so a sum would be memory that was never in use."""
+HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
+FOLDED_WORDS = (
+    "A row of several processes (×N) has the sums of their CPU time, switches and energy; memory "
+    "and threads are those of one process: the mean over them, and the highest."
+)
 PER_MESSAGE = (
     "cpu_us_per_message",
     "energy_j_per_message",
@@ -81,7 +86,7 @@ class Executed:
             for (label,), rows in part.group_by("label", maintain_order=True):
                 counts[str(label)] += len(rows)
                 figures = gathered.setdefault(str(label), {})
-                for name in (*SUMMED, *HIGHEST):
+                for name in (*SUMMED, *MEANS, *HIGHEST):
                     value = _fold(rows, name)
                     if value is not None:
                         figures.setdefault(name, []).append(value)
@@ -133,7 +138,7 @@ class Executed:
         """Everything of the table for a machine."""
         whole = {
             name: _plain(mean_of(self.values(name)))
-            for name in (*SUMMED, *HIGHEST, *PER_MESSAGE, "window_s", "messages")
+            for name in (*SUMMED, *MEANS, *HIGHEST, *PER_MESSAGE, "window_s", "messages")
         }
         whole["energy_j_per_message"] = _plain(self.energy_per_message())
         return {
@@ -159,13 +164,15 @@ def _subject_place(subject: str) -> int:
 
 
 def _fold(rows: pl.DataFrame, name: str) -> float | None:
-    """Several processes of one name as one: sums, or the highest of them for a peak."""
+    """Several processes of one name as one row: the sum, the mean or the highest of them."""
     if name not in rows.columns:
         return None
     values = [float(v) for v in rows[name].to_list() if v is not None]
     if not values:
         return None
-    return max(values) if name in HIGHEST else sum(values)
+    if name in HIGHEST:
+        return max(values)
+    return sum(values) / len(values) if name in MEANS else sum(values)
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_run
 from wattwire.analysis.latency import Series
 from wattwire.model import words
@@ -18,6 +19,8 @@ from wattwire.report.factor_columns import factor_columns
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
+RUNS_MIN = 3
+"""From so many runs on a percentile is that of the typical run."""
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
@@ -180,13 +183,13 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         columns,
         rows,
         "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval over "
-        "runs. With one or two runs: the first run's percentile with its order-statistic interval, "
-        "which describes that run only. “Latencies” stand behind a percentile together with the "
+        "runs; “too few (found of needed)” where a run has too few messages for it. With one or "
+        "two runs: the first run's percentile with its order-statistic interval, "
+        "which describes that run only; “too few” where the effective sample, or the number of "
+        "separate clusters above the percentile, does not carry it. “Latencies” stand behind a "
+        "percentile together with the "
         "lost messages and failed calls, which count as +∞: “∞ (lost)” where more than that were "
-        "lost or failed, at 95 %, or in a run whose percentile falls among them. “Too few (found "
-        "of needed)” where the effective sample, or the number of separate clusters above the "
-        "percentile, does not "
-        "carry it in some run.",
+        "lost or failed, at 95 %, or in a run whose percentile falls among them.",
     )
 
 
@@ -195,16 +198,25 @@ def _name(share: float) -> str:
 
 
 def _over_runs(runs: list[FloatArray], share: float) -> Any:
+    if len(runs) >= RUNS_MIN:
+        return _typical(runs, share)
     each = [stats.percentile(values, share) for values in runs]
     refused = [one for one in each if isinstance(one, stats.TooFew)]
     if refused and _among_lost(runs, share):
         return math.inf
     if refused:
         return min(refused, key=lambda one: one.found)
-    found = [one for one in each if isinstance(one, stats.Percentile)]
-    if len(found) < 3:
-        return found[0].interval
-    return stats.geometric_mean([one.interval.estimate for one in found])
+    return next(one.interval for one in each if isinstance(one, stats.Percentile))
+
+
+def _typical(runs: list[FloatArray], share: float) -> Any:
+    """The geometric mean of the runs' percentiles, as the answers take them."""
+    fewest = min(values.size for values in runs)
+    if fewest < stats.carried_size(share):
+        few = stats.TooFew(fewest, stats.carried_size(share), carried.WHAT)
+        return math.inf if _among_lost(runs, share) else few
+    found = [stats.nearest_rank(np.sort(values), share) for values in runs]
+    return stats.geometric_mean(found) if all(map(math.isfinite, found)) else math.inf
 
 
 def _among_lost(runs: list[FloatArray], share: float) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
@@ -124,11 +125,11 @@ def in_short(checked: Sequence[Checked]) -> str:
 
 @dataclass(frozen=True)
 class _Case:
-    """A limit at a treatment, with the values of its runs, shape (runs,); None: not measured."""
+    """A limit at a treatment, with the values of its runs, shape (runs,), or why there are none."""
 
     limit: Limit
     title: str
-    values: FloatArray | None
+    values: FloatArray | stats.TooFew | stats.NotComputable
     base: _Case | None = None
 
 
@@ -150,15 +151,18 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
     planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     values = column(evidence.usable, response.column)
     concerned = [levels for levels in planned.values() if limit.concerns(levels)]
-    groups: dict[str, list[float]] = {evidence.treatment_title(one): [] for one in concerned}
+    rows: dict[str, list[int]] = {evidence.treatment_title(one): [] for one in concerned}
     levels_of = {evidence.treatment_title(one): one for one in concerned}
-    for run, value in zip(evidence.usable["run"].to_list(), values, strict=True):
+    for row, run in enumerate(evidence.usable["run"].to_list()):
         levels = planned.get(run)
         if levels is not None and limit.concerns(levels):
-            groups[evidence.treatment_title(levels)].append(float(value))
-    known = measured(evidence.usable, response)
+            rows[evidence.treatment_title(levels)].append(row)
     base = _base_variant(evidence, limit)
-    cases = {t: _Case(limit, t, np.array(v) if known else None) for t, v in groups.items()}
+    unmeasured = _not_measured(evidence, response)
+    cases = {}
+    for title, mine in rows.items():
+        few = carried.why_not(evidence.usable[mine], response.column)
+        cases[title] = _Case(limit, title, unmeasured or few or values[mine])
     bases = {
         _without_variant(levels_of[title]): replace(case, title=evidence.title(FACTOR, base))
         for title, case in cases.items()
@@ -169,6 +173,11 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
             yield replace(case, base=bases.get(_without_variant(levels_of[title])))
 
 
+def _not_measured(evidence: Evidence, response: Response) -> stats.NotComputable | None:
+    known = measured(evidence.usable, response)
+    return None if known else stats.NotComputable("not measured in this campaign")
+
+
 def _without_variant(levels: Mapping[str, Any]) -> str:
     return repr(sorted((k, v) for k, v in levels.items() if k != FACTOR))
 
@@ -176,9 +185,8 @@ def _without_variant(levels: Mapping[str, Any]) -> str:
 def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
     response = resolve(case.limit.response, evidence.described)
     base = _checked(evidence, case.base, level) if case.base else None
-    if case.values is None:
-        why = stats.NotComputable("not measured in this campaign")
-        return Checked(case.limit, response, case.title, why, 0, base=base)
+    if not isinstance(case.values, np.ndarray):
+        return Checked(case.limit, response, case.title, case.values, 0, base=base)
     found, runs = _estimate(case.values, level), int(case.values.size)
     verdict = _verdict(case.limit, found)
     return Checked(case.limit, response, case.title, found, runs, verdict, base)

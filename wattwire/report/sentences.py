@@ -11,6 +11,7 @@ from wattwire.analysis import not_compared
 from wattwire.analysis.contrasts import CONFIDENCE, NUMBER, Answer, Answers
 from wattwire.analysis.controls import asked_responses
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.interactions import by_level, changes
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
@@ -190,6 +191,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     elif outcome == "undecided":
         same = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
         words_of_it += f" The two cannot be told apart: {same} lies inside the interval."
+    words_of_it += _depending(evidence, answers, candidates[0])
     if 0 < (candidates[0].interval.degrees or 0) <= FEW_DEGREES:
         degrees = _degrees(candidates[0].interval)
         words_of_it += f" So few runs tell very little: the error has {degrees} of freedom."
@@ -198,9 +200,22 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     return prefix + words_of_it
 
 
+def _depending(evidence: Evidence, answers: Answers, answer: Answer) -> str:
+    """That a ratio is another one at other levels of a factor, with the two that differ most."""
+    told = ""
+    for change in changes(by_level(evidence, answers, [answer])):
+        ends = sorted(change.levels, key=lambda one: one[1].estimate)
+        at = (
+            f"{words.number(interval.estimate)} at {evidence.title(change.other, level)}"
+            for level, interval in (ends[0], ends[-1])
+        )
+        told += f" It depends on {words.factor_title(change.other)}: {' and '.join(at)}."
+    return told
+
+
 def all_ended(evidence: Evidence) -> str:
-    """That the nodes of every usable run ended before anything was sent, with the first reason;
-    empty where a run measured something, or where there is none."""
+    """That the nodes of every usable run ended without a record of a message, with the first
+    reason; empty where a run measured something, or where there is none."""
     frame = evidence.usable
     if not frame.height or not all(map(ended_unsent, frame.iter_rows(named=True))):
         return ""
@@ -211,8 +226,10 @@ def all_ended(evidence: Evidence) -> str:
     which = words.plural(frame.height, "usable run" if evidence.set_aside.height else "run")
     which = f"All {which}" if frame.height > 1 else "The only" + which.removeprefix("1")
     why = next((str(one["outcome_detail"]) for one in documents if one.get("outcome_detail")), "")
-    told = f"{which} {' or '.join(sorted(how))} before {before}"
-    return f"{told}: {why.removesuffix(f' before {before}')}." if why else f"{told}."
+    unsent = (frame["sent"] == 0).all() if "sent" in frame.columns else True
+    when = f"before {before}" if unsent else "and left no record of what they sent"
+    told = f"{which} {' or '.join(sorted(how))} {when}"
+    return f"{told}: {why.removesuffix(f' {when}')}." if why else f"{told}."
 
 
 def _codes(evidence: Evidence) -> list[str]:

@@ -14,6 +14,7 @@ from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.model.study import MeterUse
 from wattwire.model.validity import OTHER_LOAD, VALIDITY
 from wattwire.report import audit
 from wattwire.report.answered import gaps
@@ -35,6 +36,8 @@ TITLES = {
 }
 FEW_BLOCKS = 5
 OPEN_SHARE = 1.0
+PERIODS_MIN = 20
+"""In a window of fewer periods of the sampler, what lies between two readings is over 5 %."""
 Threat = tuple[str, str]
 
 
@@ -100,6 +103,7 @@ def _construct(evidence: Evidence) -> Iterator[str]:
             f"compared where more than {words.percent(FAILED_MAX)} of a run's calls failed or "
             "were lost."
         )
+    yield from _short_windows(evidence)
     if len(evidence.reader.machine.get("hosts", {})) < 2:
         yield (
             "All nodes share one machine: no network between hosts is in these numbers, and a "
@@ -111,6 +115,26 @@ def _construct(evidence: Evidence) -> Iterator[str]:
             "Bytes on the wire are those of the host's interfaces: other programs' traffic is in "
             "them."
         )
+
+
+def _short_windows(evidence: Evidence) -> Iterator[str]:
+    """Say how much of a run's CPU time lies between two readings, where what counts begins there.
+
+    The window's own begin and end are read as marks; the end of a warm-up of calls is not.
+    """
+    lengths = column(evidence.usable, "cost_window_s")
+    lengths = lengths[lengths > 0]
+    period_s = 1.0 / float(evidence.study.get("meters", {}).get("tick_hz", MeterUse.tick_hz))
+    if not evidence.warmup_calls or not lengths.size or lengths.min() >= PERIODS_MIN * period_s:
+        return
+    most = min(1.0, period_s / float(lengths.min()))
+    yield (
+        f"CPU time and memory are read every {words.number(period_s)} s, and what counts begins "
+        "between two readings, where CPU time is taken to grow evenly: in the shortest window "
+        f"({words.number(float(lengths.min()))} s; the median is "
+        f"{words.number(float(np.median(lengths)))} s) up to {words.percent(most)} of it rests on "
+        "that. More calls in a run (count) make this smaller."
+    )
 
 
 def _energy(evidence: Evidence) -> str:
@@ -287,9 +311,8 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
     undecided = sum(answers.outcome(item) == "undecided" for item in numbers)
     if undecided:
         yield (
-            f"{undecided} of {words.plural(len(numbers), 'answer')} "
-            f"{'is' if undecided == 1 else 'are'} undecided: no difference was found there, which "
-            "is not to find that there is none."
+            f"In {undecided} of {words.plural(len(numbers), 'answer')} no difference was detected, "
+            "which does not say that there is none."
         )
     without = len(answers.items) - len(numbers)
     if without and numbers:

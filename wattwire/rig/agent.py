@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import os
 import queue
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -41,11 +43,22 @@ def find_agent() -> Path:
     on_path = shutil.which("wattwire-agent")
     for candidate in (named, carried, built, on_path):
         if candidate and os.access(candidate, os.X_OK):
+            if candidate == built:
+                _warn_if_older(built)
             return Path(candidate)
     raise MissingError(
         f"no wattwire-agent: looked at WATTWIRE_AGENT ({named or 'unset'}), {built} and PATH. "
         "Build it with `make setup` (needs cargo)."
     )
+
+
+@functools.lru_cache
+def _warn_if_older(built: Path) -> None:
+    """Say so where the checkout is newer than its agent: meters may lack, or read otherwise."""
+    sources = (home() / "agent" / "src").rglob("*.rs")
+    newest = max((path.stat().st_mtime for path in sources), default=0.0)
+    if newest > built.stat().st_mtime:
+        print(f"wattwire: {built} is older than agent/src: run `make agent`", file=sys.stderr)
 
 
 class AgentClient:

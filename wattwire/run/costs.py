@@ -144,7 +144,7 @@ def cpu_costs(
     processes: list[str],
     window: tuple[int, int],
     silent: tuple[int, int],
-    sent: int,
+    sent: int | None,
 ) -> dict[str, float | None]:
     """CPU of all processes of a run: per process, per message, above the silent baseline."""
     seconds = (window[1] - window[0]) / SECOND_NS
@@ -164,7 +164,9 @@ def cpu_costs(
     return costs
 
 
-def wire_costs(readings: Readings, window: tuple[int, int], sent: int) -> dict[str, float | None]:
+def wire_costs(
+    readings: Readings, window: tuple[int, int], sent: int | None
+) -> dict[str, float | None]:
     """Bytes that the host's interfaces sent in the window, per message; None where unread.
 
     Whose they are cannot be told from the interfaces: other programs' traffic is in it.

@@ -18,6 +18,10 @@ from wattwire.store import Messages
 
 CALL_KINDS = ("call", "result")
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
+RESTING_ON_SENT = ("sent", "expected", "received_unique", "failed", "lost", "duplicates", "late")
+"""Counts that are not known where a sender left no records."""
+AFTER_WARMUP = ("expected_after_warmup", "failed_after_warmup", "lost_after_warmup")
+"""The same of what counts."""
 NONE_FAILED = np.empty(0, dtype=np.uint64)
 
 

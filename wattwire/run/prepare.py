@@ -176,7 +176,13 @@ def _choose(
         wanted = [need for need in wanted if need not in CLIENT_NEEDS]
     reasons: list[str] = []
     for cell in candidates:
-        settings = cell.middleware.effective_settings(treatment.settings)
+        try:
+            settings = cell.middleware.effective_settings(treatment.settings)
+        except UsageError as error:
+            raise UsageError(
+                f"{error} It is in the study's [factors], [fixed] or variants (or --set); every "
+                f"cell of the study gets it, also {cell.name}"
+            ) from error
         gap = cell.gap(pattern, wanted, int(treatment["payload_bytes"]), settings)
         gap = gap or _untold(treatment, cell)
         if gap is not None:

@@ -50,6 +50,7 @@ class Collected:
     ) -> None:
         self.planned, self.attempt, self.record, self.study = planned, attempt, record, study
         self.folder, self.before = folder, before
+        self._without_records: list[int] = []
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = costs.Readings(self.quantities)
@@ -112,6 +113,7 @@ class Collected:
             if state and "DONE" in state.lines and node.node not in samples and not reasons:
                 text = f"{node.process} broke C-24: it printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
+        self._without_records = [n.node for n in record.nodes if n.sends and n.node not in samples]
         write_batches(self._batches(samples), pl.Schema(MESSAGE_SCHEMA), self._messages_path)
         return Messages.at(self._messages_path), reasons
 
@@ -182,7 +184,12 @@ class Collected:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
         tallied = counting.tallied(self.messages, record.nodes, late_after_ns)
-        row: dict[str, Any] = {**tallied.counts}
+        counts: dict[str, int | None] = {**tallied.counts}
+        latency = {**tallied.latency}
+        if self._sent_is_unknown():
+            counts |= dict.fromkeys(counting.RESTING_ON_SENT)
+            latency |= dict.fromkeys(counting.AFTER_WARMUP)
+        row: dict[str, Any] = {**counts}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
@@ -194,7 +201,7 @@ class Collected:
         row["discovery_s_max"] = _most([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
             return row
-        row |= tallied.latency
+        row |= latency
         row |= tallied.lateness
         begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
@@ -203,6 +210,8 @@ class Collected:
             sent = counting.calls_that_count(self.messages.parts(), record.nodes)
         elif begin_ns > window["start_ns"]:
             sent = counting.sent_within(self.messages.parts(), record.nodes, counted_ns)
+        if self._sent_is_unknown():
+            sent = None
         row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
         row["cost_window_s"] = max(0.0, (window["end_ns"] - begin_ns) / SECOND_NS)
         row["sent_in_cost_window"] = sent
@@ -216,6 +225,10 @@ class Collected:
             # Read at marks only, none of which lies where the warm-up ends.
             return row
         return row | self._costs((begin_ns, window["end_ns"]), sent, model)
+
+    def _sent_is_unknown(self) -> bool:
+        """Whether a sender was told to begin and left no records: what it sent, nothing says."""
+        return bool(self.record.window.get("start_ns") and self._without_records)
 
     def _cost_window_start_ns(self) -> int:
         """When costs begin to count: after the warm-up, of the time or of the calls."""
@@ -256,14 +269,14 @@ class Collected:
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
 
-    def _rate(self, sent: int, begin_ns: int) -> float | None:
+    def _rate(self, sent: int | None, begin_ns: int) -> float | None:
         """Messages per second from the warm-up's end on, of which there were `sent`."""
         sent_lines = [
             s.lines["SENT"]
             for s in self.record.processes.states.values()
             if s.lines.get("SENT", {}).get("sent")
         ]
-        if not sent_lines or sent == 0:
+        if not sent_lines or not sent:
             return None
         start_ns, end_ns = self.record.window["start_ns"], self.record.window["end_ns"]
         if self.planned.treatment["loop"] == "closed":
@@ -276,9 +289,12 @@ class Collected:
         return sent / (length_ns / SECOND_NS) if length_ns > 0 else None
 
     def _costs(
-        self, window: power.Span, sent: int, model: dict[str, float] | None
+        self, window: power.Span, sent: int | None, model: dict[str, float] | None
     ) -> dict[str, Any]:
-        """CPU, memory, bytes, power and energy of `window`, in which `sent` messages were sent."""
+        """CPU, memory, bytes, power and energy of `window`, in which `sent` messages were sent.
+
+        None: nobody knows how many, so nothing per message is known.
+        """
         record, readings = self.record, self.readings
         silent = _span(record.baselines["silent"])
         processes = [n.process for n in record.nodes] + record.services
@@ -316,6 +332,8 @@ class Collected:
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
         """What the nodes say of themselves must agree with what their files hold."""
         record, row, reasons = self.record, self.row, []
+        if self._sent_is_unknown():
+            return []
         if row["received_unique"] + row["failed"] + row["lost"] != row["expected"]:
             text = (
                 f"received {row['received_unique']} + failed {row['failed']} + lost "

@@ -25,7 +25,7 @@ from wattwire.stats.energy import additivity, joules_per_message
 from wattwire.stats.modes import Mode, mode_between
 from wattwire.stats.occasions import welch_difference, welch_ratio
 from wattwire.stats.paired import block_intervals, sign_p
-from wattwire.stats.percentiles import Percentile, nearest_rank, percentile
+from wattwire.stats.percentiles import Percentile, carried_size, nearest_rank, percentile
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, NotPositive, TooFew
 from wattwire.stats.shares import same_share_p, share_interval
@@ -71,6 +71,7 @@ __all__ = [
     "block_intervals",
     "bonferroni",
     "bootstrap_interval",
+    "carried_size",
     "classify",
     "cliffs_delta",
     "clusters_above",

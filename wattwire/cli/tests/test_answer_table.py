@@ -48,3 +48,14 @@ def test_one_answer_needs_no_table_and_many_are_cut_with_their_number():
     assert told[-1] == "2 more on the page"
     assert len(told) == 1 + 12 + 1
     assert all(len(line) <= 80 for line in told)
+
+
+def test_changes_with_another_factor_are_said_below_and_the_rest_counted():
+    ends = [{"level_title": f"{at} B", "estimate": at, "low": 0.9 * at, "high": 1.1 * at}
+            for at in (1.0, 3.0)]  # fmt: skip
+    change = {"level_title": "B", "baseline_title": "A", "response_title": "median latency",
+              "other_title": "payload", "levels": ends}  # fmt: skip
+    told = lines({**document(contrast(2.0), contrast(3.0)), "changes": [change] * 5}, 80)
+    sentence = "B / A in median latency depends on payload: 1.00 [0.900, 1.10] at 1.0 B"
+    assert " ".join(told).count(sentence) == 3
+    assert told[-1] == "2 more such changes are on the page."

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis.contrasts import answer_all, moderated
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.interactions import by_level
 from wattwire.cli.comparison import compare
 from wattwire.report.sentences import few_degrees, headline
 
@@ -128,9 +129,9 @@ def test_each_payload_has_its_own_fastest_and_the_ratio_that_the_page_has_there(
         ("a", 64), ("b", 64), ("b", 1024), ("a", 1024),
     ]  # fmt: skip
     of_page = {
-        level: result
-        for answer, _, level, result in moderated(evidence, answer_all(evidence))
-        if answer.response.column == "latency_p50_us"
+        row.level: row.result
+        for row in by_level(evidence, answer_all(evidence))
+        if row.answer.response.column == "latency_p50_us" and row.answer.factor == "cell"
     }
     assert {r.payload_bytes: r.ratio for r in compared.rows if r.cell == "b"} == of_page
     assert all(r.ratio is None for r in compared.rows if r.cell == "a")

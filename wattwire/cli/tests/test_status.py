@@ -63,3 +63,19 @@ def test_each_run_that_is_not_valid_stands_once_with_its_reasons(campaign, capsy
         "b01-p002, udp/cpp: unknown, steal 9 % (the last of 2 attempts)",
         "b01-p003, udp/cpp: failed, node died: pong.0 was killed by signal 9",
     ]
+
+
+def test_runs_that_ended_before_anything_was_sent_are_not_usable_and_a_look_is_called_one(
+    campaign, capsys
+):
+    (campaign.path / "study.json").write_text(json.dumps({
+        "name": "t", "factors": {}, "fixed": {}, "plan": {}, "validity": {"look": True},
+    }))  # fmt: skip
+    for at in (1, 2):
+        finish(campaign, f"b01-p00{at}", "ok", "died", "no server")
+    assert main(["status", str(campaign.path)]) == 0
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert told[:2] == [
+        "2 of 4 runs are done, 0 of them usable.",
+        "A look: no run is excluded for the machine's state.",
+    ]

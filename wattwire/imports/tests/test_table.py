@@ -135,3 +135,13 @@ def test_levels_that_become_one_are_told(tmp_path) -> None:
 def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
     imported = read(tmp_path, "size,p\n1,1\ninf,1\n1,2\ninf,3\n", asked("size", responses="p"))
     assert imported.study["factors"] == {"size": ["1", "inf"]}
+
+
+def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> None:
+    text = "lang,power,t\nc,1.5,1\nc,nan,2\npy,-2,3\npy,-0.0,\n"
+    imported = read(tmp_path, text, asked("lang", responses="power:W t:s"))
+    found = {one.title: one.text for one in imported.findings}
+    assert set(found) == {"Rows without power", "Negative values of power", "Rows without t"}
+    assert "1 of 4 rows of mine.csv hold no number in power (line 3)" in found["Rows without power"]
+    assert "(line 4): no ratio can be taken" in found["Negative values of power"]
+    assert "(line 5)" in found["Rows without t"]

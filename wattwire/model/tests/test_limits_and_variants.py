@@ -81,3 +81,12 @@ def test_a_variants_table_is_checked(table, says):
 def test_a_second_look_is_the_most_there_is():
     assert "answers.looks: found 3; allowed: 1 or 2" in refused(answers={"looks": 3})
     assert "answers.looks: found True" in refused(answers={"looks": True})
+
+
+def test_a_limit_on_a_variant_of_a_study_without_any_says_how_to_give_them():
+    told = refused(
+        factors={"pattern": ["topic", "service"]},
+        variants={},
+        limit=[{"response": "latency_p50_us", "max": 1, "where": {"variant": "head"}}],
+    )
+    assert "where.variant: this study has no variants; give two, as --variant base=" in told

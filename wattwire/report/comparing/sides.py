@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
+from wattwire.analysis.carried import carried
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
@@ -64,8 +65,11 @@ def treatment_key(levels: Mapping[str, Any], without: Sequence[str] = ()) -> str
 
 
 def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
-    """The response of the treatment's usable runs, shape (runs,); NaN where a run gave none."""
-    return column(evidence.usable, response.column)[list(runs.rows)]
+    """The response of the treatment's usable runs, shape (runs,).
+
+    NaN where a run gave none, or had too few messages for a percentile.
+    """
+    return carried(evidence.usable, response.column)[list(runs.rows)]
 
 
 def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:

@@ -93,3 +93,20 @@ def test_a_quantile_among_failed_calls_is_infinite() -> None:
     frame = pl.DataFrame({"failed": [6, 0], "lost": [0, 0], "latency_p50_us": [None, None]})
     found = column(with_derived(frame), "latency_p50_us")
     assert found[0] == math.inf and math.isnan(found[1])
+
+
+def test_what_a_sender_without_records_sent_is_not_known_and_is_no_zero(before: Evidence) -> None:
+    none = pl.lit(None, pl.Int64)
+    is_first = pl.col("block") == 1
+    names = ("sent", "expected", "received_unique", "lost")
+    blank = [pl.when(is_first).then(none).otherwise(pl.col(name)).alias(name) for name in names]
+    evidence = replace(before, usable=before.usable.with_columns(blank), groups={})
+    assert {row["check"] for row in rows(evidence)} == {"holds; not known in 1 run"}
+    told = counts.section(evidence).parts[0].words
+    assert told.startswith("None of 240 expected")
+    assert "What was sent is not known in 2 runs: a sender ended and left no records." in told
+    every = [none.alias(name) for name in names]
+    evidence = replace(before, usable=before.usable.with_columns(every), groups={})
+    assert {row["check"] for row in rows(evidence)} == {"not known"}
+    told = counts.section(evidence).parts[0].words
+    assert told.startswith("In none of 8 runs is it known what was sent")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from wattwire.model.errors import MissingError
-from wattwire.rig import AgentClient
+from wattwire.rig import AgentClient, find_agent
+from wattwire.rig.agent import _warn_if_older
 
 
 def test_a_killed_agent_leaves_no_cgroup(tmp_path):
@@ -23,3 +24,20 @@ def test_a_killed_agent_leaves_no_cgroup(tmp_path):
     if path is None:
         pytest.skip("no right to make cgroups here")
     assert not Path(path).exists()
+
+
+def test_an_agent_older_than_its_source_is_named(tmp_path, monkeypatch, capsys):
+    source = tmp_path / "agent" / "src" / "main.rs"
+    built = tmp_path / "target" / "release" / "wattwire-agent"
+    for path in (source, built):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+    built.chmod(0o755)
+    monkeypatch.delenv("WATTWIRE_AGENT", raising=False)
+    monkeypatch.setattr("wattwire.rig.agent.home", lambda: tmp_path)
+    for built_at, told in ((200, ""), (50, f"{built} is older than agent/src: run `make agent`")):
+        _warn_if_older.cache_clear()
+        os.utime(source, (100, 100))
+        os.utime(built, (built_at, built_at))
+        assert find_agent() == built
+        assert told in (err := capsys.readouterr().err) and bool(told) == bool(err)

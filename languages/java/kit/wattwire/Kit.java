@@ -5,7 +5,6 @@ import java.io.*;
 import java.nio.ByteBuffer;
 import java.nio.file.*;
 import java.util.*;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
@@ -32,7 +31,8 @@ public final class Kit {
     private final long node, scheduled;
     private final int peer, workers;
     byte kind; // of C-25: message or call
-    private final AtomicLong next = new AtomicLong();
+    private final Object schedule = new Object();
+    private long next;
     private volatile long startNs = NEVER, stopNs = NEVER, warmUntilNs = NEVER, arrivalNs;
     private long firstNs = NEVER, lastNs, sent, received, foreign, corrupt, probes, overflow;
 
@@ -193,13 +193,19 @@ public final class Kit {
         long periodNs = number("period_ns"), phaseNs = number("phase_ns");
         long latestNs = closed ? NEVER : startNs + number("duration_ns") + number("overrun_ns");
         long mostCalls = scheduled + number("count_beyond");
-        for (long k; (k = next.getAndIncrement()) < mostCalls; ) {
-            long dueNs = closed ? startNs : startNs + phaseNs + k * periodNs;
-            for (long leftNs; (leftNs = dueNs - now()) > 0 && stopNs == NEVER; )
-                if (leftNs > spinNs) LockSupport.parkNanos(Math.min(leftNs - spinNs, NAP_NS));
-            if (stopNs == NEVER && k == scheduled) line("COUNTED", new JsonObject());
-            long beginNs = now();
-            if (stopNs != NEVER || beginNs > latestNs) return;
+        while (true) {
+            long k, dueNs, beginNs;
+            synchronized (schedule) { // a slot is taken when it is due: STOP leaves no gap (C-17)
+                k = next;
+                dueNs = closed ? startNs : startNs + phaseNs + k * periodNs;
+                boolean more = k < mostCalls;
+                for (long leftNs; more && (leftNs = dueNs - now()) > 0 && stopNs == NEVER; )
+                    if (leftNs > spinNs) LockSupport.parkNanos(Math.min(leftNs - spinNs, NAP_NS));
+                beginNs = now();
+                if (!more || stopNs != NEVER || beginNs > latestNs) return;
+                if (k == scheduled) line("COUNTED", new JsonObject());
+                next++;
+            }
             payload.stamp(message, node << 48 | k, beginNs);
             byte[] reply = null;
             int flags = 0;

@@ -1,0 +1,51 @@
+"""Which runs have messages enough to carry their percentile of latency.
+
+What: a run's percentile enters an answer, a median over runs or a limit only from
+`stats.carried_size` messages on, lost ones included. What it leaves out: whether they are
+independent. The interval of such an answer is over runs, so dependence inside runs is in their
+scatter; the percentile of one run alone (`stats.percentile`) has the stricter rule.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wattwire import stats
+from wattwire.model.derived import FloatArray, after_warmup, column
+
+WHAT = "messages in a run"
+
+
+def share_of(name: str) -> float | None:
+    """Return 0.99 for the column latency_p99_us; None for a column that is no percentile."""
+    quantile = re.fullmatch(r"latency_p(\d+)_us", name)
+    return int(quantile[1]) / 10 ** len(quantile[1]) if quantile else None
+
+
+def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
+    """Tell which runs have too few messages for column `name`, shape (runs,).
+
+    A run of which the messages were not counted (imported data) has enough.
+    """
+    share, counts = share_of(name), after_warmup(frame, "expected")
+    if share is None:
+        return np.zeros(frame.height, dtype=np.bool_)
+    return np.asarray(counts < stats.carried_size(share), dtype=np.bool_)
+
+
+def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
+    """Return the fewest messages of the runs of `frame` and how many it takes; None: enough."""
+    share = share_of(name)
+    if share is None or not too_few(frame, name).any():
+        return None
+    fewest = float(np.nanmin(after_warmup(frame, "expected")))
+    return stats.TooFew(fewest, stats.carried_size(share), WHAT)
+
+
+def carried(frame: pl.DataFrame, name: str) -> FloatArray:
+    """Return column `name`, shape (runs,), NaN where a run has too few messages for it."""
+    return np.where(too_few(frame, name), np.nan, column(frame, name))

@@ -1,0 +1,81 @@
+"""Ratios at each level of the other factors: every factor of a question, and a planted change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.document import document
+from wattwire.analysis.interactions import AtLevel, by_level, changes
+from wattwire.cli.answer_table import lines
+from wattwire.report.answered import section
+from wattwire.report.sentences import headline
+from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+
+QUESTION = {"id": "Q", "factors": ["language", "clients"], "responses": ["cpu_us_per_message"]}
+PLANTED = 3.0
+
+
+def campaign(folder: Path, factor: float) -> Evidence:
+    """CPU time of FAST with two clients is `factor` times what it would be without a change."""
+    shape = Shape(blocks=6, patterns=("topic",), intervals_s=(0.05,), duration_s=2.0,
+                  study={"question": [QUESTION]})  # fmt: skip
+    write_campaign(folder, shape)
+    cost = pl.col("cpu_us_per_message")
+    changed = (pl.col("factor.language") == FAST) & (pl.col("factor.clients") == 2)
+    for path in folder.glob("runs/*/summary.parquet"):
+        frame = pl.read_parquet(path)
+        frame.with_columns(pl.when(changed).then(cost * factor).otherwise(cost)).write_parquet(path)
+    return gather(FileCampaign(folder))
+
+
+def test_every_factor_of_a_question_stands_at_each_level_of_the_others(tmp_path: Path) -> None:
+    evidence = campaign(tmp_path / "c", 1.0)
+    rows = by_level(evidence, answer_all(evidence))
+    assert [(row.answer.factor, row.other, row.level) for row in rows] == [
+        ("language", "clients", 1), ("language", "clients", 2),
+        ("clients", "language", FAST), ("clients", "language", "python"),
+    ]  # fmt: skip
+    assert changes(rows) == []
+
+
+def test_a_planted_change_is_named_on_the_page_in_the_terminal_and_the_document(
+    tmp_path: Path,
+) -> None:
+    evidence = campaign(tmp_path / "c", PLANTED)
+    answers = answer_all(evidence)
+    found = changes(by_level(evidence, answers))
+    assert {(one.answer.factor, one.other) for one in found} == {
+        ("language", "clients"), ("clients", "language"),
+    }  # fmt: skip
+    of_language = next(one for one in found if one.answer.factor == "language")
+    alone, two = (interval.estimate for _, interval in of_language.levels)
+    assert two / alone == pytest.approx(PLANTED, rel=0.15)
+    told = document(evidence, answers)
+    assert [one["other"] for one in told["changes"]] == [one.other for one in found]
+    sentence = "Swift / Python in CPU time per message depends on clients: "
+    assert any(line.startswith(f"Not one number: {sentence}"[:60]) for line in lines(told, 80))
+    assert any(sentence in getattr(part, "words", "") for part in section(evidence, answers).parts)
+    assert "It depends on clients: " in headline(evidence, answers)
+
+
+def test_a_small_change_that_is_sure_is_not_named(tmp_path: Path) -> None:
+    evidence = campaign(tmp_path / "c", 1.0)
+    rows = by_level(evidence, answer_all(evidence))
+    for ratio, named in ((1.2, 0), (1.3, 1)):
+        assert len(changes([narrow(rows[0], 1.0), narrow(rows[1], ratio)])) == named
+
+
+def narrow(row: AtLevel, centre: float) -> AtLevel:
+    """The row with an interval of a tenth of a percent around `centre`."""
+    assert isinstance(row.result, stats.Ratio)
+    interval = replace(
+        row.result.interval, estimate=centre, low=0.999 * centre, high=1.001 * centre
+    )
+    return replace(row, result=replace(row.result, interval=interval))
