@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire.model import words
-from wattwire.report.changes import change_sentence
+from wattwire.report.words.changes import change_sentence
 
 ROWS_MAX, CHANGES_MAX = 12, 3
 Row = tuple[str, str, str, str]

@@ -80,8 +80,8 @@ def write_bundle(options: argparse.Namespace) -> int:
 
 def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Texts that go beside a campaign's data, what warns of them, and what else is to be said."""
-    from wattwire.report import publish  # noqa: PLC0415 - statistics are slow to import
-    from wattwire.report.sentences import edited_words  # noqa: PLC0415 - as above
+    from wattwire.model.words import edited_words  # noqa: PLC0415 - as above
+    from wattwire.report.print import publish  # noqa: PLC0415 - statistics are slow to import
 
     for author in authors:
         publish.parse_author(author)  # a typing error is told before anything is read
@@ -101,7 +101,7 @@ def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[
 
 def _judged_again(folder: Path) -> list[str]:
     """That the campaign's page shows other verdicts than the files that go into the archive."""
-    from wattwire.report.validity import JUDGED_AGAIN  # noqa: PLC0415 - tables are slow to import
+    from wattwire.analysis.validity import JUDGED_AGAIN  # noqa: PLC0415 - tables are slow to import
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()
     return [

@@ -249,7 +249,7 @@ def _answered(campaign: Campaign) -> tuple[list[str], dict[str, Any]]:
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
     from wattwire.analysis.document import document
-    from wattwire.report import unanswered  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.report.words import unanswered  # noqa: PLC0415 - statistics are slow to import
 
     evidence = gather(campaign)
     answers = answer_all(evidence)

@@ -16,8 +16,8 @@ from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK,
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
-    from wattwire.report.comparing import Judged
-    from wattwire.report.limits import Checked
+    from wattwire.analysis.comparing import Judged
+    from wattwire.analysis.limits import Checked
 
 AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
@@ -104,7 +104,7 @@ def _refuse_unwritable(path: Path, given: str) -> None:
 
 def wanted_of(options: argparse.Namespace) -> Any:
     """The options of a comparison as the report's `Wanted`. Raises UsageError."""
-    from wattwire.report.comparing import Wanted  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.analysis.comparing import Wanted
 
     margin = None if options.margin is None else share(options.margin, "--margin")
     across = getattr(options, "across_machines", False)
@@ -124,7 +124,7 @@ def opened(path: Path) -> Iterator[AnyCampaign]:
 
 
 def _judged(campaigns: Sequence[AnyCampaign], wanted: Any) -> Judged:
-    from wattwire.report.comparing import Source, compare_two, compare_variants  # noqa: PLC0415
+    from wattwire.analysis.comparing import Source, compare_two, compare_variants
 
     if len(campaigns) == 1:
         return compare_variants(campaigns[0], wanted, identity_of(campaigns[0]))
@@ -149,15 +149,15 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
     if not campaign.study.get("limit"):
         return []
     from wattwire.analysis.dataset import gather
-    from wattwire.report.limits import check_limits  # noqa: PLC0415
+    from wattwire.analysis.limits import check_limits  # noqa: PLC0415
 
     return check_limits(gather(campaign))
 
 
 def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
     """The exit code: worse or broken before "nothing usable", that before "unclear"."""
-    from wattwire.report.comparing import nothing_usable  # noqa: PLC0415
-    from wattwire.report.limits import any_broken, any_unclear  # noqa: PLC0415
+    from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
+    from wattwire.report.print.comparison import nothing_usable
 
     if any_broken(limits) or (judged is not None and judged.bad(unclear_is_bad=False)):
         return EXIT_BAD_RESULT
@@ -169,12 +169,7 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
     """Print the comparison, write its files; returns the exit code."""
-    from wattwire.report.comparing import (  # noqa: PLC0415
-        first_line,
-        junit,
-        markdown,
-        text_lines,
-    )
+    from wattwire.report.print.comparison import first_line, junit, markdown, text_lines
 
     code = exit_code(judged, limits, options)
     if options.json:

@@ -26,8 +26,9 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column
-from wattwire.report import concurrency, courses
-from wattwire.report.sentences import all_ended, headline, sentence_of_all
+from wattwire.report.tables import courses
+from wattwire.report.words import concurrency
+from wattwire.report.words.answers import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
 
 WIDTH = 80

@@ -16,11 +16,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from wattwire.analysis.execution import FOLDED_WORDS, Executed, Row, told
 from wattwire.cli.amounts import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.words import count as count_words
 from wattwire.model.words import duration, listed, number
-from wattwire.report.executed import FOLDED_WORDS, Executed, Row, told
 from wattwire.rig.targets import Target, parse_target
 from wattwire.run.exec_one import Request, check_program
 from wattwire.run.executor import Executor

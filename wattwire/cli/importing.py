@@ -20,7 +20,7 @@ from wattwire.cli.reporting import answer_of, numbers_of, tell_answers, write_re
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
-from wattwire.report import pen
+from wattwire.report.print import pen
 from wattwire.store.imported import refuse_used
 
 CSV = "csv"

@@ -13,8 +13,8 @@ from wattwire.model.variants import FACTOR
 from wattwire.store import Campaign, ImportedCampaign
 
 if TYPE_CHECKING:
-    from wattwire.report.comparing import Judged
-    from wattwire.report.limits import Checked
+    from wattwire.analysis.comparing import Judged
+    from wattwire.analysis.limits import Checked
 
 Found = tuple["Judged | None", "list[Checked]"]
 
@@ -24,7 +24,7 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
     limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
         return None, limits
-    from wattwire.report.comparing import compare_variants  # noqa: PLC0415
+    from wattwire.analysis.comparing import compare_variants
 
     wanted = compare.wanted_of(options)
     return compare_variants(campaign, wanted, compare.identity_of(campaign)), limits
@@ -36,11 +36,7 @@ def suspects(campaign: Campaign) -> list[str]:
     looks = campaign.study.get("answers", {}).get("looks", 1)
     if looks < 2 or campaign.journal.get("measured_again") is not None:
         return []
-    from wattwire.report.comparing import (  # noqa: PLC0415
-        Wanted,
-        compare_variants,
-        suspect_keys,
-    )
+    from wattwire.analysis.comparing import Wanted, compare_variants, suspect_keys
 
     try:
         return suspect_keys(campaign, compare_variants(campaign, Wanted()))
@@ -66,7 +62,7 @@ def of_limits(campaign: Campaign | ImportedCampaign) -> int:
     limits = compare.limits_of(campaign)
     if not limits:
         return EXIT_OK
-    from wattwire.report.limits import any_broken, in_short  # noqa: PLC0415
+    from wattwire.analysis.limits import any_broken, in_short  # noqa: PLC0415
 
     print(wrapped(in_short(limits), columns(sys.stdout)))
     return EXIT_BAD_RESULT if any_broken(limits) else EXIT_OK

@@ -246,8 +246,8 @@ def _meter_lines(
 
 def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
     """How many blocks the scatter of a finished campaign asks for."""
+    from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
     from wattwire.analysis.dataset import gather
-    from wattwire.report import piloting  # noqa: PLC0415 - statistics are slow to import
 
     campaign = open_campaign(pilot)
     try:

@@ -86,7 +86,7 @@ def report(options: argparse.Namespace) -> int:
 
 def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
     """The campaign under its own validity limits with these changes."""
-    from wattwire.report.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
+    from wattwire.analysis.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
 
     if isinstance(campaign, ImportedCampaign):
         raise UsageError(

@@ -131,6 +131,14 @@ OUTCOMES = {
 """What a contrast's outcome is called, in the order in which a table has them."""
 
 
+def edited_words(edited: tuple[str, ...]) -> str:
+    """That answers are exploratory, since the study was changed; empty where it was not."""
+    if not edited:
+        return ""
+    which = f"{listed(list(edited))} {'was' if len(edited) == 1 else 'were'}"
+    return f"Exploratory: {which} edited after this campaign began."
+
+
 def nothing_to_compare(factor: str, level: str) -> str:
     """Why a factor that is held at one level answers nothing."""
     return f"{factor_title(factor)} has one level here ({level}), so there is nothing to compare"

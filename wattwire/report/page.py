@@ -13,24 +13,26 @@ import jinja2
 from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
+from wattwire.analysis import validity
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import Series, all_series
 from wattwire.model.errors import UsageError
-from wattwire.report import (
-    answered,
+from wattwire.report import findings
+from wattwire.report.figures.thinning import Thinner
+from wattwire.report.html.packing import packed_charts, script_json
+from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
+from wattwire.report.print import drawing
+from wattwire.report.print.latex import write_tex
+from wattwire.report.sections import (
     asked,
     audit,
-    concurrency,
-    conditions,
     controls,
     costs,
     counts,
-    courses,
-    drawing,
     explore,
-    findings,
+    harness,
     laid_out,
     latency,
     limits,
@@ -38,16 +40,15 @@ from wattwire.report import (
     proportion,
     published,
     reproduced,
+    settings,
     syscalls,
     threats,
-    unanswered,
-    validity,
+    variants,
 )
-from wattwire.report.comparing import section as variants
-from wattwire.report.latex import write_tex
-from wattwire.report.packing import packed_charts, script_json
-from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
-from wattwire.report.thinning import Thinner
+from wattwire.report.sections.answers import section as answers_section
+from wattwire.report.sections.findings import section as findings_section
+from wattwire.report.tables import courses
+from wattwire.report.words import concurrency, unanswered
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
@@ -113,7 +114,7 @@ def _sections(
 ) -> Iterator[Section | None]:
     """The parts of the page in order, one at a time: figures are drawn while the next is made."""
     yield asked.section(evidence)
-    yield answered.section(evidence, answers)
+    yield answers_section(evidence, answers)
     yield laid_out.section(evidence)
     yield variants.section(evidence)
     yield limits.section(evidence)
@@ -121,7 +122,7 @@ def _sections(
     if evidence.imported:
         yield explore.section(evidence)
     else:
-        yield findings.section(found)
+        yield findings_section(found)
         yield from _measured_here(evidence, series)
     yield proportion.section(evidence)
     yield paper_path.section(evidence)
@@ -142,8 +143,8 @@ def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator
     yield published.section(evidence)
     yield counts.section(evidence)
     yield controls.section(evidence)
-    yield conditions.harness(evidence)
-    yield conditions.settings(evidence)
+    yield harness.section(evidence)
+    yield settings.section(evidence)
 
 
 def _write_tables(tables: Sequence[Table], folder: Path) -> None:

@@ -13,9 +13,9 @@ from wattwire.analysis import carried
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.report.limits import UNCLEAR, check_limits
-from wattwire.report.sentences import headline
+from wattwire.analysis.limits import UNCLEAR, check_limits
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.words.answers import headline
 
 ASKED = ["latency_p50_us", "latency_p90_us", "latency_p99_us"]
 STUDY = {

@@ -14,9 +14,9 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.cli.answer_table import lines
-from wattwire.report.answered import section
-from wattwire.report.sentences import headline
+from wattwire.report.sections.answers import section
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.words.answers import headline
 
 QUESTION = {"id": "Q", "factors": ["language", "clients"], "responses": ["cpu_us_per_message"]}
 PLANTED = 3.0

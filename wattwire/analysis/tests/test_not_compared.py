@@ -10,11 +10,14 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.report import answered, lowest, lowest_told, unanswered
-from wattwire.report.sentences import headline
+from wattwire.report.sections import answers as answered
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words import best_alternative as lowest_told
+from wattwire.report.words import unanswered
+from wattwire.report.words.answers import headline
 
 QUESTION = {
     "id": "Q",

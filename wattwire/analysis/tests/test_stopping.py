@@ -8,9 +8,9 @@ from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.stopping import judge
-from wattwire.report import stopping
-from wattwire.report.methods import methods
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.words import stopping
+from wattwire.report.words.methods import methods
 from wattwire.stats import sequential
 
 BLOCKS = 11

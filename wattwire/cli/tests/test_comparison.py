@@ -13,7 +13,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.interactions import by_level
 from wattwire.cli.comparison import compare
-from wattwire.report.sentences import few_degrees, headline
+from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 """A block's effect on all of its runs: the ratio inside a block does not feel it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from wattwire.analysis.execution import _fold
 from wattwire.cli.executing import ESTIMATED, LEFT_OUT_FIRST, _columns, _titles
-from wattwire.report.executed import _fold
 
 LINES = [
     ["process", *_titles(ESTIMATED)],

@@ -51,7 +51,7 @@ def test_the_try_to_write_leaves_no_file_and_keeps_one_that_is_there(tmp_path):
 
 
 def test_the_answer_is_printed_though_its_file_cannot_be_written_any_more(tmp_path, capsys):
-    from wattwire.report.comparing import Wanted, compare_variants  # noqa: PLC0415
+    from wattwire.analysis.comparing import Wanted, compare_variants
 
     found = compare_variants(of_variants(tmp_path / "c", base=SLOW), Wanted())
     with pytest.raises(OSError):

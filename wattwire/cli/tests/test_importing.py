@@ -13,7 +13,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.cli.main import main
 from wattwire.imports.tests.test_loading import study
 from wattwire.model.errors import EXIT_OK, EXIT_USAGE
-from wattwire.report.sentences import headline
+from wattwire.report.words.answers import headline
 from wattwire.store import open_campaign
 
 TABLE = "lang,size,day,power\n" + "".join(

@@ -1,5 +1,5 @@
 """What a campaign shows that nobody asked: known causes of strange latencies, with evidence."""
 
-from wattwire.report.findings.part import Findings, look, section
+from wattwire.report.findings.part import Findings, look
 
-__all__ = ["Findings", "look", "section"]
+__all__ = ["Findings", "look"]

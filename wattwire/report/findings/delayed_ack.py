@@ -23,7 +23,6 @@ from wattwire import stats
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
-from wattwire.report.factor_columns import factor_columns
 from wattwire.report.findings.finding import (
     Finding,
     Run,
@@ -37,6 +36,7 @@ from wattwire.report.findings.finding import (
     told_levels,
 )
 from wattwire.report.parts import Column, Table
+from wattwire.report.tables.factor_columns import factor_columns
 
 BANDS_US = ((36_000.0, 56_000.0), (80_000.0, 104_000.0))
 FAST_US = 20_000.0

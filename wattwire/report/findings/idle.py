@@ -20,7 +20,6 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
-from wattwire.report.factor_columns import factor_columns
 from wattwire.report.findings.finding import (
     CONFIDENCE,
     Finding,
@@ -30,6 +29,7 @@ from wattwire.report.findings.finding import (
     by_treatment,
 )
 from wattwire.report.parts import Column, Table
+from wattwire.report.tables.factor_columns import factor_columns
 
 RATE_FACTORS = ("rate_hz", "interval_s")
 RATIO_MIN = 1.1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence
@@ -12,7 +11,6 @@ from wattwire.analysis.latency import Series, excluded_series
 from wattwire.model import words
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding, Silence, excluded_runs, runs_of
-from wattwire.report.parts import Section, Text
 
 
 @dataclass(frozen=True)
@@ -50,35 +48,3 @@ def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
         tuple(one for one in results if isinstance(one, Finding)),
         tuple(one for one in results if isinstance(one, Silence)),
     )
-
-
-def section(findings: Findings) -> Section:
-    """The page's part."""
-    part = Section("findings", "Findings")
-    part.parts.append(
-        Text(
-            "Detectors looked through the usable runs for known causes of strange latencies (the "
-            "one for waits of 40 ms through excluded runs as well, which it counts apart). What "
-            "they find is exploratory: the study did not ask for it. It is called shown only "
-            "where the study varied the setting that takes it away."
-        )
-    )
-    for one in findings.found:
-        part.parts += _told(one)
-    told = " ".join(one.words for one in findings.silent)
-    if told:
-        part.parts.append(
-            Text(f"{'Besides: ' if findings.found else 'No finding. '}{told}", "note")
-        )
-    return part
-
-
-def _told(finding: Finding) -> list[Any]:
-    told: list[Any] = [
-        Text(f"{finding.title}: {finding.standing}", "question"),
-        Text(finding.cause),
-        *(Text(one, "item") for one in finding.evidence),
-    ]
-    if finding.settles:
-        told.append(Text(finding.settles, "item"))
-    return [*told, *finding.parts]

@@ -24,7 +24,6 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.setting_roles import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
 from wattwire.report import figures
-from wattwire.report.factor_columns import factor_columns
 from wattwire.report.findings.delayed_ack import Hit
 from wattwire.report.findings.finding import (
     CONFIDENCE,
@@ -39,6 +38,7 @@ from wattwire.report.findings.finding import (
     told_levels,
 )
 from wattwire.report.parts import Column, Figure, Table
+from wattwire.report.tables.factor_columns import factor_columns
 
 FACTOR = "payload_bytes"
 STEP_MIN = 1.5

@@ -10,8 +10,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.imports import table
 from wattwire.imports.tests.test_writing import ABOUT
-from wattwire.report import answered
 from wattwire.report.parts import Section, Text, tables_of
+from wattwire.report.sections import answers as answered
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
 

@@ -10,8 +10,8 @@ from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import CPU
-from wattwire.report.companions import companions, interaction_words, parts
 from wattwire.report.parts import Fold, Text, tables_of
+from wattwire.report.tables.companions import companions, interaction_words, parts
 from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
 
 

@@ -14,16 +14,16 @@ import polars as pl
 import pytest
 
 from wattwire import stats
+from wattwire.analysis import comparing
+from wattwire.analysis.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted
+from wattwire.analysis.comparing.judged import NO_RATIO, Item, completion, judged
+from wattwire.analysis.comparing.undelivered import judged_share
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.cli.compare import exit_code
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
-from wattwire.report import comparing, unanswered
-from wattwire.report.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted, section
-from wattwire.report.comparing.judged import NO_RATIO, Item, completion, judged
-from wattwire.report.comparing.undelivered import judged_share
-from wattwire.report.methods import methods
+from wattwire.report.sections import variants as section
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
@@ -32,6 +32,8 @@ from wattwire.report.tests.synthetic import (
     Shape,
     write_campaign,
 )
+from wattwire.report.words import unanswered
+from wattwire.report.words.methods import methods
 
 ALL = tuple(range(1000))
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "duration_s": 2.0}

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from wattwire.analysis.dataset import gather
-from wattwire.report.conditions import settings
 from wattwire.report.parts import Table
+from wattwire.report.sections.settings import section
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 
 NAME = "settings.reliability"
@@ -27,7 +27,7 @@ def test_levels_of_a_varied_setting_are_not_pooled(tmp_path: Path) -> None:
         for node in run["nodes"]:
             node["ready"]["effective"]["reliability"] = level
         path.write_text(json.dumps(run))
-    part = settings(gather(FileCampaign(folder)))
+    part = section(gather(FileCampaign(folder)))
     (table,) = (one for one in part.parts if isinstance(one, Table))
     assert "varied" in [column.key for column in table.columns]
     told = {(row["varied"], row["effective"].split("reliability = ")[1]) for row in table.rows}

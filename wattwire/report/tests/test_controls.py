@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from wattwire.analysis.comparing.sides import noise_of
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.controls import noise, noise_floor, pairs
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import resolve
-from wattwire.report.comparing.sides import noise_of
 from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
 from wattwire.report.tests.test_page import built, table
 

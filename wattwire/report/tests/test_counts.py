@@ -13,12 +13,12 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, unanswered
 from wattwire.model.derived import column, with_derived
-from wattwire.report import costs, counts
-from wattwire.report.methods import methods
 from wattwire.report.parts import Table
-from wattwire.report.sentences import headline
+from wattwire.report.sections import costs, counts
+from wattwire.report.sections.threats import threats
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
-from wattwire.report.threats import threats
+from wattwire.report.words.answers import headline
+from wattwire.report.words.methods import methods
 
 SHAPE = Shape(blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
 FAILED = 3

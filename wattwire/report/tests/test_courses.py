@@ -9,9 +9,10 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import Series, all_series
-from wattwire.report import concurrency, courses
 from wattwire.report.parts import tables_of
+from wattwire.report.tables import courses
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.words import concurrency
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,11 @@ from wattwire import stats
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.model.derived import column
-from wattwire.report import answered, differences
 from wattwire.report.parts import Text, tables_of
-from wattwire.report.sentences import headline
+from wattwire.report.sections import answers as answered
+from wattwire.report.tables import differences
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words.answers import headline
 
 CPU = "cpu_us_per_message"
 BLOCKS = 8

@@ -18,9 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattwire.model.errors import WattwireError
-from wattwire.report import drawing, figures, library, pen
+from wattwire.report import figures
 from wattwire.report.figures import fitting
+from wattwire.report.html import library
 from wattwire.report.parts import Figure
+from wattwire.report.print import drawing, pen
 
 LEVELS = ["C++", "Python"]
 INTERVALS = ["0.05 s", "0.25 s", "1 s"]

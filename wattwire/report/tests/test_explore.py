@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.report import explore, overview
-from wattwire.report.figures import finish
-from wattwire.report.packing import packed, packed_charts, script_json
+from wattwire.report.figures import finish, overview
+from wattwire.report.html.packing import packed, packed_charts, script_json
 from wattwire.report.parts import Column, Figure, Fold, Table
+from wattwire.report.sections import explore
 from wattwire.report.tests.synthetic import (
     FAST,
     SLOW,

@@ -11,10 +11,11 @@ import pytest
 from wattwire.analysis.dataset import column, gather, levels_of, with_derived
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
-from wattwire.report import along, laid_out, published
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
+from wattwire.report.sections import laid_out, published
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words import correlation as along
 
 PRINTED = (
     "table,node_role,language,clients,energy_j,energy_ratio,time_s,source\n"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from wattwire import stats
 from wattwire.report import build_report
-from wattwire.report.latex import escaped, tex
 from wattwire.report.parts import Band, Column, Table
+from wattwire.report.print.latex import escaped, tex
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
 
 LATEX = shutil.which("pdflatex")

@@ -9,15 +9,8 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.dataset import gather
-from wattwire.report.limits import (
-    BROKEN,
-    HOLDS,
-    UNCLEAR,
-    any_broken,
-    check_limits,
-    in_short,
-    section,
-)
+from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, any_broken, check_limits, in_short
+from wattwire.report.sections.limits import section
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.tests.test_comparing import of_variants as variants_of
 

@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.report import lowest
-from wattwire.report.sentences import headline
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words.answers import headline
 
 
 def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:

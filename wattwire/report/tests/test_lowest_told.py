@@ -5,10 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather, levels_of
-from wattwire.report import lowest, lowest_told
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words import best_alternative as lowest_told
 
 QUESTION = {"id": "Q1", "text": "Which?", "factors": ["language", "clients"],
             "responses": ["cpu_us_per_message"]}  # fmt: skip

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from wattwire.cli.main import main
-from wattwire.report import build_report, drawing, figures, pen
+from wattwire.report import build_report, figures
 from wattwire.report.parts import Figure
+from wattwire.report.print import drawing, pen
 from wattwire.report.tests.browser import PROGRAM, Browser
 
 LEVELS = ("constructor", "toString", "__proto__", "a\u2028b", "a\x01b", "${x}", "</script>", "\x7f")

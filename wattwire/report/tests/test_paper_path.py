@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wattwire.analysis.dataset import gather
-from wattwire.report import paper_path
 from wattwire.report.parts import Fold, tables_of
+from wattwire.report.sections import paper_path
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis.dataset import gather
-from wattwire.report.piloting import Aim, energy_line, lines
+from wattwire.analysis.pilot import Aim, energy_line, lines
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 
 

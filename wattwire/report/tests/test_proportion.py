@@ -8,8 +8,8 @@ import pytest
 
 from wattwire.analysis.dataset import gather
 from wattwire.model.derived import column, with_derived
-from wattwire.report import proportion
 from wattwire.report.parts import tables_of
+from wattwire.report.sections import proportion
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.stats import Interval, TooFew
 

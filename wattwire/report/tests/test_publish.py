@@ -20,12 +20,12 @@ from wattwire.analysis.dataset import gather
 from wattwire.imports import Finding as DataFinding
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.model.errors import UsageError
-from wattwire.report import publish
 from wattwire.report.findings import Findings
 from wattwire.report.findings.finding import Finding
-from wattwire.report.methods import methods
+from wattwire.report.print import publish
+from wattwire.report.sections.threats import seen, threats
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
-from wattwire.report.threats import seen, threats
+from wattwire.report.words.methods import methods
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
 NASTY = r"50 % of {A_1} & B\C #3 ~ $x^2$ <i> |y| – 3 × 10⁻² µs … ∞ \input{secret} 漢"

@@ -12,8 +12,8 @@ import pytest
 from wattwire import imports
 from wattwire.imports import Check, Finding, SetAside, Verdict
 from wattwire.imports.tests.test_writing import ABOUT, tiny
-from wattwire.report import reproduced
 from wattwire.report.parts import Fold, Marked, Table, tables_of, write_csv
+from wattwire.report.sections import reproduced
 
 
 def campaign(path, checks=(), findings=(), set_aside=()):

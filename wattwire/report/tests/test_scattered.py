@@ -7,9 +7,10 @@ import pytest
 
 from wattwire.analysis.dataset import gather
 from wattwire.model.shown import ShownFigure
-from wattwire.report import drawn, proportion
+from wattwire.report.figures import study_figures as drawn
+from wattwire.report.figures.scatter import points_of
 from wattwire.report.parts import Figure
-from wattwire.report.scattered import points_of
+from wattwire.report.sections import proportion
 from wattwire.report.tests.synthetic import SLOW, FileCampaign, Shape, write_campaign
 
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from wattwire.analysis.dataset import gather
 from wattwire.model.derived import members
-from wattwire.report.costs import by_cell_and_role
+from wattwire.report.sections.costs import by_cell_and_role
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.run.costs import column
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from wattwire.model import words
-from wattwire.report.explore import Explorer
 from wattwire.report.figures.style import POINTS
+from wattwire.report.figures.thinning import Thinner, spread, thinned
 from wattwire.report.page import bounded
 from wattwire.report.parts import Figure, Fold, Section, figures_of
-from wattwire.report.thinning import Thinner, spread, thinned
+from wattwire.report.sections.explore import Explorer
 
 
 def points(count, treatments=4, **more):

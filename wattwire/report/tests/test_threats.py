@@ -10,8 +10,8 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.report.sections.threats import threats
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
-from wattwire.report.threats import threats
 
 SHAPE = Shape(blocks=2, patterns=("service",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
 WARM_UP = {"calls": 500, "words": "", "cells": []}

@@ -7,12 +7,12 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.validity import Rejudged, stamps
 from wattwire.model.validity import ValidityLimits
-from wattwire.report import answered
 from wattwire.report.parts import tables_of
+from wattwire.report.sections import answers as answered
+from wattwire.report.sections.threats import threats
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
-from wattwire.report.threats import threats
-from wattwire.report.validity import Rejudged, stamps
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
 

@@ -1,0 +1,1 @@
+"""What turns sections into one self-contained page."""

@@ -1,0 +1,368 @@
+"""What messages cost: CPU and memory per role, measured energy, the folded estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from wattwire import stats
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of, window_seconds
+from wattwire.analysis.responses import CPU, MEMORY, Response, measured
+from wattwire.model import words
+from wattwire.model.derived import column, mean_of, members, messages_of_costs
+from wattwire.report import figures
+from wattwire.report.figures.panels import (
+    facet_factor,
+    panel_of,
+    panels,
+    panels_per_row,
+    titles_of,
+    treatment_of,
+)
+from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
+from wattwire.report.tables.factor_columns import factor_columns
+
+FloatArray = NDArray[np.float64]
+OF_CELL = ("cell", "middleware", "language")
+"""Factors whose level the name of a cell says."""
+
+
+def section(evidence: Evidence) -> Section:
+    """The page's part about CPU, memory and energy."""
+    part = Section("costs", "What it costs")
+    if evidence.usable.height == 0:
+        part.parts.append(Text("No usable run carries a cost.", "warning"))
+        return part
+    for response in (CPU, MEMORY):
+        if measured(evidence.usable, response):
+            part.parts.append(runs_figure(evidence, response))
+    part.parts.append(_roles_table(evidence))
+    part.parts.extend(_energy(evidence))
+    return part
+
+
+def runs_figure(evidence: Evidence, response: Response) -> Figure:
+    """Every usable run of a response as a dot, by the primary factor."""
+    across = facet_factor(evidence)
+    # Memory hardly moves with anything but the cell: parting it by the rest shows nothing.
+    if response is MEMORY and across not in OF_CELL:
+        across = None
+    frame = evidence.usable
+    values = column(frame, response.column)
+    points: list[dict[str, Any]] = []
+    for run, value in zip(frame["run"].to_list(), values, strict=True):
+        if not value > 0 or np.isinf(value):
+            continue
+        treatment = treatment_of(evidence, run)
+        points.append(
+            {
+                "value": figures.rounded(float(value)),
+                "run": run,
+                "treatment": evidence.treatment_title(treatment),
+                "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
+                "panel": panel_of(evidence, treatment, across),
+            }
+        )
+    _centre(points)
+    return Figure(
+        f"runs-{response.column.replace('_', '-')}",
+        f"{response.title[:1].upper()}{response.title[1:]}, every usable run",
+        "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
+        "vertically by their rank only to be told apart.",
+        figures.runs_chart(
+            points,
+            titles_of(evidence, evidence.primary),
+            words.factor_title(evidence.primary),
+            panels(evidence, across, [p["panel"] for p in points]),
+            panels_per_row(evidence),
+            f"{response.title} ({response.unit}, log scale)",
+        ),
+    )
+
+
+def _centre(points: list[dict[str, Any]]) -> None:
+    """Give each dot its group's geometric mean."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for point in points:
+        groups.setdefault((point["colour"], point["panel"]), []).append(point)
+    for group in groups.values():
+        centre = float(np.exp(np.mean(np.log([p["value"] for p in group]))))
+        for point in group:
+            point["centre"] = figures.rounded(centre)
+
+
+@dataclass(frozen=True, order=True)
+class Group:
+    """What a row of a table by role stands for; `level` is the primary factor's, in words."""
+
+    pattern: str
+    level: str
+    cell: str
+    role: str
+
+
+def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
+    """Usable runs by pattern, level of the primary factor, cell and role, in planned order.
+
+    A run stands under each role that has a value in a column `prefix.<role>.<index>`. Roles of
+    different languages or middleware never share a group: their costs have nothing in common.
+    """
+    frame = evidence.usable
+    levels = [evidence.word(evidence.primary, v) for v in levels_of(frame, evidence.primary)]
+    roles = {
+        role: [column(frame, name) for name in names]
+        for prefix in prefixes
+        for role, names in roles_in(frame, prefix).items()
+    }
+    places: dict[Group, list[int]] = {}
+    for role, known in roles.items():
+        for at, run in enumerate(frame["run"].to_list()):
+            if any(np.isfinite(values[at]) for values in known):
+                document = evidence.runs[run]
+                pattern = str(all_levels(document).get("pattern", ""))
+                cell = _cell_of(document, role)
+                places.setdefault(Group(pattern, levels[at], cell, role), []).append(at)
+    order = {
+        name: {evidence.word(name, v): at for at, v in enumerate(evidence.factors.get(name, ()))}
+        for name in ("pattern", evidence.primary, "cell")
+    }
+
+    def place(group: Group) -> tuple[Any, ...]:
+        named = (("pattern", group.pattern), (evidence.primary, group.level), ("cell", group.cell))
+        numbers = tuple(order[name].get(word, len(order[name])) for name, word in named)
+        return (*numbers, group.pattern, group.cell, list(roles).index(group.role))
+
+    return {group: frame[places[group]] for group in sorted(places, key=place)}
+
+
+def _cell_of(document: Mapping[str, Any], role: str) -> str:
+    """The cell that played a role; the middleware alone for a service process, such as a broker."""
+    cells: Mapping[str, str] = document.get("cells") or {}
+    if role in cells:
+        return cells[role]
+    return ", ".join(dict.fromkeys(cell.partition("/")[0] for cell in cells.values()))
+
+
+def _group_columns(evidence: Evidence) -> list[Column]:
+    """Heads of a group; the primary factor needs none where the cell says it already."""
+    primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
+    return [
+        Column("pattern", "pattern", factor="pattern"),
+        *([] if evidence.primary in ("", *OF_CELL) else primary),
+        Column("cell", "cell"),
+        Column("role", "role"),
+        Column("runs", "runs", "measured"),
+    ]
+
+
+def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
+    primary = evidence.primary
+    levels = {evidence.word(primary, v): v for v in evidence.factors.get(primary, ())}
+    level = levels.get(group.level, group.level)
+    return {**asdict(group), "level": evidence.title(primary, level), "runs": frame.height}
+
+
+def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
+    """Role → its columns `prefix.role.index` that hold a value in `frame`; then services."""
+    found: dict[str, list[str]] = {}
+    services = sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 1)
+    for name in [*members(frame, prefix), *services]:
+        if frame[name].null_count() < frame.height:
+            found.setdefault(name.split(".")[1], []).append(name)
+    return found
+
+
+def _roles_table(evidence: Evidence) -> Table:
+    rows = []
+    for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
+        share = mean_of(frame, roles_in(frame, "cpu_share").get(group.role, []))
+        memory = mean_of(frame, roles_in(frame, "memory_kib").get(group.role, []))
+        sent = messages_of_costs(frame)
+        seconds = window_seconds(evidence, frame)
+        per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
+        rows.append(
+            _group_row(evidence, group, frame)
+            | {
+                "cpu_us": _middle(per_message),
+                "cpu_us_range": _range(per_message),
+                "cpu_percent": _middle(100 * share),
+                "memory_kib": _middle(memory),
+                "memory_kib_range": _range(memory),
+            }
+        )
+    return Table(
+        "costs-by-role",
+        "CPU and memory by cell and role",
+        [
+            *_group_columns(evidence),
+            Column("cpu_us", "CPU per message sent", "measured", "µs"),
+            Column("cpu_us_range", "lowest – highest run", "measured", "µs"),
+            Column("cpu_percent", "CPU of one core", "measured", "%"),
+            Column("memory_kib", "memory", "measured", "KiB", 4),
+            Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
+        ],
+        rows,
+        "One node of the role; where a role has several nodes, their mean. Middle: geometric mean "
+        f"over the usable runs of the row{_pooled(evidence)}. The ranges are runs, not intervals.",
+    )
+
+
+def _pooled(evidence: Evidence) -> str:
+    """Over which factors a row by cell and role pools: those that have no column of their own."""
+    shown = {"pattern", evidence.primary, *OF_CELL}
+    names = [words.factor_title(name) for name in evidence.varied if name not in shown]
+    return f", which pool {words.listed(names)}" if names else ""
+
+
+def _middle(values: FloatArray) -> float | None:
+    known = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.mean(np.log(known)))) if known.size else None
+
+
+def _range(values: FloatArray) -> Band | None:
+    known = values[np.isfinite(values)]
+    return Band(float(known.min()), float(known.max())) if known.size else None
+
+
+def _energy(evidence: Evidence) -> list[Any]:
+    parts: list[Any] = []
+    if _any(evidence.usable, "power_window_w"):
+        parts.append(_powers_table(evidence))
+    else:
+        parts.append(
+            Text("Energy cannot be answered here: no meter measured it. " + _absent(evidence))
+        )
+    estimate = _estimate_table(evidence)
+    if estimate is not None:
+        parts.append(
+            Fold(
+                "Modelled energy: an estimate, not a measurement",
+                [
+                    Text(
+                        "This estimate is CPU time multiplied by an assumed range of energy per "
+                        "CPU second. It holds nothing that CPU time does not hold; the range "
+                        "is an assumption, not a confidence interval. No test, ranking or answer "
+                        "on this page rests on it.",
+                        "warning",
+                    ),
+                    estimate,
+                ],
+            )
+        )
+    return parts
+
+
+def _absent(evidence: Evidence) -> str:
+    told = [
+        f"{meter['name']}: {meter.get('reason')}"
+        for host in evidence.reader.machine.get("hosts", {}).values()
+        for meter in host.get("meters", [])
+        if meter.get("state") == "absent"
+    ]
+    return f"Absent: {'; '.join(told)}." if told else ""
+
+
+def _any(frame: pl.DataFrame, name: str) -> bool:
+    return bool(np.isfinite(column(frame, name)).any())
+
+
+def _powers_table(evidence: Evidence) -> Table:
+    rows = []
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        silent, window = column(frame, "power_silent_w"), column(frame, "power_window_w")
+        row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
+        row["runs"] = frame.height
+        for name in (
+            "power_machine_w",
+            "power_silent_w",
+            "power_window_w",
+            "energy_standing_j",
+            "energy_message_j",
+            "energy_total_j",
+        ):
+            known = column(frame, name)
+            known = known[np.isfinite(known)]
+            row[name] = float(np.mean(known)) if known.size else None
+        sent = stats.joules_per_message(
+            [float(v) for v in window - silent],
+            [float(v) for v in column(frame, "rate_hz_achieved")],
+        )
+        sent_all = column(frame, "sent")
+        receivers = column(frame, "expected") / np.where(sent_all > 0, sent_all, np.nan)
+        undelivered = column(frame, "loss_share") + np.nan_to_num(column(frame, "failed_share"))
+        delivered = messages_of_costs(frame) * receivers * (1.0 - undelivered)
+        delivered_hz = delivered / window_seconds(evidence, frame)
+        row["j_per_sent"] = sent
+        row["j_per_delivered"] = stats.joules_per_message(
+            [float(v) for v in window - silent], [float(v) for v in delivered_hz]
+        )
+        rows.append(row)
+    columns = factor_columns(evidence)
+    columns += [
+        Column("runs", "runs", "measured"),
+        Column("power_machine_w", "machine", "measured", group="power (W)"),
+        Column("power_silent_w", "connected, silent", "measured", group="power (W)"),
+        Column("power_window_w", "window", "measured", group="power (W)"),
+        Column("energy_standing_j", "standing", "measured", group="energy of a window (J)"),
+        Column("energy_message_j", "messages", "measured", group="energy of a window (J)"),
+        Column("energy_total_j", "total", "measured", group="energy of a window (J)"),
+        Column("j_per_sent", "sent", "measured", group="energy per message (J)"),
+        Column("j_per_delivered", "delivered", "measured", group="energy per message (J)"),
+    ]
+    return Table(
+        "energy-measured",
+        "Measured energy",
+        columns,
+        rows,
+        "Standing = (silent − machine) × window; messages = (window − silent) × window; total is "
+        "their sum. Joules per message are paired within blocks, with a 95 % t interval, from "
+        "three blocks on; below the resolution only an upper limit is printed.",
+    )
+
+
+def _estimate_table(evidence: Evidence) -> Table | None:
+    rows = []
+    for group, frame in by_cell_and_role(evidence, "energy_estimate_low_j").items():
+        lows = roles_in(frame, "energy_estimate_low_j")[group.role]
+        highs = roles_in(frame, "energy_estimate_high_j").get(group.role, [])
+        rows.append(
+            _group_row(evidence, group, frame) | _estimate_row(evidence, frame, lows, highs)
+        )
+    if not rows:
+        return None
+    return Table(
+        "energy-estimate",
+        "Energy by cell and role, estimate",
+        [
+            *_group_columns(evidence),
+            Column("energy_j", "energy of one node, estimate", "estimate", "J"),
+            Column("power_w", "power of one node, estimate", "estimate", "W"),
+            Column("per_message_uj", "per message sent, estimate", "estimate", "µJ"),
+        ],
+        rows,
+        "Estimate: mean over the runs of the row, lowest to highest assumption.",
+    )
+
+
+def _estimate_row(
+    evidence: Evidence, frame: pl.DataFrame, lows: list[str], highs: list[str]
+) -> dict[str, Any]:
+    low, high = mean_of(frame, lows), mean_of(frame, highs)
+    seconds, sent = window_seconds(evidence, frame), messages_of_costs(frame)
+    sent = np.where(sent > 0, sent, np.nan)
+    return {
+        "energy_j": band(low, high),
+        "power_w": band(low / seconds, high / seconds),
+        "per_message_uj": band(1e6 * low / sent, 1e6 * high / sent),
+    }
+
+
+def band(low: FloatArray, high: FloatArray) -> Band | None:
+    """Means of the known low and high ends; None where there are none."""
+    low, high = low[np.isfinite(low)], high[np.isfinite(high)]
+    return Band(float(low.mean()), float(high.mean())) if low.size and high.size else None

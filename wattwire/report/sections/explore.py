@@ -1,0 +1,259 @@
+"""A part of the page where readers choose what to look at: the runs, once, and patterns of charts.
+
+The patterns are the very charts of `wattwire.report.figures`, with words in the places of titles,
+levels and scales; explore.js fills them in. So a chart chosen here is drawn like a printed one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from wattwire.analysis.dataset import Evidence, all_levels, levels_run
+from wattwire.analysis.responses import Response, measured, offered
+from wattwire.model import words
+from wattwire.model.derived import column
+from wattwire.report import figures
+from wattwire.report.figures import overview
+from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
+from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
+from wattwire.report.figures.thinning import spread
+from wattwire.report.html.packing import packed_columns, script_json
+from wattwire.report.parts import Fold, Section, Text
+
+DIGITS = 5
+RUNS_MAX = 20_000
+"""More runs would make the page too large to open; a chart of so many shows no single one."""
+LEVELS, TONE, VALUE, SCALE = ["@levels"], "@tone", "@value", "@scale"
+ACROSS = ("@across", ["@acrosses"])
+PANELS = ["@panels", ""]
+GROUPS = (None, LEVELS, TONE, PANELS, 1)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of chart: what a reader may choose for it, what it shows, and its pattern."""
+
+    name: str
+    title: str
+    choices: tuple[str, ...]
+    says: str
+    pattern: Callable[[], Spec]
+    beside_px: int = AXIS_PX
+
+
+KINDS = (
+    Kind(
+        "box",
+        "runs and boxes",
+        ("value", "tone", "panel"),
+        f"Each dot is a run. From {figures.BOX_RUNS_MIN} runs on a box spans their quartiles, with "
+        "the median in it; its whiskers reach the lowest and the highest run.",
+        lambda: figures.box_chart(*GROUPS, VALUE, SCALE),
+        NAMES_PX,
+    ),
+    Kind(
+        "violin",
+        "violins",
+        ("value", "tone", "panel"),
+        f"Each dot is a run. From {figures.VIOLIN_RUNS_MIN} runs on a shape shows where they are "
+        "dense: a kernel estimate with Scott's bandwidth, all equally wide.",
+        lambda: figures.violin_chart(*GROUPS, VALUE, SCALE),
+        NAMES_PX,
+    ),
+    Kind(
+        "ecdf",
+        "cumulative share of runs",
+        ("value", "tone", "panel"),
+        "The share of the runs shown at or below a value. Steps are runs, not messages.",
+        lambda: figures.runs_ecdf_chart(*GROUPS, VALUE, SCALE),
+    ),
+    Kind(
+        "interaction",
+        "means by two factors",
+        ("value", "across", "tone", "panel"),
+        "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of each "
+        "mean alone, from three runs on; whether two differ is said by the answers, which compare "
+        "inside blocks. Lines that are not parallel hint at an interaction.",
+        lambda: figures.interaction_chart(None, LEVELS, TONE, ACROSS, PANELS, 1, VALUE, SCALE),
+    ),
+    Kind(
+        "scatter",
+        "one response against another",
+        ("value", "other", "tone", "panel"),
+        "Small points are runs, large ones the medians of each treatment.",
+        lambda: figures.scatter_chart(*GROUPS, ("@other", VALUE), ("@otherscale", SCALE)),
+    ),
+    Kind(
+        "heat",
+        "heat map",
+        ("value", "across", "tone", "panel"),
+        "Each cell is the mean over its runs (geometric on a log scale). A cell without runs stays "
+        "white.",
+        lambda: figures.heat_chart(None, ACROSS, (TONE, LEVELS), PANELS, 1, VALUE, SCALE),
+        NAMES_PX,
+    ),
+    Kind(
+        "order",
+        "runs in order of execution",
+        ("value", "tone"),
+        "Drift shows as a slope, a disturbance as a cluster. Dashed lines part the blocks; hollow "
+        "runs were set aside.",
+        lambda: figures.order_chart(None, LEVELS, TONE, VALUE, SCALE),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Choices, filters and a chart over the run table. `data` is what explore.js reads."""
+
+    factors: tuple[dict[str, Any], ...]
+    responses: tuple[Response, ...]
+    kinds: tuple[Kind, ...]
+    set_aside: int
+    data: dict[str, Any]
+    shape: ClassVar[str] = "explorer"
+
+    @property
+    def json(self) -> str:
+        """`data` as it may stand inside a script element."""
+        return script_json(self.data)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The page's part to look around in; None where no run carries a response."""
+    responses = offered(evidence.study.get("question", []), evidence.described)
+    responses = tuple(each for each in responses if measured(evidence.usable, each))
+    if not responses or not evidence.varied:
+        return None
+    part = Section("explore", "Look for yourself")
+    part.parts.append(
+        Text(
+            "Choose a response and a kind of chart; tick the levels to look at. The ticks act on "
+            "the chart below and on every table with rows of those levels. Other figures, and "
+            "numbers that pool over a factor, stay as they are. What is found here is exploratory."
+        )
+    )
+    part.parts.append(_explorer(evidence, responses))
+    runs = evidence.usable.height + evidence.set_aside.height
+    if runs > RUNS_MAX:
+        part.parts.append(
+            Text(
+                f"The chart holds about {words.count(RUNS_MAX)} of {words.count(runs)} runs: of "
+                "each treatment its share, evenly spaced in the order of execution. The tables "
+                "hold every run.",
+                "note",
+            )
+        )
+    says = {kind.name: kind.says for kind in KINDS}
+    printed = overview.drawn(evidence, responses, says)
+    if printed:
+        part.parts.append(Fold("The first response in figures to print", printed))
+    return part
+
+
+def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
+    first = [evidence.primary] if evidence.primary in evidence.varied else []
+    factors = tuple(
+        {
+            "name": name,
+            "title": figures.drawable(words.factor_title(name)),
+            "levels": [_level(evidence, name, level) for level in levels_run(evidence, name)],
+        }
+        for name in dict.fromkeys([*first, *evidence.varied])
+    )
+    kinds = tuple(kind for kind in KINDS if "other" not in kind.choices or len(responses) > 1)
+    names = [str(each["name"]) for each in factors]
+    layout = overview.layout_of(evidence)
+    data = {
+        "factors": factors,
+        "begin": {
+            "tone": names.index(layout.tone),
+            "across": names.index(layout.across) if layout.across else 0,
+            "panel": names.index(layout.panel) if layout.panel else None,
+        },
+        "responses": [
+            {
+                "title": figures.drawable(each.title + (f" ({each.unit})" if each.unit else "")),
+                "log": not each.share,
+            }
+            for each in responses
+        ],
+        "kinds": {kind.name: _kind_data(kind) for kind in kinds},
+        "config": CONFIG,
+        "gap_px": GAP_PX,
+        "cells_max": CELLS_WITH_NUMBERS_MAX,
+        "runs": _runs(evidence, names, responses),
+    }
+    return Explorer(factors, responses, kinds, evidence.set_aside.height, data)
+
+
+def _level(evidence: Evidence, factor: str, level: Any) -> dict[str, str]:
+    """A level: as the data hold it, its title, and what a chart holds where that differs."""
+    title = evidence.title(factor, level)
+    drawn = figures.drawable(title)
+    found = {"level": evidence.word(factor, level), "title": title}
+    return found if drawn == title else {**found, "drawn": drawn}
+
+
+def _kind_data(kind: Kind) -> dict[str, Any]:
+    pattern = {key: value for key, value in kind.pattern().items() if key != "config"}
+    return {
+        "choices": kind.choices,
+        "says": kind.says,
+        "width_px": panel_width(1, 1, kind.beside_px),
+        "pattern": pattern,
+    }
+
+
+def _runs(
+    evidence: Evidence, factors: list[str], responses: tuple[Response, ...]
+) -> dict[str, Any]:
+    """A row a run in order, control runs left out: f0, f1, … are levels, r0, r1, … responses."""
+    place = {entry["run"]: at for at, entry in enumerate(evidence.planned, start=1)}
+    columns: dict[str, list[Any]] = {}
+    for frame, used in ((evidence.usable, "usable"), (evidence.set_aside, "set aside")):
+        runs = frame["run"].to_list()
+        levels = [all_levels(evidence.runs[run]) for run in runs]
+        found: dict[str, list[Any]] = {
+            "run": runs,
+            "block": frame["block"].to_list(),
+            "order": [place.get(run, 0) for run in runs],
+            "used": [used] * len(runs),
+            "treatment": [figures.drawable(evidence.treatment_title(each)) for each in levels],
+        }
+        for n, name in enumerate(factors):
+            found[f"f{n}"] = [evidence.word(name, each.get(name)) for each in levels]
+        for n, response in enumerate(responses):
+            found[f"r{n}"] = _rounded(frame, response)
+        for name, values in found.items():
+            columns.setdefault(name, []).extend(values)
+    order = np.argsort(columns["order"], kind="stable").tolist()
+    if len(order) > RUNS_MAX:
+        order = _fewer(order, columns["treatment"])
+    sorted_columns = {name: [values[at] for at in order] for name, values in columns.items()}
+    return packed_columns(sorted_columns, len(order))
+
+
+def _fewer(order: list[int], treatments: list[str]) -> list[int]:
+    """About RUNS_MAX of the rows in `order`, of each treatment its share, evenly spaced."""
+    rows: dict[str, list[int]] = {}
+    for place, at in enumerate(order):
+        rows.setdefault(treatments[at], []).append(place)
+    share = RUNS_MAX / len(order)
+    places = [
+        mine[at] for mine in rows.values() for at in spread(len(mine), round(len(mine) * share))
+    ]
+    return [order[place] for place in sorted(places)]
+
+
+def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
+    """The response of every row to DIGITS digits; None where unknown or among lost messages."""
+    values = column(frame, response.column).tolist()
+    return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]

@@ -1,0 +1,189 @@
+"""Tables and figures as the study lays them out, its published numbers beside the measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wattwire.analysis.dataset import Evidence, levels_of, same_level
+from wattwire.analysis.metrics_by_role import NOT_MEASURED, capital, is_measured, of_role, values_of
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
+from wattwire.model.derived import FloatArray
+from wattwire.model.shown import Shown, ShownTable, ShownValue, parse_shown
+from wattwire.report.figures import study_figures
+from wattwire.report.parts import Column, Marked, Section, Table, Text
+from wattwire.report.tables import ranking
+from wattwire.report.tables.printed import Printed, printed_of
+
+BEST = "× best"
+MULTIPLES = {1.0: "", 1e3: "thousand", 1e6: "million"}
+Levels = dict[str, Any]
+
+
+def shown_of(evidence: Evidence) -> Shown:
+    """What the study asks to be laid out. It was checked when it was read."""
+    study = evidence.study
+    return parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The page's part with the study's own tables, figures and rankings; None without any."""
+    shown = shown_of(evidence)
+    if not (shown.tables or shown.figures or shown.rankings):
+        return None
+    part = Section("laid-out", "As the study lays it out")
+    if evidence.usable.height == 0:
+        part.parts.append(Text("No usable run: there is nothing to lay out yet.", "warning"))
+        return part
+    printed = printed_of(evidence)
+    if shown.published:
+        part.parts.append(Text(_about(evidence, bool(printed.rows)), "note"))
+    for number, spec in enumerate(shown.tables, 1):
+        part.parts.append(Text(spec.title, "question"))
+        part.parts += _tables(evidence, printed, spec, number)
+    for number, drawing in enumerate(shown.figures, 1):
+        part.parts += study_figures.figure(evidence, drawing, number)
+    for number, ranked in enumerate(shown.rankings, 1):
+        part.parts += ranking.parts(evidence, printed, ranked, number)
+    return part
+
+
+def _about(evidence: Evidence, known: bool) -> str:
+    if not known:
+        name = evidence.study.get("published", "")
+        return (
+            f"The study's published numbers ({name}) are not in this campaign's folder; copy the "
+            "file there to see them beside these."
+        )
+    source = evidence.study.get("source")
+    return (
+        f"Published numbers stand as printed{f' (doi {source})' if source else ''}, errors "
+        "included: of other machines, versions and instruments, to be looked at, not tested. Ours "
+        f"are medians over the runs of a cell. {BEST}: over the lowest of its column; the printed "
+        "ratios are the paper's own."
+    )
+
+
+def _tables(
+    evidence: Evidence, printed: Printed, spec: ShownTable, number: int
+) -> list[Text | Table]:
+    """A table for each value and role; a sentence says what was not measured."""
+    parts: list[Text | Table] = [Text(spec.note)] if spec.note else []
+    places = [(value, role) for value in spec.values for role in value.roles]
+    missing = [
+        resolve(value.response, evidence.described).title
+        for value, role in places
+        if not is_measured(evidence, resolve(value.response, evidence.described), role)
+    ]
+    if missing:
+        told = words.listed(list(dict.fromkeys(missing)))
+        also = " CPU time, where it stands below, was measured; it is no energy."
+        energy = any(resolve(value.response, evidence.described).energy for value, _ in places)
+        parts.append(Text(f"{capital(told)}: {NOT_MEASURED}.{also if energy else ''}", "warning"))
+    for at, (value, role) in enumerate(places, 1):
+        parts.append(_table(evidence, printed, spec, value, role, f"laid-out-{number}-{at}"))
+    return parts
+
+
+def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
+    """The levels of a factor, varied or held."""
+    held = evidence.study.get("fixed", {}).get(factor)
+    return evidence.factors.get(factor) or ((held,) if held is not None else ())
+
+
+def _table(
+    evidence: Evidence,
+    printed: Printed,
+    spec: ShownTable,
+    value: ShownValue,
+    role: str,
+    key: str,
+) -> Table:
+    response = resolve(value.response, evidence.described)
+    known = is_measured(evidence, response, role)
+    across = planned_levels(evidence, spec.columns) if spec.columns else (None,)
+    rows = [{"level": evidence.title(spec.rows, level), "_": level} for level in
+            planned_levels(evidence, spec.rows)]  # fmt: skip
+    values = values_of(evidence, evidence.usable, response, role) / value.divide_by
+    beside = [name for name in spec.published if _is_printed(printed, name, role, value)]
+    columns = [Column("level", words.factor_title(spec.rows), factor=spec.rows)]
+    counts = []
+    for place, level in enumerate(across):
+        group = evidence.title(spec.columns, level) if spec.columns else ""
+        medians = []
+        for row in rows:
+            levels = {spec.rows: row["_"]} | ({spec.columns: level} if spec.columns else {})
+            mine = _at(evidence, values, levels)
+            counts += [mine.size] if mine.size else []
+            medians.append(float(np.median(mine)) if mine.size else None)
+            for name in beside:
+                row[f"{place} {name}"] = printed.text(name, levels, role, value.published)
+                row[f"{place} {name} ratio"] = printed.text(name, levels, role, value.ratio)
+        _put(rows, place, medians, known)
+        columns += _columns(spec, value, printed, beside, place, group, known)
+    title = f"{capital(of_role(response, role))}{_unit(response, value.divide_by)}"
+    kept = [{name: held for name, held in row.items() if name != "_"} for row in rows]
+    return Table(key, title, columns, kept, _note(evidence, spec, counts))
+
+
+def _columns(
+    spec: ShownTable,
+    value: ShownValue,
+    printed: Printed,
+    beside: Sequence[str],
+    place: int,
+    group: str,
+    known: bool,
+) -> list[Column]:
+    found = [Column(f"{place} here", "here", "measured", group=group)]
+    if spec.best and known:
+        found.append(Column(f"{place} best", BEST, "measured", group=group))
+    for name in beside:
+        found.append(Column(f"{place} {name}", printed.source(name), "published", group=group))
+        if value.ratio:
+            found.append(Column(f"{place} {name} ratio", BEST, "published", group=group))
+    return found
+
+
+def _put(rows: list[Levels], place: int, medians: Sequence[float | None], known: bool) -> None:
+    """The medians of a column and how many times the lowest of them each is."""
+    positive = [one for one in medians if one is not None and one > 0]
+    for row, median in zip(rows, medians, strict=True):
+        row[f"{place} here"] = median
+        if not known:
+            row[f"{place} here"] = Marked(None, "not measured", "", NOT_MEASURED, NOT_MEASURED)
+        elif median is not None and positive:
+            row[f"{place} best"] = median / min(positive)
+
+
+def _is_printed(printed: Printed, table: str, role: str, value: ShownValue) -> bool:
+    """Whether the published table has this value of this role at all."""
+    return any(row.get(value.published) for row in printed.of(table, {}, role))
+
+
+def _at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatArray:
+    """The known values of the usable runs with these levels."""
+    kept = np.isfinite(values)
+    for factor, level in levels.items():
+        kept &= np.array([same_level(one, level) for one in levels_of(evidence.usable, factor)])
+    return values[kept]
+
+
+def _unit(response: Response, divide_by: float) -> str:
+    multiple = MULTIPLES.get(divide_by, f"{divide_by:g}")
+    told = " ".join(filter(None, (multiple, response.unit)))
+    return f" ({told})" if told else ""
+
+
+def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:
+    if not counts:
+        return ""
+    shown = {spec.rows, spec.columns}
+    pooled = [words.factor_title(name) for name in evidence.varied if name not in shown]
+    over = f", pooled over {words.listed(pooled)}" if pooled else ""
+    runs = words.plural(max(counts), "run")
+    runs = runs if min(counts) == max(counts) else f"{min(counts)} to {runs}"
+    return f"Here: median of {runs} a cell{over}."

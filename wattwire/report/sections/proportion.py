@@ -1,0 +1,363 @@
+"""Is energy in proportion to time and resources? Associations, energy–delay products, fronts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wattwire import stats
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, levels_run, same_level
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
+from wattwire.model.derived import FloatArray, column
+from wattwire.report import figures
+from wattwire.report.figures.panels import panels_per_row, titles_of
+from wattwire.report.figures.scatter import points_of
+from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
+from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.stats import association
+
+ENERGY_OF_RUN = "energy_uj_per_message"
+"""A run's measured energy beside which stand the run's other responses."""
+ENERGY_OF_ROLE = re.compile(r"energy(_\w+)?_j(\..+)?")
+DELAYS = ("elapsed_s", "duration_s", "latency_p50_us", "response_p50_us")
+RESOURCES = (
+    (r"elapsed_s|duration_s|latency_p50_us|response_p50_us", "time"),
+    (r"cpu_(us_per_message|share|percent|s|time_s)", "CPU time"),
+    (r"memory(_max)?_kib(_per_node|_total)?", "memory"),
+    (r"faults_\w+|page_faults\w*", "page faults"),
+    (r"switches_\w+|context_switches\w*", "context switches"),
+)
+FIGURES_MAX = 2
+PROPORTION = (0.8, 1.2)
+"""Where the whole interval of an exponent lies between these, energy is called proportional."""
+SHARED_BY_CPU = (
+    "Where a meter shares a machine's energy out by CPU time, as software meters do for one "
+    "process, energy goes with CPU time by construction, whatever happened."
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An energy column and the columns that are set beside it, in the same runs."""
+
+    energy: str
+    delay: str | None
+    beside: tuple[tuple[str, str], ...]
+    """(column, what it is: time, memory, …)."""
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The page's part on proportionality; None where there is nothing to set beside energy."""
+    if evidence.usable.height == 0 or not evidence.varied:
+        return None
+    part = Section("proportion", "Is energy in proportion to time and resources?")
+    found = subjects(evidence)
+    if not found:
+        part.parts.append(
+            Text(
+                "Cannot be answered here: no meter measured energy. An estimate from CPU time "
+                "would be in proportion to CPU time by construction, so none is used."
+            )
+        )
+        return part
+    strata = _strata(evidence)
+    part.parts.append(
+        Text(
+            "Association is not proportion: energy is in proportion to a quantity where it grows "
+            "as its first power: where b is 1 in energy ~ quantity to the power of b. Points are "
+            "treatments (medians over their runs); runs of one treatment are no further points."
+        )
+    )
+    part.parts.append(_associations(evidence, found, strata))
+    if found[0].energy != ENERGY_OF_RUN:
+        part.parts.append(Text(SHARED_BY_CPU, "note"))
+    fronts: list[Figure | Table] = []
+    for number, subject in enumerate(found, 1):
+        if subject.delay is not None:
+            if number <= FIGURES_MAX:
+                fronts.append(_scatter(evidence, subject, subject.delay, strata, number))
+            fronts.append(_products(evidence, subject, subject.delay, strata, number))
+    if fronts:
+        part.parts.append(Fold("Energy–delay products and Pareto fronts", fronts))
+    return part
+
+
+def subjects(evidence: Evidence) -> list[Subject]:
+    """The measured energies of this campaign, each with the columns that belong beside it.
+
+    A run's own energy per message goes with the run's responses; where there is none, a
+    column `energy_j.<role>.<number>` goes with the columns of the same role and number.
+    Estimates are never among them.
+    """
+    frame = evidence.usable
+    known = [name for name in frame.columns if _known(frame, name)]
+    if evidence.imported:  # what follows from other columns would stand there twice
+        known = [name for name in known if name in evidence.described]
+    if ENERGY_OF_RUN in known:
+        return [_subject(ENERGY_OF_RUN, [name for name in known if "." not in name])]
+    energies = [name for name in known if ENERGY_OF_ROLE.fullmatch(name)]
+    found = []
+    for energy in energies:
+        if "estimate" in energy or _kind(evidence, energy) == "estimate":
+            continue
+        suffix = energy.partition(".")[2]
+        same = [name for name in known if name.partition(".")[2] == suffix]
+        one = _subject(energy, same)
+        # Delay is what a client waits for: a server's own time may be anything.
+        joules = np.isfinite(column(frame, energy))
+        waited = [name for name in known if re.fullmatch(r"elapsed_s\.client\.\d+", name)
+                  and (joules & np.isfinite(column(frame, name))).any()]  # fmt: skip
+        found.append(Subject(energy, waited[0] if waited else one.delay, one.beside))
+    return [one for one in found if one.beside or one.delay]
+
+
+def _subject(energy: str, names: Sequence[str]) -> Subject:
+    beside = [
+        (name, what)
+        for pattern, what in RESOURCES
+        for name in names
+        if re.fullmatch(pattern, name.partition(".")[0])
+    ]
+    delays = [name for stem in DELAYS for name in names if name.partition(".")[0] == stem]
+    return Subject(energy, delays[0] if delays else None, tuple(beside))
+
+
+def _known(frame: pl.DataFrame, name: str) -> bool:
+    if not frame[name].dtype.is_numeric():
+        return False
+    return bool(np.isfinite(column(frame, name)).any())
+
+
+def _kind(evidence: Evidence, name: str) -> str:
+    return str(evidence.described.get(name, {}).get("kind", ""))
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Runs that are compared among themselves: all, or those at one level of a factor."""
+
+    title: str
+    frame: pl.DataFrame
+
+
+def _strata(evidence: Evidence) -> list[Stratum]:
+    """One for each level of a varied factor that no question asks about, such as a platform.
+
+    What no question compares sets the scene: between scenes everything differs at once.
+    """
+    asked = {f for q in evidence.study.get("question", []) for f in q.get("factors", [])}
+    scenes = [name for name in evidence.varied if asked and name not in asked]
+    if len(scenes) != 1:
+        return [Stratum("", evidence.usable)]
+    name = scenes[0]
+    levels = levels_of(evidence.usable, name)
+    return [
+        Stratum(
+            evidence.title(name, level),
+            evidence.usable.filter(pl.Series([same_level(one, level) for one in levels])),
+        )
+        for level in levels_run(evidence, name)
+    ]
+
+
+def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
+    """Median of each column over each treatment's runs, shape (treatments, columns)."""
+    parts = list(by_treatment(evidence, frame).values())
+    if not parts:
+        return np.empty((0, len(names)))
+    ordered = pl.concat(parts)  # each column is taken out of polars once, not once a treatment
+    ends = np.cumsum([part.height for part in parts])[:-1]
+    columns = []
+    for name in names:
+        pieces = np.split(column(ordered, name), ends)
+        known = [piece[~np.isnan(piece)] for piece in pieces]
+        columns.append([float(np.median(v)) if v.size else np.nan for v in known])
+    return np.array(columns, dtype=np.float64).T
+
+
+def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence[Stratum]) -> Table:
+    rows: list[dict[str, Any]] = []
+    apart: dict[str, dict[str, None]] = {}
+    for stratum in strata:
+        for subject in found:
+            for name, what in subject.beside:
+                row = _association_row(evidence, stratum, subject.energy, name)
+                if row["points"]:
+                    rows.append({"where": stratum.title, "what": what, **row})
+                else:
+                    apart.setdefault(stratum.title, {}).setdefault(row["quantity"])
+    columns = [
+        Column("where", "runs"),
+        Column("energy", "energy"),
+        Column("quantity", "quantity"),
+        Column("points", "points", "measured", group="between treatments"),
+        Column("exponent", "exponent b", "measured", group="between treatments"),
+        Column("reads", "reads as", group="between treatments"),
+        Column("spearman", "Spearman's ρ", "measured", group="between treatments"),
+        Column("pearson", "Pearson's r", "measured", group="between treatments"),
+        Column("inside", "r of logs", "measured", group="inside treatments"),
+    ]
+    if all(not row["where"] for row in rows):
+        columns = columns[1:]
+    return Table(
+        "proportion",
+        "Energy beside time and resources",
+        columns,
+        rows,
+        "95 % intervals, each alone; exploratory. Rank intervals from ten treatments on. About in "
+        f"proportion: the whole interval of b lies between {PROPORTION[0]:g} and "
+        f"{PROPORTION[1]:g}; cannot tell: it holds 1 and reaches further. Inside treatments: "
+        "whether runs of one treatment that took more of the one also took more of the other, all "
+        "levels taken off."
+        + "".join(
+            f" No treatment{f' of {where}' if where else ''} holds energy and "
+            f"{words.listed(list(quantities))}."
+            for where, quantities in apart.items()
+        ),
+    )
+
+
+def _association_row(
+    evidence: Evidence, stratum: Stratum, energy: str, name: str
+) -> dict[str, Any]:
+    medians = _medians(evidence, stratum.frame, [energy, name])
+    medians = medians[~np.isnan(medians).any(axis=1)]
+    joules, quantity = medians[:, 0], medians[:, 1]
+    power = association.exponent(quantity, joules)
+    return {
+        "energy": _title(evidence, energy),
+        "quantity": _title(evidence, name),
+        "points": int(medians.shape[0]),
+        "spearman": _told(association.spearman(quantity, joules)),
+        "pearson": _told(association.pearson(quantity, joules)),
+        "exponent": power,
+        "reads": reading(power),
+        "inside": _inside(evidence, stratum.frame, energy, name),
+    }
+
+
+def _told(found: Any) -> Any:
+    """An association as its interval; without one, its estimate with p in words."""
+    if not isinstance(found, association.Association):
+        return found
+    if isinstance(found.interval, stats.Interval):
+        return found.interval
+    return f"{words.number(found.estimate)} ({words.p_equals(found.p, 3)}, {found.p_method})"
+
+
+def reading(power: Any) -> str:
+    """What an exponent says of proportion, in words; empty where there is none."""
+    if not isinstance(power, stats.Interval):
+        return ""
+    if power.excludes(1.0):
+        if power.excludes(0.0):
+            return "grows, not in proportion" if power.estimate > 0 else "falls"
+        return "not in proportion"
+    return "about in proportion" if power.within(*PROPORTION) else "cannot tell"
+
+
+def _inside(evidence: Evidence, frame: pl.DataFrame, energy: str, name: str) -> Any:
+    joules, quantity = column(frame, energy), column(frame, name)
+    with np.errstate(invalid="ignore"):
+        kept = np.isfinite(joules) & np.isfinite(quantity) & (joules > 0) & (quantity > 0)
+    levels = [levels_of(frame, factor) for factor in evidence.varied]
+    treatments = list(zip(*levels, strict=True))
+    return _told(
+        association.within_groups(
+            np.log(quantity[kept]),
+            np.log(joules[kept]),
+            [str(treatments[at]) for at in np.flatnonzero(kept)],
+        )
+    )
+
+
+def _title(evidence: Evidence, name: str) -> str:
+    return resolve(name, evidence.described).title
+
+
+def _scatter(
+    evidence: Evidence, subject: Subject, delay: str, strata: Sequence[Stratum], number: int
+) -> Figure:
+    energy_of, delay_of = (resolve(name, evidence.described) for name in (subject.energy, delay))
+    points: list[dict[str, Any]] = []
+    for stratum in strata:
+        frame = stratum.frame
+        joules, waited = column(frame, subject.energy), column(frame, delay)
+        points += points_of(evidence, frame, waited, joules, evidence.primary, stratum.title)
+    return Figure(
+        f"energy-delay-{number}-runs",
+        f"{energy_of.title[:1].upper()}{energy_of.title[1:]} against {delay_of.title}",
+        "Small points are runs, large ones the medians of each treatment: nearer to the lower left "
+        "corner is better in both. Runs without a positive value of both are not drawn.",
+        figures.scatter_chart(
+            points,
+            titles_of(evidence, evidence.primary),
+            words.factor_title(evidence.primary),
+            [stratum.title for stratum in strata],
+            max(1, len(strata)) if len(strata) < 4 else panels_per_row(evidence),
+            (_axis(delay_of), _axis(energy_of)),
+        ),
+    )
+
+
+def _axis(response: Response) -> str:
+    return f"{response.title} ({response.unit})" if response.unit else response.title
+
+
+def _products(
+    evidence: Evidence, subject: Subject, delay_name: str, strata: Sequence[Stratum], number: int
+) -> Table:
+    """Energy times delay of every treatment, and who stands on the front."""
+    rows: list[dict[str, Any]] = []
+    for stratum in strata:
+        rows += _product_rows(evidence, subject, delay_name, stratum)
+    energy, delay = (resolve(name, evidence.described) for name in (subject.energy, delay_name))
+    return Table(
+        f"energy-delay-{number}",
+        f"{energy.title[:1].upper()}{energy.title[1:]} times {delay.title}",
+        [
+            *factor_columns(evidence),
+            Column("runs", "runs", "measured"),
+            Column("energy", energy.title, "measured", energy.unit),
+            Column("delay", delay.title, "measured", delay.unit),
+            Column("product", "energy–delay product", "measured", f"{energy.unit}·{delay.unit}"),
+            Column("front", "on the Pareto front"),
+        ],
+        rows,
+        "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, from "
+        "three runs on that hold both. On the front: no other treatment"
+        + (" there" if len(strata) > 1 else "")
+        + " has less of one and no more of the other; whether neighbours on it differ is for the "
+        "answers to say. Sorted by product.",
+    )
+
+
+def _product_rows(
+    evidence: Evidence, subject: Subject, delay: str, stratum: Stratum
+) -> list[dict[str, Any]]:
+    medians = _medians(evidence, stratum.frame, [subject.energy, delay])
+    front = association.pareto_front(medians[:, 0], medians[:, 1])
+    rows = []
+    for at, (key, part) in enumerate(by_treatment(evidence, stratum.frame).items()):
+        product = column(part, subject.energy) * column(part, delay)
+        known = product[~np.isnan(product)]
+        if np.isnan(medians[at]).any():
+            continue
+        rows.append(
+            {
+                **dict(zip(evidence.varied, key, strict=True)),
+                "runs": int(known.size),
+                "energy": float(medians[at, 0]),
+                "delay": float(medians[at, 1]),
+                "product": stats.geometric_mean(known),
+                "front": "yes" if front[at] else "",
+                "order": float(medians[at, 0] * medians[at, 1]),
+            }
+        )
+    return sorted(rows, key=lambda row: row["order"])

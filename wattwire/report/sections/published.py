@@ -1,0 +1,238 @@
+"""The tables of the paper a study comes from, each published row beside ours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wattwire import stats
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_level, window_seconds
+from wattwire.model import words
+from wattwire.model.derived import FloatArray, column, mean_of, members
+from wattwire.model.errors import UsageError
+from wattwire.model.places import is_plain_name
+from wattwire.model.shown import parse_shown
+from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.sections.costs import band
+
+LABELS = ("table", "node_role", "source", "platform")
+QUANTITIES = {
+    "cpu_percent": ("CPU", "%"),
+    "memory_kib": ("memory", "KiB"),
+    "power_w": ("power", "W"),
+    "energy_j": ("energy", "J"),
+    "energy_ratio": ("energy over the best's", ""),
+    "time_s": ("time", "s"),
+    "time_ratio": ("time over the best's", ""),
+    "energy_total_j": ("total energy", "J"),
+    "memory_max_thousand_kib": ("largest memory", "thousand KiB"),
+    "faults_minor_thousand": ("minor page faults", "thousands"),
+    "switches_voluntary_thousand": ("voluntary context switches", "thousands"),
+}
+MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
+"""What a run of ours has too; the others are printed numbers only."""
+
+
+def locate(reader_path: Path, study: Mapping[str, Any]) -> Path | None:
+    """The study's published numbers: beside the campaign's files, or where the study lies."""
+    name = str(study.get("published", "") or "")
+    if not is_plain_name(name):
+        return None
+    folder = study.get("folder")
+    places = [reader_path / name, *([Path(folder) / name] if folder else [])]
+    return next((place for place in places if place.is_file()), None)
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The page's part that sets the published numbers beside the measured ones."""
+    study = evidence.study
+    if not study.get("published"):
+        return None
+    part = Section("published", "Beside the published numbers")
+    path = locate(evidence.reader.path, evidence.study)
+    if path is None:
+        part.parts.append(
+            Text(
+                f"The study names {evidence.study['published']}, which is not in this campaign's "
+                "folder; copy it there to see the published numbers beside these.",
+                "warning",
+            )
+        )
+        return part
+    with path.open(newline="", encoding="utf-8") as file:
+        published = list(csv.DictReader(file))
+    if not published:
+        raise UsageError(f"{path}: found no rows. Put the file back from the study's folder.")
+    laid_out = parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
+    published = [row for row in published if row.get("table", "") not in laid_out.published]
+    if not published:
+        return None
+    source = evidence.study.get("source", "")
+    part.parts.append(
+        Text(
+            f"Published numbers stand as printed{f' (doi {source})' if source else ''}, measured "
+            "there on another machine with another instrument and window; they are beside ours "
+            "to be looked at, not tested. CPU here is per cent of one core, one node of the role. "
+            f"Our windows last {_windows(evidence)}: energy grows with the window, power does not."
+        )
+    )
+    names = dict.fromkeys((row.get("table", ""), row.get("node_role", "")) for row in published)
+    for name, role in names:
+        rows = [
+            row
+            for row in published
+            if (row.get("table", ""), row.get("node_role", "")) == (name, role)
+        ]
+        part.parts.append(_table(evidence, name, role, rows))
+    return part
+
+
+def _windows(evidence: Evidence) -> str:
+    if evidence.usable.height == 0:
+        return "no time at all"
+    seconds = window_seconds(evidence, evidence.usable)
+    known = sorted({round(float(s), 2) for s in seconds if np.isfinite(s)})
+    return " to ".join(words.duration(s) for s in dict.fromkeys([known[0], known[-1]]))
+
+
+def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, str]]) -> Table:
+    keys = [key for key in rows[0] if key not in LABELS and key not in QUANTITIES]
+    constant = {key: rows[0][key] for key in keys if len({row[key] for row in rows}) == 1}
+    given = [key for key in QUANTITIES if any(row.get(key) for row in rows)]
+    several = len(_members(evidence.usable, "cpu_share", role, 1.0)) > 1
+    filled = [_row(evidence, role, row, keys, given) for row in rows]
+    measured_energy = bool(_members(evidence.usable, "energy_j", role, 1.0))
+    columns = [
+        Column(
+            key,
+            words.factor_title(key),
+            unit=words.FACTOR_UNITS.get(key, ""),
+            labels=dict(evidence.titles.get(key, {})),
+        )
+        for key in keys
+    ]
+    columns.append(Column("runs", "runs", "measured"))
+    if any("because" in row for row in filled):
+        columns.append(Column("because", "not measured because"))
+    for key in given:
+        title, unit = QUANTITIES[key]
+        estimated = key in ("power_w", "energy_j") and not measured_energy
+        group = f"{title} ({unit})" if unit else title
+        columns.append(Column(f"{key}_published", "published", "published", group=group))
+        if key not in MEASURED:
+            continue
+        here = "estimate" if estimated else "measured"
+        columns.append(Column(f"{key}_here", f"{here} here", here, group=group))
+        if several and not estimated:
+            columns.append(Column(f"{key}_each", "each node", "text", group=group))
+    where = str(rows[0].get("source") or f"Table {name}")
+    return Table(
+        f"published-{name}-{role}".replace("_", "-"),
+        f"{where}: {role.replace('_', ' ')}{_constants(constant)}",
+        [column for column in columns if column.key not in constant],
+        filled,
+        "From three runs on a 95 % t interval over runs. All nodes of the role are metered: the "
+        "value is their mean, “each node” gives every one."
+        if several
+        else "From three runs on a 95 % t interval over runs.",
+    )
+
+
+def _constants(constant: Mapping[str, str]) -> str:
+    told = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _row(
+    evidence: Evidence, role: str, row: Mapping[str, str], keys: Sequence[str], given: Sequence[str]
+) -> dict[str, Any]:
+    wanted = {key: row[key] for key in keys}
+    filled: dict[str, Any] = dict(wanted)
+    for key in given:
+        filled[f"{key}_published"] = row.get(key) or None  # as printed, every digit of it
+    frame = _matching(evidence.usable, wanted)
+    filled["runs"] = frame.height
+    if frame.height == 0:
+        filled["because"] = why_absent(evidence, wanted)
+        return filled
+    seconds = window_seconds(evidence, frame)
+    shares = _members(frame, "cpu_share", role, 100.0)
+    memories = _members(frame, "memory_kib", role, 1.0)
+    _put(filled, "cpu_percent", shares)
+    _put(filled, "memory_kib", memories)
+    joules = _members(frame, "energy_j", role, 1.0)
+    if joules:
+        _put(filled, "energy_j", joules)
+        _put(filled, "power_w", [values / seconds for values in joules])
+    else:
+        low = mean_of(frame, _names(frame, "energy_estimate_low_j", role))
+        high = mean_of(frame, _names(frame, "energy_estimate_high_j", role))
+        filled["energy_j_here"] = band(low, high)
+        filled["power_w_here"] = band(low / seconds, high / seconds)
+    if not shares and not memories and set(given) & set(MEASURED):
+        filled["because"] = f"no {role} in these runs"
+    return filled
+
+
+def _put(filled: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
+    """Mean over nodes, then over runs; and each node's mean over runs."""
+    if not nodes:
+        return
+    stack = np.stack(nodes)
+    known = np.isfinite(stack)
+    per_run = np.where(known, stack, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    per_run = per_run[known.any(axis=0)]
+    if per_run.size:
+        filled[f"{key}_here"] = stats.mean_interval(per_run)
+    filled[f"{key}_each"] = " · ".join(
+        words.number(float(np.mean(row[np.isfinite(row)])))
+        for row in stack
+        if np.isfinite(row).any()
+    )
+
+
+def _names(frame: pl.DataFrame, prefix: str, role: str) -> list[str]:
+    return [name for name in members(frame, prefix) if name.split(".")[1] == role]
+
+
+def _members(frame: pl.DataFrame, prefix: str, role: str, scale: float) -> list[FloatArray]:
+    found = [column(frame, name) * scale for name in _names(frame, prefix, role)]
+    return [values for values in found if np.isfinite(values).any()]
+
+
+def _matching(frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
+    if frame.height == 0:
+        return frame
+    mask = np.ones(frame.height, bool)
+    for key, value in wanted.items():
+        mask &= np.array([same_level(level, value) for level in levels_of(frame, key)])
+    return frame.filter(pl.Series(mask))
+
+
+def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
+    """Why a published row has no measured counterpart."""
+    matches = [
+        entry
+        for entry in evidence.plan
+        if not entry.get("control")
+        and all(same_level(all_levels(entry).get(k), v) for k, v in wanted.items())
+    ]
+    if not matches:
+        return "not in this campaign's plan"
+    reasons = dict.fromkeys(str(entry["skipped"]) for entry in matches if entry.get("skipped"))
+    if reasons:
+        return "; ".join(reasons)
+    tried = {entry["run"] for entry in matches} & set(evidence.runs)
+    if not tried:
+        return "planned, not run yet"
+    codes = dict.fromkeys(
+        str(reason.get("detail") or reason["code"])
+        for run in sorted(tried)
+        for reason in evidence.runs[run].get("reasons", [])
+    )
+    return "set aside: " + ("; ".join(codes) or "no reason recorded")

@@ -1,0 +1,79 @@
+"""The page's part on variants: what `compare` says of the campaign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattwire import stats
+from wattwire.analysis.comparing.inside import compare_inside
+from wattwire.analysis.comparing.judged import WORSE, Item
+from wattwire.analysis.comparing.sides import Wanted
+from wattwire.analysis.dataset import Evidence
+from wattwire.model.errors import UsageError
+from wattwire.model.variants import FACTOR
+from wattwire.report.parts import Column, Fold, Section, Table, Text
+from wattwire.report.print.comparison import basis, completed
+
+
+def section(evidence: Evidence) -> Section | None:
+    """Every treatment's verdict; None where the study has no variants."""
+    if len(evidence.factors.get(FACTOR, ())) < 2:
+        return None
+    part = Section("variants", "Variants")
+    try:
+        judged = compare_inside(evidence, Wanted())
+    except UsageError as error:
+        part.parts.append(Text(f"The variants cannot be compared: {error}", "warning"))
+        return part
+    part.parts.append(Text(judged.first_line(), "warning" if judged.verdict == WORSE else "lead"))
+    part.parts += [Text(one) for one in completed(judged)]
+    part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
+    part.parts.append(Fold("What these verdicts rest on", [Text(note) for note in judged.notes]))
+    return part
+
+
+def headline(evidence: Evidence) -> str:
+    """What variants lost or failed more than their base; "" for none and without variants."""
+    if len(evidence.factors.get(FACTOR, ())) < 2:
+        return ""
+    try:
+        return " ".join(compare_inside(evidence, Wanted()).undelivered())
+    except UsageError:
+        return ""
+
+
+def _row(item: Item) -> dict[str, Any]:
+    ranks = item.by_ranks
+    return {
+        "treatment": item.treatment,
+        "response": item.response.title,
+        "head": item.head,
+        "base": item.base,
+        "verdict": item.verdict,
+        "ratio": None if item.shares else item.ratio if item.exact is None else item.exact,
+        "ranks": ranks,
+        "level": 100 * ranks.level if isinstance(ranks, stats.Interval) else None,
+        "runs": item.base_runs + item.head_runs,
+        "why": item.why if item.shares is None else item.ratio_words(),
+    }
+
+
+def _table(rows: list[dict[str, Any]], note: str) -> Table:
+    return Table(
+        "variants",
+        "Worse, not worse, or cannot tell",
+        [
+            Column("treatment", "treatment"),
+            Column("response", "response"),
+            Column("head", "variant"),
+            Column("base", "against"),
+            Column("verdict", "verdict"),
+            Column("ratio", "ratio [interval]", "measured"),
+            Column("ranks", "by ranks", "measured"),
+            Column("level", "its exact level", "measured", "%", 4),
+            Column("runs", "runs", "measured"),
+            Column("why", "because"),
+        ],
+        rows,
+        note,
+    )

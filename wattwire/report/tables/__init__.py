@@ -1,0 +1,1 @@
+"""Tables that several parts of the page, or papers, have."""

@@ -1,0 +1,54 @@
+"""A paper's printed numbers, by table, role and levels: what stands beside ours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.report.sections.published import locate
+
+TABLE, ROLE, SOURCE = "table", "node_role", "source"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The rows of the study's published numbers; empty where their file is not there."""
+
+    rows: Sequence[Mapping[str, str]]
+
+    def source(self, table: str) -> str:
+        """What a published table is called."""
+        named = (row.get(SOURCE) for row in self.rows if row.get(TABLE) == table)
+        return next(filter(None, named), f"Table {table}")
+
+    def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
+        """The rows of a table with these levels, of one role or of all."""
+        return [
+            row
+            for row in self.rows
+            if row.get(TABLE) == table
+            and (not role or row.get(ROLE) == role)
+            and all(same_level(row.get(name, ""), level) for name, level in levels.items())
+        ]
+
+    def text(self, table: str, levels: Mapping[str, Any], role: str, column: str) -> str | None:
+        """A number as printed, every digit of it; None where the table has none there."""
+        found = [row[column] for row in self.of(table, levels, role) if row.get(column)]
+        return found[0] if found and column else None
+
+    def total(self, table: str, levels: Mapping[str, Any], column: str) -> float | None:
+        """The sum of a column over the roles that the table has it of; None without any."""
+        found = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
+        return sum(found) if found else None
+
+
+def printed_of(evidence: Evidence) -> Printed:
+    """The published numbers of the campaign's study."""
+    path = locate(evidence.reader.path, evidence.study)
+    if path is None:
+        return Printed(())
+    with path.open(newline="", encoding="utf-8") as file:
+        return Printed(tuple(csv.DictReader(file)))

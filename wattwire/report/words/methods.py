@@ -1,0 +1,386 @@
+"""How a campaign was measured, in sentences for a paper: only what really happened."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wattwire import stats
+from wattwire.analysis.best_alternative import factors_of
+from wattwire.analysis.comparing.inside import compare_inside
+from wattwire.analysis.comparing.judged import margin_words
+from wattwire.analysis.comparing.sides import Wanted
+from wattwire.analysis.contrasts import CONFIDENCE, Answers
+from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.analysis.responses import resolve
+from wattwire.model import words
+from wattwire.model.derived import column
+from wattwire.model.errors import UsageError
+from wattwire.model.validity import VALIDITY
+from wattwire.model.words import edited_words
+from wattwire.report.words import stopping, warm_up
+
+MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
+GIB = 1 << 30
+LEVELS_MAX = 8
+STUDY = "study.json"
+BOOT_GAP_S = 30.0
+"""No machine boots twice within it; the wall clock may be set by a few seconds."""
+CONTROL_TEXT = (
+    "Each block also held one treatment under two identical labels and once with the sampler "
+    "silent in the window."
+)
+
+
+def methods(evidence: Evidence, answers: Answers) -> list[str]:
+    """Sentences on machine, design, runs, meters, exclusions and statistics, in that order."""
+    if evidence.imported:
+        return list(_of_import(evidence, answers))
+    return [
+        *_edited(evidence),
+        *_machine(evidence),
+        *_design(evidence),
+        *_run(evidence),
+        *_meters(evidence),
+        *_libraries(evidence),
+        *_verdicts(evidence),
+        *_deliveries(evidence),
+        *statistics(evidence, answers),
+        *_comparison(evidence),
+    ]
+
+
+def _edited(evidence: Evidence) -> Iterator[str]:
+    """That what follows tells of documents that are no longer those of the campaign's begin."""
+    if evidence.edited:
+        yield (
+            f"{edited_words(evidence.edited)} Factors, questions, margin and limits are told here "
+            "as they were after that."
+        )
+
+
+def _of_import(evidence: Evidence, answers: Answers) -> Iterator[str]:
+    source = evidence.study.get("source")
+    yield (
+        "The data were not measured here: they were imported from files that others recorded"
+        + (f" ({source})." if source else ".")
+    )
+    held, used = evidence.attempts.height, evidence.usable.height
+    aside = "; the others were set aside with a reason each" if used < held else ""
+    of_all = f"Of {words.plural(held, 'run')} that the files hold"
+    yield f"{of_all}, {words.count(used)} are used{aside}."
+    yield from statistics(evidence, answers)
+
+
+def facts_of(evidence: Evidence) -> dict[str, Any]:
+    """Every fact of the first host, by key; empty for imported data."""
+    for known in evidence.reader.machine.get("hosts", {}).values():
+        return {str(fact["key"]): fact.get("value") for fact in known.get("facts", [])}
+    return {}
+
+
+def _machine(evidence: Evidence) -> Iterator[str]:
+    facts = facts_of(evidence)
+    parts = []
+    if facts.get("cpu_name"):
+        cpus = facts.get("cpus") or facts.get("cores")
+        parts.append(f"{facts['cpu_name']}" + (f", {cpus} logical CPUs" if cpus else ""))
+    if isinstance(facts.get("memory_total"), int):
+        parts.append(f"{facts['memory_total'] / GIB:.1f} GiB of memory")
+    parts += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
+    parts += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
+    virtual = facts.get("virtualisation") not in (None, "none", "")
+    parts += ["a virtual machine"] if virtual else []
+    versions = evidence.reader.machine.get("versions") or {}
+    told = f"wattwire {versions.get('wattwire', 'of an unknown version')}"
+    hosts = len(evidence.reader.machine.get("hosts", {}))
+    where = "one machine" if hosts == 1 else f"{hosts} machines"
+    yield f"All runs were made with {told} on {where}" + (
+        f" ({', '.join(parts)})." if parts else "."
+    )
+
+
+def _design(evidence: Evidence) -> Iterator[str]:
+    plan = evidence.study.get("plan", {})
+    factors = [
+        f"{words.factor_title(name)} ({_levels(evidence, name)})"
+        for name in evidence.factors
+        if len(evidence.factors[name]) > 1
+    ]
+    treatments = {str(sorted(all_levels(entry).items(), key=str)) for entry in evidence.designed}
+    if factors:
+        yield f"The factors were {words.listed(factors)}."
+    fixed = evidence.study.get("fixed", {})
+    if fixed:
+        held = ", ".join(f"{k} = {words.plain(v)}" for k, v in sorted(fixed.items()))
+        yield f"Held fixed were {held}."
+    yield from _variants(evidence)
+    blocks = len({entry["block"] for entry in evidence.designed})
+    whole = len(evidence.designed) == blocks * len(treatments)
+    order = (
+        f"Each of {words.plural(blocks, 'block')} held {'each' if whole else 'some'} of "
+        f"{words.plural(len(treatments), 'treatment')} once, in an order drawn at random (seed "
+        f"{plan.get('seed', 1)})"
+    )
+    if plan.get("primary"):
+        order += f", the levels of {words.factor_title(plan['primary'])} next to each other"
+    yield order + f": {words.plural(len(evidence.designed), 'run')}."
+    stopped = stopping.sentence(evidence)
+    if stopped:
+        yield stopped
+    if evidence.controls_planned:
+        yield CONTROL_TEXT
+    if evidence.part:
+        yield f"Only a part of the study's design was asked for: {evidence.part}."
+    skipped = len(evidence.skipped)
+    if skipped:
+        reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})
+        yield f"{words.plural(skipped, 'treatment')} could not be run ({'; '.join(reasons)})."
+
+
+def _levels(evidence: Evidence, factor: str) -> str:
+    levels = [evidence.title(factor, level) for level in evidence.factors[factor]]
+    more = len(levels) - LEVELS_MAX
+    return ", ".join(levels[:LEVELS_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _variants(evidence: Evidence) -> Iterator[str]:
+    for name, table in evidence.study.get("variants", {}).items():
+        levels = ", ".join(f"{k} = {words.plain(v)}" for k, v in table.get("levels", {}).items())
+        told = [f"with {levels}"] if levels else []
+        commit = table.get("commit")
+        cells = f"with the cells of commit {commit}" if commit else "with cells of its own"
+        told += [cells] if table.get("root") else []
+        yield f"Variant {name} was run {words.listed(told) or 'as things were'}."
+
+
+def _run(evidence: Evidence) -> Iterator[str]:
+    plan = evidence.study.get("plan", {})
+    window_s = column(evidence.usable, "window_s")
+    known = window_s[window_s == window_s]
+    baseline = plan.get("baseline_s", 1.0)
+    told = (
+        f"A run began with a baseline of the machine alone and one of the connected, silent nodes "
+        f"({words.duration(baseline)} each), then all nodes sent from one common start time"
+    )
+    if known.size:
+        told += f" for a window of {words.duration(float(known.mean()))}"
+    left_out = (
+        "are warm-up, which latency, CPU time, memory and energy leave out, and the messages that "
+        "they are divided by"
+    )
+    warmup, calls = plan.get("warmup_s", 0.0), evidence.warmup_calls
+    if calls:
+        each = words.plural(calls, "call")
+        cut = f"the first {each} of each client, and all that began before the last client had "
+        cut += f"made so many, {left_out}"
+    else:
+        by_time = f"its first {words.duration(warmup)} {left_out}"
+        cut = by_time if warmup else "nothing was cut off as warm-up"
+    yield f"{told}; {cut}."
+    if evidence.warm_up:
+        yield f"{warm_up.ruled(evidence.warm_up)}."
+
+
+def _deliveries(evidence: Evidence) -> Iterator[str]:
+    """What came of all that the usable runs were to deliver; nothing where a count is unknown."""
+    sums = {
+        name: float(column(evidence.usable, name).sum())
+        for name in ("expected", "received_unique", "failed", "lost")
+    }
+    if any(value != value for value in sums.values()) or not sums["expected"]:
+        return
+    expected, received, failed, lost = (words.count(value) for value in sums.values())
+    yield (
+        f"Of {expected} expected deliveries, warm-up included, {received} arrived, {failed} calls "
+        f"failed (ended with an error before their timeout) and {lost} were lost; failed and lost "
+        "ones count as infinite in latency quantiles. A treatment of which any run has no finite "
+        "quantile stays out of that response's model, all its runs, and so does from the costs "
+        f"per message one of which a run failed or lost more than {words.percent(FAILED_MAX)} of "
+        "its calls; its levels have a reason in place of a number."
+    )
+
+
+def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
+    """Meter → (quantity, kind) of everything that was read in any usable run."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for run in evidence.usable["run"].to_list() if evidence.usable.height else []:
+        for one in (evidence.runs[run].get("sampling") or {}).get("series", []):
+            kind = str(one.get("kind", "measured"))
+            found.setdefault(str(one.get("meter")), set()).add((str(one.get("quantity")), kind))
+    return found
+
+
+def _meters(evidence: Evidence) -> Iterator[str]:
+    series = _series(evidence)
+    hz = evidence.study.get("meters", {}).get("tick_hz", 10.0)
+    for kind in ("measured", "estimate", "bound"):
+        named = [
+            f"{meter} ({', '.join(sorted(q for q, k in quantities if k == kind))})"
+            for meter, quantities in sorted(series.items())
+            if any(k == kind for _, k in quantities)
+        ]
+        if named:
+            verb = {"measured": "Read", "estimate": "Estimated", "bound": "Bounded"}[kind]
+            yield f"{verb} at up to {hz:g} Hz: {'; '.join(named)}."
+    sources = sorted(
+        set(evidence.usable["energy_source"].drop_nulls().to_list())
+        if "energy_source" in evidence.usable.columns
+        else set()
+    )
+    if sources:
+        yield f"Energy is from {words.listed(sources)}."
+    elif series:
+        yield "No energy was measured: there was no meter of it."
+
+
+def _libraries(evidence: Evidence) -> Iterator[str]:
+    found: dict[str, None] = {}
+    for run in evidence.runs.values():
+        for node in run.get("nodes", []):
+            library = (node.get("ready") or {}).get("library") or {}
+            if library.get("name"):
+                version = library.get("version") or "of unknown version"
+                found[f"{node['cell']}: {library['name']} {version}"] = None
+    if found:
+        yield f"Libraries, as they told themselves: {'; '.join(sorted(found))}."
+
+
+def _verdicts(evidence: Evidence) -> Iterator[str]:
+    table = evidence.study.get(VALIDITY, {})
+    limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(table.items()))
+    study = "edited study" if STUDY in evidence.edited else "study"
+    yield (
+        "A run was set aside only on evidence independent of its response (load of other programs, "
+        "time taken by the hypervisor, stalls of the machine, counters that failed)"
+        + (f"; limits that the {study} states: {limits}." if limits else ".")
+    )
+    tried = evidence.usable.height + evidence.set_aside.height
+    codes = Counter(
+        reason["code"].replace("_", " ")
+        for run in evidence.set_aside["run"].to_list()
+        for reason in {r["code"]: r for r in evidence.runs[run].get("reasons", [])}.values()
+    )
+    told = f"{words.count(evidence.usable.height)} of {words.plural(tried, 'run')} are used"
+    if codes:
+        told += " (set aside for: " + ", ".join(f"{c} {n}×" for c, n in codes.most_common()) + ")"
+    extra = evidence.attempts.height - len(set(evidence.attempts["run"].to_list()))
+    yield told + f"; {words.plural(extra, 'attempt was', 'attempts were')} repeats of such runs."
+    untried = evidence.untried(evidence.designed)
+    if untried:
+        yield f"{words.plural(untried, 'planned run was', 'planned runs were')} never made."
+
+
+def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
+    """How the study's questions were answered, with the levels that were used."""
+    computed, shifts = answers.computed(), answers.differences()
+    if not computed and not shifts:
+        yield "No comparison is made of these data."
+        return
+    told = "A run is the experimental unit: messages inside a run add no degrees of freedom."
+    if computed:
+        named = words.listed(list(dict.fromkeys(item.response.title for item in computed)))
+        told += (
+            f" The logarithm of each run's {named} was modelled by least squares with fixed "
+            f"effects of blocks and {_kind(computed)}, the error pooled; ratios are of geometric "
+            "means with t intervals."
+        )
+    if shifts:
+        named = words.listed(list(dict.fromkeys(item.response.title for item in shifts)))
+        told += (
+            f" Where runs were zero or negative ({named}), levels were compared by the "
+            "Hodges–Lehmann difference of runs matched inside blocks, with limits by inversion of "
+            "the rank test, or by the difference of means where these were too few."
+        )
+    yield told
+    yield (
+        f"Intervals are simultaneous at {words.confidence(CONFIDENCE)} over the family of "
+        f"{answers.family} (Bonferroni; each at {words.confidence(answers.level)})."
+    )
+    if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
+        yield (
+            "Beside them stand Hodges–Lehmann ratios over blocks with limits by inversion of the "
+            "signed-rank test at its exact level."
+        )
+    if answers.margin is not None:
+        where = _chosen(evidence, "frozen in the study", "stated by the edited study")
+        yield (
+            f"A ratio counts as equivalent where its whole interval lies within a margin of "
+            f"{100 * answers.margin:g} % {where}."
+        )
+    if factors_of(evidence):
+        yield (
+            "The lowest of all alternatives, and those as low within the margin, were found by "
+            "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
+            f"responses), together at {words.confidence(CONFIDENCE)}."
+        )
+    if evidence.study.get("answers", {}).get("looks", 1) > 1:
+        yield "What came out worse was measured in more blocks; the error is split over two looks."
+    for limit in evidence.study.get("limit", []):
+        bounds = ", ".join(f"{key} {limit[key]:g}" for key in ("max", "min") if key in limit)
+        at = ", ".join(f"{k} = {words.plain(v)}" for k, v in limit.get("where", {}).items())
+        response = resolve(limit["response"], evidence.described)
+        title, unit = response.title, f" {response.unit}" if response.unit else ""
+        when = _chosen(evidence, "stated before the runs", "of the edited study")
+        yield f"Limit {when}: {title} {bounds}{unit}{f' where {at}' if at else ''}."
+
+
+def _chosen(evidence: Evidence, registered: str, edited: str) -> str:
+    """Since when a margin or a limit stands: what nobody froze before the runs is not called so."""
+    if evidence.imported:
+        return "chosen after the data were recorded"
+    return edited if STUDY in evidence.edited else registered
+
+
+def _comparison(evidence: Evidence) -> Iterator[str]:
+    """How the variants were judged, where there are any that can be."""
+    try:
+        judged = compare_inside(evidence, Wanted())
+    except UsageError:
+        return
+    level = f"t interval at {words.confidence(judged.level)}"
+    if judged.family * judged.looks > 1:
+        of_them = words.plural(judged.family, "interval")
+        looks = f" over {judged.looks} looks" if judged.looks > 1 else ""
+        level = (
+            f"{of_them}{looks} together at {words.confidence(CONFIDENCE)}; Bonferroni, each at "
+            f"{words.confidence(judged.level)}"
+        )
+    yield (
+        f"Variants were compared treatment by treatment ({judged.method}); a variant is called "
+        f"worse where the whole interval lies beyond a margin of {margin_words(judged.margin)} "
+        f"({level})."
+    )
+
+
+def _kind(computed: Sequence[Any]) -> str:
+    kinds = {item.result.kind for item in computed}
+    return "treatments" if kinds == {"treatments"} else "the factors' main effects"
+
+
+def boots(evidence: Evidence) -> int:
+    """In how many boots the runs were made, by their clocks; 0 where these do not tell."""
+    begun = []
+    for run in evidence.runs.values():
+        for one in (run.get("clocks") or {}).get("begin", [])[:1]:
+            if "boottime_ns" in one and "realtime_ns" in one:
+                begun.append((one["realtime_ns"] - one["boottime_ns"]) / 1e9)
+    begun.sort()
+    gaps = sum(later - sooner > BOOT_GAP_S for sooner, later in zip(begun, begun[1:], strict=False))
+    return gaps + 1 if begun else 0
+
+
+def measured_on(evidence: Evidence) -> datetime.date | None:
+    """The day of the last run, by the wall clock of its host; None where no run says."""
+    ends = [
+        int(one["realtime_ns"])
+        for run in evidence.runs.values()
+        for one in (run.get("clocks") or {}).get("end", [])
+        if "realtime_ns" in one
+    ]
+    if not ends:
+        return None
+    return datetime.datetime.fromtimestamp(max(ends) / 1e9, datetime.timezone.utc).date()
