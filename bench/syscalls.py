@@ -25,10 +25,10 @@ from wattwire.model.treatment import Treatment
 from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome
 from wattwire.rig import AgentClient, Builder, host
-from wattwire.run import syscalls
-from wattwire.run.convert import open_all_samples, quantities_frame
 from wattwire.run.one_run import OneRun
 from wattwire.run.prepare import Prepared, prepare
+from wattwire.run.results import syscalls
+from wattwire.run.results.convert import open_all_samples, quantities_frame
 from wattwire.run.specs import node_plans
 
 CELLS = ("tcp/cpp", "tcp/python", "rest/python", "grpc/go")

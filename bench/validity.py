@@ -26,8 +26,8 @@ from wattwire.model.validity import CONDITION_CODES
 from wattwire.rig import AgentClient, Builder
 from wattwire.run.one_run import OneRun
 from wattwire.run.prepare import prepare
+from wattwire.run.results.summary import Collected
 from wattwire.run.specs import node_plans
-from wattwire.run.summary import Collected
 
 RUNS = 300
 WINDOW_S = 0.3

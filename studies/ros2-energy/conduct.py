@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.imports import Check, Finding, Verdict
-from wattwire.stats.dependence import effective_size
+from wattwire.stats.series.dependence import effective_size
 
 from . import material, values
 from .material import RUN, TREATMENT

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from wattwire.rig import AgentClient
-from wattwire.run.convert import quantities_frame
-from wattwire.run.costs import Readings
+from wattwire.run.results.convert import quantities_frame
+from wattwire.run.results.costs import Readings
 
 pytestmark = pytest.mark.quiet
 

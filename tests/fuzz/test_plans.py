@@ -14,7 +14,7 @@ from tests.fuzz.conftest import Cases
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.verbs import contents, say
 from wattwire.catalog import Catalog, manifest
-from wattwire.cli import plan
+from wattwire.cli.verbs import plan
 from wattwire.design import make_plan
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import apply_preset, parse_study

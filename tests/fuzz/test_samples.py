@@ -17,7 +17,7 @@ from wattwire.model.records import (
     read_node_samples,
     read_readings,
 )
-from wattwire.run.convert import messages_frame, quantities_frame
+from wattwire.run.results.convert import messages_frame, quantities_frame
 
 COUNT = 6
 SEED = 7

@@ -18,7 +18,7 @@ from wattwire.model.derived import FloatArray
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import Plan
 from wattwire.model.warm_up import SETTLING, STEPS
-from wattwire.stats.settling import LAST_SHARE, Settled, settle
+from wattwire.stats.series.settling import LAST_SHARE, Settled, settle
 from wattwire.store import Campaign
 
 

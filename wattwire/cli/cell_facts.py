@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.pins import pins_of
-from wattwire.cli.doctor import cell_item
+from wattwire.cli.verbs.doctor import cell_item
 from wattwire.model.errors import UsageError, WattwireError
 from wattwire.model.treatment import PATTERN_ROLES
 from wattwire.rig import AgentClient

@@ -14,10 +14,10 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
-from wattwire.cli.doctor import install_command, sources
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.screen import make_progress
-from wattwire.cli.things import chosen_cells
+from wattwire.cli.verbs.doctor import install_command, sources
+from wattwire.cli.verbs.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_roles import NAGLE_OFF, TLS

@@ -31,14 +31,14 @@ MODULES = {
     "ls": "things",
     "build": "things",
     "check": "things",
-    "run": "campaigns",
-    "status": "campaigns",
-    "report": "reporting",
+    "run": "run",
+    "status": "run",
+    "report": "report",
     "doctor": "doctor",
-    "try": "trial",
+    "try": "try_cells",
     "new": "new",
-    "exec": "execution",
-    "import": "importing",
+    "exec": "exec",
+    "import": "import_data",
     "bundle": "bundle",
     "plan": "plan",
     "show": "show",
@@ -171,7 +171,7 @@ def parser(verb: str = "") -> argparse.ArgumentParser:
     verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND", dest=COMMAND)
     wanted = [MODULES[verb]] if verb in MODULES else dict.fromkeys(MODULES.values())
     for name in wanted:
-        importlib.import_module(f"wattwire.cli.{name}").add_to(verbs)
+        importlib.import_module(f"wattwire.cli.verbs.{name}").add_to(verbs)
     return top
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from wattwire.cli import compare
+from wattwire.cli.verbs import compare
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.variants import FACTOR

@@ -24,7 +24,7 @@ def latencies_of_a_run(study: Study, treatment: Treatment) -> int:
 
 def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
     """Say which percentiles every run can carry, and what the first of the others would take."""
-    from wattwire.stats.percentiles import carried_size  # noqa: PLC0415 - slow to import
+    from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415 - slow to import
 
     counts = {latencies_of_a_run(study, treatment): treatment for treatment in treatments}
     fewest, most = min(counts), max(counts)
@@ -41,7 +41,7 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
 
 def _way(study: Study, treatment: Treatment, share: float) -> str:
     """How the treatment's run gets enough latencies for a percentile."""
-    from wattwire.stats.percentiles import carried_size  # noqa: PLC0415
+    from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
 
     if treatment["loop"] == "closed":
         calls = math.ceil(carried_size(share) / int(treatment["clients"]))

@@ -11,8 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from wattwire.cli import compare, studies
+from wattwire.cli import studies
 from wattwire.cli.amounts import share
+from wattwire.cli.verbs import compare
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import check_response
 from wattwire.model.study import merge

@@ -80,7 +80,7 @@ class Finding:
 class Imported:
     """A campaign that others ran.
 
-    `runs` has one row per run with the store's columns (wattwire/run/columns.py): run, attempt,
+    `runs` has one row per run with the store's columns (`run/results/columns.py`): run, attempt,
     block, position, verdict, outcome, used, control, factor.NAME, and responses by the store's
     names and units, per node as STEM.ROLE.INDEX. `columns` describes the responses that the
     store does not know: name -> {unit, kind, summary}. `reasons` says by run why its verdict is

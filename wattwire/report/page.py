@@ -167,7 +167,7 @@ def _render(
     sections: Sequence[Section],
     drawer: drawing.Drawer,
 ) -> str:
-    folder = resources.files("wattwire.report") / "templates"
+    folder = resources.files("wattwire.report.html") / "templates"
     environment = jinja2.Environment(
         autoescape=True,
         trim_blocks=True,

@@ -14,9 +14,9 @@ from typing import Any
 
 from wattwire.model.errors import MissingError, unknown
 from wattwire.rig import AgentClient
-from wattwire.run import power
-from wattwire.run.convert import quantities_frame
-from wattwire.run.costs import Readings
+from wattwire.run.results import power
+from wattwire.run.results.convert import quantities_frame
+from wattwire.run.results.costs import Readings
 from wattwire.run.specs import SECOND_NS
 
 TICK_HZ = 20.0

@@ -18,12 +18,12 @@ from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
-from wattwire.run import syscalls
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.lines import printable
 from wattwire.run.processes import BrokenContractError, NodeEndedError, RunProcesses, start_service
 from wattwire.run.progress import Progress
+from wattwire.run.results import syscalls
 from wattwire.run.specs import SECOND_NS, NodePlan, check_spec, period_ns
 from wattwire.store.files import discard, write_new
 

@@ -14,8 +14,8 @@ from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.artifacts import NotBuiltError, check_requirements
+from wattwire.run.results.syscalls import CALLS
 from wattwire.run.specs import needs
-from wattwire.run.syscalls import CALLS
 
 SEQ_BYTES = 8
 CLIENT_NEEDS = ("async_client", "pacing.kit", "pacing.native", "loop.open", "loop.closed")

@@ -18,16 +18,17 @@ from wattwire.stats.blocked import (
 )
 from wattwire.stats.bootstrap import bootstrap_interval
 from wattwire.stats.carry_over import predecessor_effect
-from wattwire.stats.dependence import clusters_above, effective_size
 from wattwire.stats.differences import Difference, difference
-from wattwire.stats.distribution import Ecdf, ecdf
 from wattwire.stats.energy import additivity, joules_per_message
-from wattwire.stats.modes import Mode, mode_between
 from wattwire.stats.occasions import welch_difference, welch_ratio
 from wattwire.stats.paired import block_intervals, sign_p
-from wattwire.stats.percentiles import Percentile, carried_size, nearest_rank, percentile
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, NotPositive, TooFew
+from wattwire.stats.series.dependence import clusters_above, effective_size
+from wattwire.stats.series.distribution import Ecdf, ecdf
+from wattwire.stats.series.modes import Mode, mode_between
+from wattwire.stats.series.percentiles import Percentile, carried_size, nearest_rank, percentile
+from wattwire.stats.series.warm_up import Course, classify, consensus
 from wattwire.stats.shares import same_share_p, share_interval
 from wattwire.stats.spread import (
     RUNS_MAX,
@@ -42,7 +43,6 @@ from wattwire.stats.spread import (
 from wattwire.stats.steps import SIZES_MIN, loss_excess, step_logs
 from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ranks
 from wattwire.stats.variance import Effect, interaction, main_effect, omega_squared
-from wattwire.stats.warm_up import Course, classify, consensus
 
 __all__ = [
     "RUNS_MAX",

@@ -14,7 +14,7 @@ import pytest
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient
 from wattwire.rig.agent import find_agent
-from wattwire.run.convert import quantities_frame
+from wattwire.run.results.convert import quantities_frame
 
 HANG_S = 60.0
 PROGRAM = """

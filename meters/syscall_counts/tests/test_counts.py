@@ -14,8 +14,8 @@ import pytest
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient
 from wattwire.rig.agent import find_agent
-from wattwire.run import syscalls
-from wattwire.run.convert import quantities_frame
+from wattwire.run.results import syscalls
+from wattwire.run.results.convert import quantities_frame
 
 HANG_S = 60.0
 PARENT, CHILD, WRITTEN, WRONG = 10_000, 5_000, 3_000, 40

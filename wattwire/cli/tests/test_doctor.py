@@ -7,8 +7,8 @@ import json
 import pytest
 
 from wattwire.catalog import Catalog
-from wattwire.cli import doctor
 from wattwire.cli.main import main
+from wattwire.cli.verbs import doctor
 from wattwire.model.errors import MissingError
 from wattwire.rig.artifacts import LackingError
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from wattwire.cli import campaigns, compare, reporting
 from wattwire.cli.main import main
+from wattwire.cli.verbs import compare
+from wattwire.cli.verbs import report as reporting
+from wattwire.cli.verbs import run as campaigns
 from wattwire.model.errors import UsageError
 from wattwire.report.tests.synthetic import FileCampaign
 from wattwire.report.tests.test_comparing import SLOW, of_variants

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from wattwire.catalog import Catalog
-from wattwire.cli import amounts, plan
+from wattwire.cli import amounts
 from wattwire.cli.main import main
 from wattwire.cli.percentiles_ahead import percentile_words
+from wattwire.cli.verbs import plan
 from wattwire.design import expand, make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study

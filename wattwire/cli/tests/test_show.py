@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from wattwire.cli.main import main
-from wattwire.cli.show import _commands
+from wattwire.cli.verbs.show import _commands
 from wattwire.store import Campaign
 
 NODE = "import json, sys; spec = json.load(open(sys.argv[2])); print(open(spec['tls.key']).read())"

@@ -9,9 +9,9 @@ from dataclasses import asdict
 
 import pytest
 
-from wattwire.cli.campaigns import _usable_words
 from wattwire.cli.main import main
 from wattwire.cli.screen import JsonProgress, PlainProgress
+from wattwire.cli.verbs.run import _usable_words
 from wattwire.cli.wrap import LOG_COLUMNS, columns, wrapped
 from wattwire.rig import BuildStep
 

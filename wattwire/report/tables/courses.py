@@ -21,8 +21,8 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.stats.settling import drifts
-from wattwire.stats.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
+from wattwire.stats.series.settling import drifts
+from wattwire.stats.series.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
 
 KEPT_MIN = 3
 NAMED_MAX = 6

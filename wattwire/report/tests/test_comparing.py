@@ -21,7 +21,7 @@ from wattwire.analysis.comparing.undelivered import judged_share
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
-from wattwire.cli.compare import exit_code
+from wattwire.cli.verbs.compare import exit_code
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.sections import variants as section
 from wattwire.report.tests.synthetic import (

@@ -25,7 +25,7 @@ from wattwire.report.tests.synthetic import (
     write_campaign,
 )
 
-SCRIPT = (resources.files("wattwire.report") / "templates" / "explore.js").read_text("utf-8")
+SCRIPT = (resources.files("wattwire.report.html") / "templates" / "explore.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

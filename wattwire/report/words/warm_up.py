@@ -7,7 +7,7 @@ from typing import Any
 
 from wattwire.model import words
 from wattwire.model.warm_up import SETTLING_CALLS, SETTLING_S
-from wattwire.stats.settling import TOLERANCE
+from wattwire.stats.series.settling import TOLERANCE
 
 
 def ruled(found: Mapping[str, Any]) -> str:

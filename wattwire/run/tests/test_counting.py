@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattwire.model.records import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run import costs, counting
-from wattwire.run.convert import MESSAGE_SCHEMA
+from wattwire.run.results import costs, counting
+from wattwire.run.results.convert import MESSAGE_SCHEMA
 from wattwire.run.specs import NodePlan
 
 

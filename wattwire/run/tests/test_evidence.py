@@ -7,8 +7,8 @@ import pytest
 
 from wattwire.model.validity import ValidityLimits, broken_limits
 from wattwire.rig import host
-from wattwire.run.costs import Readings
-from wattwire.run.evidence import machine_figures, resolution, wait_until_quiet
+from wattwire.run.results.costs import Readings
+from wattwire.run.results.evidence import machine_figures, resolution, wait_until_quiet
 
 WITHIN = {
     "steal_share": 0.01,
@@ -107,7 +107,7 @@ class Host:
 
 
 def test_a_run_waits_for_a_quiet_host_and_goes_on_when_time_is_up(monkeypatch):
-    monkeypatch.setattr("wattwire.run.evidence.LOAD_SPAN_S", 0.0)
+    monkeypatch.setattr("wattwire.run.results.evidence.LOAD_SPAN_S", 0.0)
     seen = wait_until_quiet(Host(0.9, 0.6, 0.1), ValidityLimits(), 60.0)
     assert seen["quiet"] and seen["other_load_share"] == pytest.approx(0.1)
     seen = wait_until_quiet(Host(3.0), ValidityLimits(), 0.0)

@@ -11,7 +11,7 @@ import pytest
 from wattwire.analysis.latency import series_of
 from wattwire.model import records
 from wattwire.model.records import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
-from wattwire.run import convert, counting, node_checks
+from wattwire.run.results import convert, counting, node_checks
 from wattwire.run.tests.test_one_latency import PAIRS, node, sent_and_received
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wattwire.model.errors import UsageError
-from wattwire.run.naming import process_name
-from wattwire.run.output import MessageCounter, Tail
+from wattwire.run.exec.naming import process_name
+from wattwire.run.exec.output import MessageCounter, Tail
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from wattwire.model.records import (
     UNKNOWN_PEER,
     NodeSamples,
 )
-from wattwire.run import node_checks
 from wattwire.run.processes import ProcessState
+from wattwire.run.results import node_checks
 
 FIRST_NS, START_NS, LAST_NS = 10**12, 10**12 + 10**9, 10**12 + 3 * 10**9
 SPEC = {

@@ -9,8 +9,8 @@ import pytest
 
 from wattwire.analysis.latency import series_of
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run import counting
-from wattwire.run.convert import MESSAGE_SCHEMA
+from wattwire.run.results import counting
+from wattwire.run.results.convert import MESSAGE_SCHEMA
 from wattwire.run.specs import NodePlan
 from wattwire.stats import nearest_rank
 from wattwire.store import Messages

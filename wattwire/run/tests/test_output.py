@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wattwire.model.errors import UsageError
-from wattwire.run.output import MessageCounter
+from wattwire.run.exec.output import MessageCounter
 
 EVERY_S = 0.1
 

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from wattwire.run import power
-from wattwire.run.costs import Readings
+from wattwire.run.results import power
+from wattwire.run.results.costs import Readings
 
 S = 10**9
 

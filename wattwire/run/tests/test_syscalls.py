@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from wattwire.run import syscalls
+from wattwire.run.results import syscalls
 
 TABLE = """\
 % time     seconds  usecs/call     calls    errors syscall

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run import warm_up
+from wattwire.run.results import warm_up
 from wattwire.run.tests.test_counting import messages, node
 
 NODES = [node(0, "server"), node(1, "client"), node(2, "client")]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattwire import stats
-from wattwire.stats import dependence
-from wattwire.stats.percentiles import stable_size, two_sided_size
+from wattwire.stats.series import dependence
+from wattwire.stats.series.percentiles import stable_size, two_sided_size
 
 
 @pytest.mark.parametrize(

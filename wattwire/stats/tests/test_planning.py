@@ -9,8 +9,9 @@ import pytest
 from scipy import signal
 
 from wattwire import stats
-from wattwire.stats import planning, sequential, warm_up
+from wattwire.stats import planning, sequential
 from wattwire.stats.planning import Pilot
+from wattwire.stats.series import warm_up
 
 NEIGHBOURS = 2 * 0.05**2
 """Variance of a block's log ratio where two runs vary by 5 % each."""

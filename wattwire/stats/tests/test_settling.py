@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wattwire.model.warm_up import STEPS
-from wattwire.stats.settling import drifts, settle
+from wattwire.stats.series.settling import drifts, settle
 
 
 def cell(seed: int, cold: int, calls: int = 8000, slow: float = 3.0, rho: float = 0.5):

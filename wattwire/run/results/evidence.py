@@ -15,8 +15,8 @@ from wattwire.model.validity import (
 )
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
-from wattwire.run.costs import CPU_TIME, Readings
 from wattwire.run.one_run import TICK_NS, RunRecord
+from wattwire.run.results.costs import CPU_TIME, Readings
 from wattwire.run.specs import SECOND_NS
 
 LOAD_SPAN_S = 0.1

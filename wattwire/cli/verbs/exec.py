@@ -60,6 +60,8 @@ def add_to(verbs: Any) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Measure, print the table, say where the data are."""
-    from wattwire.cli import executing  # noqa: PLC0415 - statistics take a second to load
+    from wattwire.cli import (  # noqa: PLC0415 - statistics take a second to load
+        exec_table as executing,
+    )
 
     return executing.execute(options)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.run.costs import Readings
+from wattwire.run.results.costs import Readings
 from wattwire.run.specs import SECOND_NS
 
 EDGE_NS = 250_000_000

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import compare, imported, outcome, plan, studies, variants
-from wattwire.cli.reporting import answer_of, numbers_of, stamps_of, tell_answers, write_report
+from wattwire.cli import imported, outcome, studies, variants
 from wattwire.cli.screen import make_progress
+from wattwire.cli.verbs import compare, plan
+from wattwire.cli.verbs.report import answer_of, numbers_of, stamps_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError

@@ -15,17 +15,17 @@ from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
-from wattwire.run import costs, counting, evidence, node_checks, power, syscalls
-from wattwire.run.convert import (
+from wattwire.run.one_run import RunRecord
+from wattwire.run.results import costs, counting, evidence, node_checks, power, syscalls
+from wattwire.run.results.convert import (
     MESSAGE_SCHEMA,
     QUANTITY_SCHEMA,
     message_batches,
     open_all_samples,
     quantities_frame,
 )
-from wattwire.run.one_run import RunRecord
+from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.run.specs import SECOND_NS, warm_up_calls
-from wattwire.run.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
 

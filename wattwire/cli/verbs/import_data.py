@@ -16,7 +16,7 @@ from rich.console import Console
 from wattwire import __version__, imports
 from wattwire.catalog.catalog import default_roots
 from wattwire.cli import imported
-from wattwire.cli.reporting import answer_of, numbers_of, tell_answers, write_report
+from wattwire.cli.verbs.report import answer_of, numbers_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
@@ -64,7 +64,7 @@ def add_to(verbs: Any) -> None:
 
 def import_data(options: argparse.Namespace) -> int:
     """Read, write the campaign, write its page, and say what came of it."""
-    from wattwire.run.columns import describe  # noqa: PLC0415 - loads all that runs things
+    from wattwire.run.results.columns import describe  # noqa: PLC0415 - loads all that runs things
 
     if options.study is None:
         return _list()

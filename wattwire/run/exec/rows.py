@@ -6,8 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.run import power
-from wattwire.run.costs import (
+from wattwire.run.exec.naming import process_name
+from wattwire.run.exec.one_repeat import COMMAND, Repeat, Request, attached_name
+from wattwire.run.results import power
+from wattwire.run.results.costs import (
     CPU_TIME,
     Readings,
     attributed_energy,
@@ -15,8 +17,6 @@ from wattwire.run.costs import (
     energy_estimates,
     total,
 )
-from wattwire.run.exec_one import COMMAND, Repeat, Request, attached_name
-from wattwire.run.naming import process_name
 from wattwire.run.specs import SECOND_NS
 
 UNSEEN = "(ended between two looks)"

@@ -22,9 +22,9 @@ from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.words import count as count_words
 from wattwire.model.words import duration, listed, number
 from wattwire.rig.targets import Target, parse_target
-from wattwire.run.exec_one import Request, check_program
-from wattwire.run.executor import Executor
-from wattwire.run.output import MessageCounter
+from wattwire.run.exec.executor import Executor
+from wattwire.run.exec.one_repeat import Request, check_program
+from wattwire.run.exec.output import MessageCounter
 
 ATTACHED_FOR_S = 60.0
 LOAD_WARNING_CORES = 0.2

@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.cli import campaigns
 from wattwire.cli.amounts import duration_s, size_bytes
 from wattwire.cli.builds_ahead import build_words, builds_ahead
-from wattwire.cli.plan import confirm_long
-from wattwire.cli.reporting import stamps_of
 from wattwire.cli.screen import duration_words, make_progress
 from wattwire.cli.studies import (
     add_look,
@@ -26,7 +23,10 @@ from wattwire.cli.studies import (
     refuse_calls_of_none,
     warm_up_changes,
 )
-from wattwire.cli.things import chosen_cells
+from wattwire.cli.verbs import run as campaigns
+from wattwire.cli.verbs.plan import confirm_long
+from wattwire.cli.verbs.report import stamps_of
+from wattwire.cli.verbs.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study

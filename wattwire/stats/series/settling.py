@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattwire.model.warm_up import STEPS
-from wattwire.stats.warm_up import AGREEING_SHARE, POINTS_MIN
+from wattwire.stats.series.warm_up import AGREEING_SHARE, POINTS_MIN
 
 FloatArray = NDArray[np.float64]
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.rig import AgentClient
-from wattwire.run.convert import quantities_frame
-from wattwire.run.exec_one import OneExecution, Repeat, Request, attached_name
-from wattwire.run.exec_rows import ExecRows, describe_columns
+from wattwire.run.exec.one_repeat import OneExecution, Repeat, Request, attached_name
+from wattwire.run.exec.rows import ExecRows, describe_columns
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
-from wattwire.run.summary import HOST
+from wattwire.run.results.convert import quantities_frame
+from wattwire.run.results.summary import HOST
 from wattwire.store import Execution
 from wattwire.store.files import write_table
 from wattwire.store.redact import note_names

@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.cli.amounts import size_words
-from wattwire.cli.reporting import stamps_of
+from wattwire.cli.verbs.report import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store import open_campaign
 from wattwire.store.bundle import bundle

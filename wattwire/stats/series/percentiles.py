@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattwire.stats import distributions
-from wattwire.stats.dependence import clusters_above, effective_size
 from wattwire.stats.results import Interval, TooFew
+from wattwire.stats.series.dependence import clusters_above, effective_size
 
 FloatArray = NDArray[np.float64]
 

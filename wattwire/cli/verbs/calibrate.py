@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from wattwire import __version__
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.rig import AgentClient, calibrations
-from wattwire.run import power
 from wattwire.run.calibrating import LoadSteps, Measured, counter_meters
+from wattwire.run.results import power
 
 if TYPE_CHECKING:  # statistics take a second to import: whoever calls another verb must not wait
     from wattwire import stats

@@ -1,0 +1,1 @@
+"""`wattwire exec`: any command or running system, measured in repeats."""

@@ -1,0 +1,1 @@
+"""One run's series: its percentiles, how dependent it is, whether it settles."""
