@@ -19,8 +19,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -56,7 +57,7 @@ def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
         return pair
-    r, p = distributions.pearson(_unit(pair[0]), _unit(pair[1]))
+    r, p = scipy_stats.pearsonr(_unit(pair[0]), _unit(pair[1]))
     count = pair[0].size
     interval = _fisher(r, 1.0 / (count - 3), count, confidence, "Pearson")
     return Association("Pearson", r, p, "t distribution", interval, count)
@@ -70,15 +71,15 @@ def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Un
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
         return pair
-    first, second = (distributions.rankdata(one) for one in pair)
+    first, second = (scipy_stats.rankdata(one) for one in pair)
     count = first.size
-    rho, _ = distributions.pearson(first, second)
+    rho, _ = scipy_stats.pearsonr(first, second)
     if count <= SPEARMAN_EXACT_MAX:
         p, method = _spearman_p(tuple(first), tuple(second)), "exact, all orders counted"
     else:
         with np.errstate(divide="ignore"):
             score = rho * np.sqrt((count - 2) / np.maximum(0.0, (1 - rho) * (1 + rho)))
-        p = 2 * float(distributions.t.sf(abs(score), count - 2))
+        p = 2 * float(special.stdtr(count - 2, -abs(score)))
         method = "t approximation"
     interval = (
         _fisher(rho, (1 + rho**2 / 2) / (count - 3), count, confidence, "Spearman")
@@ -96,11 +97,11 @@ def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
         return pair
-    first, second = (distributions.rankdata(one) for one in pair)
+    first, second = (scipy_stats.rankdata(one) for one in pair)
     count = first.size
     ties = np.unique(first).size < count or np.unique(second).size < count
     exact = not ties and count <= 33
-    found = distributions.kendalltau(first, second, method="exact" if exact else "asymptotic")
+    found = scipy_stats.kendalltau(first, second, method="exact" if exact else "asymptotic")
     tau = float(found.statistic)
     interval = (
         _fisher(tau, 0.437 / (count - 4), count, confidence, "Kendall")
@@ -140,7 +141,7 @@ def within_groups(
     r = float(np.clip(np.sum(left[0] / norms[0] * (left[1] / norms[1])), -1.0, 1.0))
     with np.errstate(divide="ignore"):
         score = r * np.sqrt((count - 2) / np.maximum(0.0, (1 - r) * (1 + r)))
-    p = 2 * float(distributions.t.sf(abs(score), count - 2))
+    p = 2 * float(special.stdtr(count - 2, -abs(score)))
     interval = _fisher(r, 1.0 / (count - 3), count, confidence, "Pearson inside groups")
     return Association("Pearson inside groups", r, p, "t distribution", interval, count)
 
@@ -163,7 +164,7 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
     slope, degrees = float(of_both / of_x), first.size - 2
     r = float(np.clip(of_both / np.sqrt(of_x * of_y), -1.0, 1.0)) if of_y > 0 else 0.0
     error = float(np.sqrt((1.0 - r**2) * of_y / of_x / degrees))
-    half = float(distributions.t.ppf(0.5 + confidence / 2, degrees)) * error
+    half = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     return Interval(
         slope, slope - half, slope + half, confidence, first.size, "t, log–log", float(degrees)
     )
@@ -222,7 +223,7 @@ def _fisher(
 ) -> Interval | Unanswered:
     if abs(estimate) > 1 - 1e-12:
         return NotComputable("a perfect association: its interval would have no width")
-    half = float(distributions.norm.ppf(0.5 + confidence / 2)) * float(np.sqrt(variance))
+    half = float(special.ndtri(0.5 + confidence / 2)) * float(np.sqrt(variance))
     centre = float(np.arctanh(estimate))
     low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
     return Interval(estimate, low, high, confidence, count, f"{name}, Fisher's z")

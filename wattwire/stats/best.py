@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, Level, Unanswered, contrast_weights, is_estimable
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -83,7 +83,7 @@ def lowest_of(fit: Fit, factors: Sequence[str], confidence: float = 0.95) -> Ran
     above, error = pairs
     count = len(known)
     share = 1.0 - (1.0 - confidence) / (count - 1)
-    reach = float(distributions.t.ppf(share, fit.degrees)) * error
+    reach = float(special.stdtrit(fit.degrees, share)) * error
     may_be = np.asarray(np.all(above - reach <= 0, axis=1), dtype=np.bool_)
     if not may_be.any():
         return NotComputable("runs that are missing leave the alternatives in no order")

@@ -22,8 +22,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.results import NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -97,7 +98,7 @@ def _chi_squared_p(scores: FloatArray) -> float:
     levels = scores.shape[1]
     variance = float(np.sum(scores**2)) / (levels - 1)
     statistic = float(np.sum(scores.sum(axis=0) ** 2)) / variance
-    return float(distributions.chi2.sf(statistic, levels - 1))
+    return float(special.chdtrc(levels - 1, np.maximum(statistic, 0.0)))
 
 
 def blocks_needed(levels: int) -> int:
@@ -110,13 +111,13 @@ def blocks_needed(levels: int) -> int:
 
 def friedman_scores(data: FloatArray) -> IntArray:
     """Twice the centred ranks within each block, shape as `data`: whole numbers, ties too."""
-    ranks = distributions.rankdata(data, axis=1)
+    ranks = scipy_stats.rankdata(data, axis=1)
     return np.rint(2 * ranks - (data.shape[1] + 1)).astype(np.int64)
 
 
 def quade_scores(data: FloatArray) -> IntArray:
     """Friedman's scores times twice the rank of each block's range."""
-    spans = distributions.rankdata(np.ptp(data, axis=1))
+    spans = scipy_stats.rankdata(np.ptp(data, axis=1))
     weights = np.rint(2 * spans).astype(np.int64)
     return np.asarray(friedman_scores(data) * weights[:, None], dtype=np.int64)
 

@@ -23,8 +23,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, NotPositive, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -391,7 +391,7 @@ def contrast_interval(fit: Fit, weights: FloatArray, confidence: float) -> Inter
     """A contrast with its limits by t, on the scale of the fit."""
     centre = float(weights @ fit.coefficients)
     error = float(np.sqrt(fit.variance * (weights @ fit.covariance_base @ weights)))
-    half = float(distributions.t.ppf(0.5 + confidence / 2, fit.degrees)) * error
+    half = float(special.stdtrit(fit.degrees, 0.5 + confidence / 2)) * error
     return Interval(
         centre, centre - half, centre + half, confidence, fit.run_count,
         f"t, {fit.scale} scale, {fit.kind}", float(fit.degrees),
@@ -436,7 +436,7 @@ def geometric_mean(
     if refused is not None:
         return refused
     logs = np.log(data)
-    half = float(distributions.t.ppf(0.5 + confidence / 2, data.size - 1)) * float(
+    half = float(special.stdtrit(data.size - 1, 0.5 + confidence / 2)) * float(
         np.std(logs, ddof=1) / np.sqrt(data.size)
     )
     centre = float(np.mean(logs))
@@ -465,7 +465,7 @@ def mean_interval(
     centre = float(np.mean(data))
     if data.size < 3:
         return centre
-    half = float(distributions.t.ppf(0.5 + confidence / 2, data.size - 1)) * float(
+    half = float(special.stdtrit(data.size - 1, 0.5 + confidence / 2)) * float(
         np.std(data, ddof=1) / np.sqrt(data.size)
     )
     return Interval(

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -46,7 +46,7 @@ def bootstrap_interval(
     with warnings.catch_warnings():
         # A degenerate acceleration is told as NaN limits as well, and refused below.
         warnings.simplefilter("ignore", category=RuntimeWarning)
-        found = distributions.bootstrap(
+        found = scipy_stats.bootstrap(
             (data,), statistic, n_resamples=resamples, confidence_level=confidence,
             method="BCa", rng=np.random.default_rng(SEED), vectorized=True, axis=-1,
         ).confidence_interval  # fmt: skip

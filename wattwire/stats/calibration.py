@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
+from scipy import special
 
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 
@@ -75,7 +75,7 @@ def joules_per_cpu_second(
             rises[asked].append(rise)
     centre = float(np.mean(slopes))
     error = float(np.std(slopes, ddof=1) / np.sqrt(len(slopes)))
-    half = float(distributions.t.ppf(0.5 + confidence / 2, len(slopes) - 1)) * error
+    half = float(special.stdtrit(len(slopes) - 1, 0.5 + confidence / 2)) * error
     p = _chance_of(np.concatenate(loads), np.concatenate(powers), len(blocks))
     if centre - half <= 0 or p > RESPONSE_P_MAX:
         return BelowResolution(max(0.0, centre + half), confidence, len(slopes))
@@ -103,7 +103,7 @@ def _chance_of(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
     scatter = float(np.sum((power - slope * load) ** 2)) / freedom
     if scatter == 0.0:
         return 0.0 if slope > 0 else 1.0
-    return float(distributions.t.sf(slope * np.sqrt(np.dot(load, load) / scatter), freedom))
+    return float(special.stdtr(freedom, -(slope * np.sqrt(np.dot(load, load) / scatter))))
 
 
 def _rises(block: Sequence[Step]) -> list[tuple[float, float]]:

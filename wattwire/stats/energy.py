@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.blocked import geometric_mean
 from wattwire.stats.results import BelowResolution, Interval, NotComputable, TooFew
 
@@ -39,7 +39,7 @@ def joules_per_message(
     per_message = delta / rates
     centre = float(np.mean(per_message))
     error = float(np.std(per_message, ddof=1) / np.sqrt(delta.size))
-    half = float(distributions.t.ppf(0.5 + confidence / 2, delta.size - 1)) * error
+    half = float(special.stdtrit(delta.size - 1, 0.5 + confidence / 2)) * error
     if centre <= half:
         return BelowResolution(max(0.0, centre) + half, confidence, int(delta.size))
     return Interval(

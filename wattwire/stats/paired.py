@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -38,9 +39,7 @@ def block_intervals(
             continue
         variance = max(pooled, float(np.var(group, ddof=1)))
         own = degrees if pooled >= variance else group.size - 1
-        half = float(
-            distributions.t.ppf(0.5 + confidence / 2, own) * np.sqrt(variance / group.size)
-        )
+        half = float(special.stdtrit(own, 0.5 + confidence / 2) * np.sqrt(variance / group.size))
         mean = float(group.mean())
         found.append(
             Interval(mean, mean - half, mean + half, confidence, int(group.size), "t over blocks",
@@ -55,7 +54,7 @@ def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
     A group without any scatter says nothing about that of the others, and is left out.
     """
     groups = [group for group in groups if float(np.ptp(group)) > 0]
-    if len(groups) < 2 or float(distributions.bartlett(*groups).pvalue) < DIFFERENT_P:
+    if len(groups) < 2 or float(scipy_stats.bartlett(*groups).pvalue) < DIFFERENT_P:
         return 0.0, 0
     degrees = sum(group.size - 1 for group in groups)
     squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
@@ -69,4 +68,4 @@ def sign_p(higher: int, pairs: int) -> float:
     """
     if not 0 <= higher <= pairs:
         raise ValueError(f"higher, pairs: {higher}, {pairs} found, 0 ≤ higher ≤ pairs is allowed")
-    return float(distributions.binom.sf(higher - 1, pairs, 0.5))
+    return float(scipy_stats.binom.sf(higher - 1, pairs, 0.5))

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, Level, contrast_weights, is_estimable
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -49,7 +49,7 @@ class Pilot:
     @property
     def cautious(self) -> Pilot:
         """The same with the variance's upper PILOT_CONFIDENCE limit."""
-        quantile = float(distributions.chi2.ppf(1.0 - PILOT_CONFIDENCE, self.degrees))
+        quantile = float(special.chdtri(self.degrees, PILOT_CONFIDENCE))
         variance = self.block_variance * self.degrees / quantile
         return Pilot(variance, self.degrees, self.block_degrees, self.block_count)
 
@@ -71,7 +71,7 @@ def pilot_of(
 
 def half_width(pilot: Pilot, blocks: int, confidence: float) -> float:
     """How far the ratio's interval will reach, as a share of the ratio (0.05 for ± 5 %)."""
-    quantile = float(distributions.t.ppf(0.5 + confidence / 2, (blocks - 1) * pilot.block_degrees))
+    quantile = float(special.stdtrit((blocks - 1) * pilot.block_degrees, 0.5 + confidence / 2))
     return math.expm1(quantile * math.sqrt(pilot.block_variance / blocks))
 
 
@@ -89,11 +89,11 @@ def equivalence_power(pilot: Pilot, margin: float, blocks: int, confidence: floa
     """
     degrees = (blocks - 1) * pilot.block_degrees
     error = math.sqrt(pilot.block_variance / blocks)
-    quantile = float(distributions.t.ppf(0.5 + confidence / 2, degrees))
+    quantile = float(special.stdtrit(degrees, 0.5 + confidence / 2))
     shares = (np.arange(SPREADS) + 0.5) / SPREADS
-    spread = np.sqrt(distributions.chi2.ppf(shares, degrees) / degrees)
+    spread = np.sqrt(special.chdtri(degrees, 1.0 - shares) / degrees)
     room = np.maximum(0.0, math.log1p(margin) / error - quantile * spread)
-    return float(np.mean(2.0 * distributions.norm.cdf(room) - 1.0))
+    return float(np.mean(2.0 * special.ndtr(room) - 1.0))
 
 
 def blocks_for_equivalence(
@@ -112,7 +112,7 @@ def message_resolution_j(
 
     Powers of two runs with `s` watts between like runs differ by √2·s.
     """
-    quantile = float(distributions.t.ppf(0.5 + confidence / 2, blocks - 1))
+    quantile = float(special.stdtrit(blocks - 1, 0.5 + confidence / 2))
     return quantile * delta_sd_w / math.sqrt(blocks) / rate_hz
 
 

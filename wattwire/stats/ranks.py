@@ -18,8 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -55,9 +55,9 @@ def rank_cut(count: int, confidence: float) -> tuple[int, float]:
         return cut, 1.0 - 2.0 * float(tail[cut - 1])
     mean = count * (count + 1) / 4.0
     deviation = math.sqrt(count * (count + 1) * (2 * count + 1) / 24.0)
-    quantile = float(distributions.norm.ppf(0.5 - confidence / 2.0))
+    quantile = float(special.ndtri(0.5 - confidence / 2.0))
     cut = math.floor(mean + quantile * deviation - 0.5) + 1
-    return cut, 1.0 - 2.0 * float(distributions.norm.cdf((cut - 0.5 - mean) / deviation))
+    return cut, 1.0 - 2.0 * float(special.ndtr((cut - 0.5 - mean) / deviation))
 
 
 def paired_shift_by_ranks(

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from wattwire.stats import distributions
+from scipy import special
 
 FloatArray = NDArray[np.float64]
 
@@ -63,5 +62,5 @@ def half_width(log_ratios: FloatArray) -> FloatArray:
     count = log_ratios.shape[1]
     if count < 2 or not np.isfinite(log_ratios).all():
         return np.full(log_ratios.shape[0], np.inf)
-    quantile = float(distributions.t.ppf(0.5 + INNER_CONFIDENCE / 2, count - 1))
+    quantile = float(special.stdtrit(count - 1, 0.5 + INNER_CONFIDENCE / 2))
     return quantile * np.asarray(log_ratios.std(axis=1, ddof=1)) / np.sqrt(count)

@@ -9,8 +9,8 @@ Reference: Clopper & Pearson 1934, Biometrika 26:404; Fisher 1922, JRSS 85:87.
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval
 
 
@@ -22,7 +22,7 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
     if trials < 1 or not 0 <= hits <= trials:
         raise ValueError(f"hits, trials: {hits}, {trials} found, 0 ≤ hits ≤ trials ≥ 1 is allowed")
     tail = (1.0 - confidence) / 2.0
-    beta = distributions.beta
+    beta = scipy_stats.beta
     low = 0.0 if hits == 0 else float(beta.ppf(tail, hits, trials - hits + 1))
     high = 1.0 if hits == trials else float(beta.ppf(1.0 - tail, hits + 1, trials - hits))
     return Interval(hits / trials, low, high, confidence, trials, "Clopper–Pearson")
@@ -31,4 +31,4 @@ def share_interval(hits: int, trials: int, confidence: float = 0.95) -> Interval
 def same_share_p(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
     """Two-sided exact p that two shares are one, by Fisher's test."""
     table = np.array([[hits, trials - hits], [other_hits, other_trials - other_hits]])
-    return float(distributions.fisher_exact(table).pvalue)
+    return float(scipy_stats.fisher_exact(table).pvalue)

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, centred
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -165,7 +165,7 @@ def far_out(fit: Fit) -> FarOut | None | Unanswered:
     place = int(np.argmax(sizes))
     # The error was estimated with the run in it: its square over the sum is a beta variable.
     share = 1.0 - (1.0 - FAR_OUT_SHARE) ** (1.0 / fit.run_count)
-    largest = distributions.beta_isf(share, 0.5, (fit.degrees - 1) / 2.0)
+    largest = float(special.betainccinv(0.5, (fit.degrees - 1) / 2.0, share))
     limit = float(np.sqrt(fit.degrees * largest))
     return FarOut(place, float(sizes[place]), limit) if sizes[place] > limit else None
 
@@ -199,7 +199,7 @@ def serial_correlation(
     mean = trace / fit.degrees
     second = (2.0 * square + trace**2) / (fit.degrees * (fit.degrees + 2.0))
     deviation = (found - mean) / np.sqrt(max(second - mean**2, 1e-12))
-    return SerialCorrelation(found - mean, float(2.0 * distributions.norm.sf(abs(deviation))))
+    return SerialCorrelation(found - mean, float(2.0 * special.ndtr(-abs(deviation))))
 
 
 def _lag_one_traces(fit: Fit, places: NDArray[np.int64]) -> tuple[float, float]:

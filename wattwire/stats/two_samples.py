@@ -21,8 +21,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
 FloatArray = NDArray[np.float64]
@@ -58,7 +58,7 @@ def _cut(one: int, other: int, confidence: float) -> tuple[int, float, str]:
         cut = int(allowed[-1]) + 1 if allowed.size else 1
         return cut, 1.0 - 2.0 * float(tail[cut - 1]), "by rank inversion"
     spread = np.sqrt(one * other * (one + other + 1) / 12.0)
-    quantile = float(distributions.norm.ppf(0.5 + confidence / 2))
+    quantile = float(special.ndtri(0.5 + confidence / 2))
     cut = max(1, int(np.floor(one * other / 2.0 - quantile * spread)))
     return cut, confidence, "by rank inversion, normal limit"
 
@@ -150,7 +150,7 @@ def newcombe_limits(
     shares: FloatArray, one: int, other: int, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
     """Limits of P(upper > lower), shape as `shares`, for samples of `one` and `other` values."""
-    quantile = float(distributions.norm.ppf(0.5 + confidence / 2))
+    quantile = float(special.ndtri(0.5 + confidence / 2))
     more = (one + other) / 2.0 - 1.0
 
     def error(at: FloatArray) -> FloatArray:

@@ -24,12 +24,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
-from wattwire.stats import distributions
 from wattwire.stats.blocked import Fit, contrast_weights, is_estimable
 from wattwire.stats.results import Interval, NotComputable, TooFew
-from wattwire.stats.searching import crossing
 
 FloatArray = NDArray[np.float64]
 Unanswered = TooFew | NotComputable
@@ -123,7 +121,7 @@ def effect_of(
         statistic,
         degrees,
         fit.degrees,
-        float(distributions.f.sf(statistic, degrees, fit.degrees)),
+        float(special.fdtrc(degrees, fit.degrees, np.maximum(statistic, 0.0))),
         omega_squared(
             statistic, degrees, fit.degrees, fit.run_count, confidence, known_degrees(fit.degrees)
         ),
@@ -190,7 +188,7 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
     upper = max(1.0, degrees * statistic)
     while excess(upper) > 0.0:
         upper *= 2.0
-    return crossing(excess, 0.0, upper, within=1e-8 * upper)
+    return float(optimize.brentq(excess, 0.0, upper, xtol=1e-8 * upper))
 
 
 @lru_cache(maxsize=2)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from wattwire import stats
 from wattwire.analysis import not_compared
@@ -28,7 +29,6 @@ from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table, Text
-from wattwire.stats import distributions
 
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
@@ -246,7 +246,7 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
         fit = usable_fit(evidence, response)
         if isinstance(fit, stats.Fit) and fit.degrees > 0:
             logs = np.log(pairs(evidence, response, "b", "a"))
-            quantile = float(distributions.t.ppf(0.5 + CONFIDENCE / 2, fit.degrees))
+            quantile = float(special.stdtrit(fit.degrees, 0.5 + CONFIDENCE / 2))
             alarms += int(np.sum(np.abs(logs) > quantile * np.sqrt(2.0 * fit.variance)))
             trials += logs.size
     if not trials:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
 from wattwire import stats
 from wattwire.analysis import not_compared
@@ -18,7 +19,6 @@ from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
 from wattwire.report.sections.counts import failed_words
 from wattwire.report.words import best_alternative
-from wattwire.stats import distributions
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
@@ -130,7 +130,7 @@ def few_degrees(answers: Answers) -> str:
     if not few:
         return ""
     least = few[0]
-    here, enough = distributions.t.ppf(0.5 + least.level / 2, [least.degrees, ENOUGH_DEGREES])
+    here, enough = special.stdtrit([least.degrees, ENOUGH_DEGREES], 0.5 + least.level / 2)
     blocks = words.plural(answers.block_count, "block")
     leaves = "leaves" if answers.block_count == 1 else "leave"
     return (

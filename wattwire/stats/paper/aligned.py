@@ -17,8 +17,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     FloatArray,
     Significance,
@@ -72,7 +73,7 @@ def aligned_ranks(
     for effect in effects:
         aligned = residuals + _effect(table, [names.index(n) for n in effect]).ravel()[cells]
         # Ties that rounding tore apart are ties.
-        ranks = distributions.rankdata(np.round(aligned, 10))
+        ranks = scipy_stats.rankdata(np.round(aligned, 10))
         tested = _type_three(ranks, columns, effect)
         if not isinstance(tested, Significance):
             return tested
@@ -162,7 +163,7 @@ def _type_three(
         "Aligned ranks",
         "F",
         statistic,
-        float(distributions.f.sf(statistic, numerator, denominator)),
+        float(special.fdtrc(numerator, denominator, np.maximum(statistic, 0.0))),
         (count,),
         "F distribution, type III",
         (numerator, denominator),

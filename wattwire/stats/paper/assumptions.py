@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     FloatArray,
     Significance,
@@ -24,7 +25,6 @@ from wattwire.stats.paper.results import (
     standardised,
 )
 from wattwire.stats.results import NotComputable, TooFew
-from wattwire.stats.searching import lowest
 
 SHAPIRO_MIN, SHAPIRO_MAX = 3, 5000
 LAMBDA_LIMIT = 5.0
@@ -51,7 +51,7 @@ def shapiro_wilk(values: Values) -> Significance | Unanswered:
     scaled = standardised([data])
     if not scatters(scaled):
         return NotComputable("all values are equal")
-    statistic, p = distributions.royston(scaled[0])
+    statistic, p = scipy_stats.shapiro(scaled[0])
     return Significance("Shapiro–Wilk", "W", statistic, p, (data.size,), "Royston's approximation")
 
 
@@ -97,7 +97,10 @@ def box_cox(groups: Sequence[Values]) -> BoxCox | Unanswered:
 
     # Infinite lack of fit, where squares overflow, is only a place to go away from.
     with np.errstate(invalid="ignore"):
-        power = lowest(lack, -limit, limit, within=1e-9)
+        found = optimize.minimize_scalar(
+            lack, bounds=(-limit, limit), method="bounded", options={"xatol": 1e-9}
+        )
+        power = float(found.x)
         best = lack(power)
     if not np.isfinite(best) or abs(power) > limit - 1e-3:
         return NotComputable(f"Box–Cox finds no best power between {-limit:g} and {limit:g}")

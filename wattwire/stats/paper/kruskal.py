@@ -23,8 +23,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.paper.results import Significance, Unanswered, Values, arrays, refuse_groups
 from wattwire.stats.results import NotComputable, TooFew
 
@@ -42,12 +42,12 @@ def kruskal_wallis(groups: Sequence[Values]) -> Significance | Unanswered:
     if refused is not None:
         return refused
     sizes = tuple(group.size for group in data)
-    ranks = distributions.rankdata(np.concatenate(data))
+    ranks = scipy_stats.rankdata(np.concatenate(data))
     if sum(sizes) < 3:
         return TooFew(sum(sizes), 3, "values")
     if float(np.ptp(ranks)) == 0:
         return NotComputable("all values are equal")
-    statistic, p = distributions.kruskal_h(ranks, sizes)
+    statistic, p = scipy_stats.kruskal(*np.split(ranks, np.cumsum(sizes)[:-1]))
     least, method = None, "χ² approximation"
     if max(sizes) <= EXACT_SIZE_MAX:
         parts = np.split(ranks, np.cumsum(sizes)[:-1])

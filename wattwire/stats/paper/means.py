@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     ROUNDING,
     FloatArray,
@@ -61,7 +62,7 @@ def _two(
     statistic = float(np.mean(scaled[0]) - np.mean(scaled[1])) / standard
     difference = unit(data) * float(np.mean(scaled[0]) - np.mean(scaled[1]))
     error = unit(data) * standard
-    half = float(distributions.t.ppf(0.5 + confidence / 2, degrees)) * error
+    half = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     count = data[0].size + data[1].size
     interval = (
         Interval(
@@ -75,7 +76,7 @@ def _two(
         "Student's t" if pooled else "Welch's t",
         "t",
         statistic,
-        2 * float(distributions.t.sf(abs(statistic), degrees)),
+        2 * float(special.stdtr(degrees, -abs(statistic))),
         (data[0].size, data[1].size),
         "t distribution",
         (degrees,),
@@ -149,7 +150,7 @@ def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
         "Welch's ANOVA",
         "F",
         statistic,
-        float(distributions.f.sf(statistic, *degrees)),
+        float(scipy_stats.f.sf(statistic, *degrees)),
         tuple(group.size for group in data),
         "F distribution",
         degrees,

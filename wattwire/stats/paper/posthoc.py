@@ -11,8 +11,9 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.paper.results import (
     ROUNDING,
     FloatArray,
@@ -99,7 +100,7 @@ def _scale(data: Sequence[FloatArray]) -> float:
 
 @lru_cache(maxsize=1024)
 def _range_quantile(confidence: float, groups: int, degrees: float) -> float:
-    return float(distributions.studentized_range.ppf(confidence, groups, degrees))
+    return float(scipy_stats.studentized_range.ppf(confidence, groups, degrees))
 
 
 def _ranged(
@@ -120,7 +121,7 @@ def _ranged(
         error = float(np.sqrt((variances[i] / data[i].size + variances[j] / data[j].size) / 2))
         difference = means[i] - means[j]
         statistic = abs(difference) / error
-        p = float(distributions.studentized_range.sf(statistic, len(data), freedom))
+        p = float(scipy_stats.studentized_range.sf(statistic, len(data), freedom))
         half = error * _range_quantile(confidence, len(data), freedom)
         low, high = (difference - half) * scale, (difference + half) * scale
         count = data[i].size + data[j].size
@@ -152,7 +153,7 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
         return refused
     sizes = [group.size for group in data]
     total = sum(sizes)
-    ranks = distributions.rankdata(np.concatenate(data))
+    ranks = scipy_stats.rankdata(np.concatenate(data))
     if total < 3:
         return TooFew(total, 3, "values")
     if float(np.ptp(ranks)) == 0:
@@ -166,7 +167,7 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
         difference / float(np.sqrt(variance * (1 / sizes[i] + 1 / sizes[j])))
         for (i, j), difference in zip(pairs, differences, strict=True)
     ]
-    raw = [2 * float(distributions.norm.sf(abs(score))) for score in scores]
+    raw = [2 * float(special.ndtr(-abs(score))) for score in scores]
     bonferroni, holm = adjusted_bonferroni(raw), adjusted_holm(raw)
     names = list(groups)
     return tuple(

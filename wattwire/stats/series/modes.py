@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from wattwire.stats import distributions
+from scipy import stats as scipy_stats
 
 FloatArray = NDArray[np.float64]
 
@@ -66,7 +65,7 @@ def mode_between(runs: Sequence[FloatArray], low: float, high: float) -> Mode | 
     beside = max(_count(everything, low / width, low), _count(everything, high, high * width))
     if inside < SHARE_MIN * everything.size or inside < CONCENTRATION * beside or inside == 0:
         return None
-    if float(distributions.binom.sf(inside - 1, inside + beside, ODDS_SHARE)) > ALARM_MAX:
+    if float(scipy_stats.binom.sf(inside - 1, inside + beside, ODDS_SHARE)) > ALARM_MAX:
         return None
     hit = sum(_holds(series, low, high) for series in filled)
     if 2 * hit < len(filled):

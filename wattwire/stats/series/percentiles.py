@@ -19,8 +19,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
+from scipy import stats as scipy_stats
 
-from wattwire.stats import distributions
 from wattwire.stats.results import Interval, TooFew
 from wattwire.stats.series.dependence import clusters_above, effective_size
 
@@ -45,7 +46,7 @@ class Percentile:
 
 def two_sided_size(share: float) -> int:
     """Smallest effective size at which both limits of percentile `share` exist at 95 %."""
-    tail = float(distributions.norm.sf(Z_TWO_SIDED))
+    tail = float(special.ndtr(-Z_TWO_SIDED))
     outer = max(share, 1.0 - share)
     return math.ceil(math.log(tail) / math.log(outer))
 
@@ -124,7 +125,7 @@ def _limits(
 def _binomial_ranks(count: int, share: float, confidence: float) -> tuple[int, int, float]:
     """Lower rank, upper rank and exact level of an order-statistic interval."""
     tail = (1.0 - confidence) / 2.0
-    below = int(distributions.binom.ppf(tail, count, share))
-    above = int(distributions.binom.ppf(1.0 - tail, count, share)) + 1
-    held = distributions.binom.cdf(np.array([below - 1, above - 1]), count, share)
+    below = int(scipy_stats.binom.ppf(tail, count, share))
+    above = int(scipy_stats.binom.ppf(1.0 - tail, count, share)) + 1
+    held = scipy_stats.binom.cdf(np.array([below - 1, above - 1]), count, share)
     return below, above, float(np.diff(held)[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as distributions
+from scipy import stats as scipy_stats
 
 from wattwire import stats
 from wattwire.stats.blocked import Fit, fit_log
@@ -48,7 +48,7 @@ def test_two_treatments_in_blocks_are_the_paired_t_interval_of_the_log_ratio() -
     fit = fitted(fast + slow, [0, 1, 2, 3] * 2, {"language": ["fast"] * 4 + ["slow"] * 4})
     found = ratio_of(fit, "language", "fast", "slow").interval
     logs = np.log(np.array(fast) / np.array(slow))
-    half = distributions.t.ppf(0.975, 3) * logs.std(ddof=1) / 2
+    half = scipy_stats.t.ppf(0.975, 3) * logs.std(ddof=1) / 2
     assert found.estimate == pytest.approx(math.exp(logs.mean()))
     assert found.low == pytest.approx(math.exp(logs.mean() - half))
     assert found.high == pytest.approx(math.exp(logs.mean() + half))

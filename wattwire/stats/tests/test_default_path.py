@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats as distributions
+from scipy import stats as scipy_stats
 
 from wattwire import stats
 from wattwire.stats import block_ranks, ranks
@@ -42,8 +42,8 @@ def test_shift_limits_turn_where_the_rank_sum_test_turns() -> None:
     found = stats.shift_by_ranks(upper, lower)
     assert isinstance(found, stats.Interval)
     for limit, rejected in ((found.low, -1e-9), (found.high, 1e-9)):
-        outside = distributions.mannwhitneyu(upper - limit - rejected, lower, method="exact")
-        inside = distributions.mannwhitneyu(upper - limit + rejected, lower, method="exact")
+        outside = scipy_stats.mannwhitneyu(upper - limit - rejected, lower, method="exact")
+        inside = scipy_stats.mannwhitneyu(upper - limit + rejected, lower, method="exact")
         assert outside.pvalue <= 1 - found.level + 1e-12 < inside.pvalue
 
 
@@ -86,7 +86,7 @@ def test_friedman_agrees_with_the_exact_table() -> None:
 def test_quade_over_two_levels_is_the_signed_rank_test() -> None:
     table = RNG.normal(size=(8, 2)) + [0.0, 0.8]
     found = stats.quade(table)
-    known = distributions.wilcoxon(table[:, 1] - table[:, 0], method="exact")
+    known = scipy_stats.wilcoxon(table[:, 1] - table[:, 0], method="exact")
     assert isinstance(found, stats.BlockRanks)
     assert found.exact
     assert found.p == pytest.approx(known.pvalue)
@@ -97,7 +97,7 @@ def test_drawn_permutations_agree_with_the_large_sample_limit() -> None:
     found = stats.friedman(table)
     assert isinstance(found, stats.BlockRanks)
     assert not found.exact
-    assert found.p == pytest.approx(distributions.friedmanchisquare(*table.T).pvalue, abs=0.02)
+    assert found.p == pytest.approx(scipy_stats.friedmanchisquare(*table.T).pvalue, abs=0.02)
 
 
 def test_ranks_ask_for_as_many_blocks_as_a_p_below_five_percent_takes() -> None:
@@ -125,7 +125,7 @@ def test_omega_squared_has_the_limits_of_the_noncentral_f() -> None:
     assert found.estimate == pytest.approx(10 / 40)
     for limit, chance in ((found.low, 0.975), (found.high, 0.025)):
         noncentrality = 30 * limit / (1 - limit)
-        assert distributions.ncf.cdf(6.0, 2, 27, noncentrality) == pytest.approx(chance, abs=1e-4)
+        assert scipy_stats.ncf.cdf(6.0, 2, 27, noncentrality) == pytest.approx(chance, abs=1e-4)
     none = stats.omega_squared(0.3, 2, 27, 30)
     assert (none.estimate, none.low) == (0.0, 0.0)
 

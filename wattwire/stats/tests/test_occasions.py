@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats as distributions
+from scipy import stats as scipy_stats
 
 from wattwire.stats import Interval, NotComputable, TooFew, welch_difference, welch_ratio
 
@@ -14,7 +14,7 @@ LOWER = [100.0, 101.0, 99.0, 104.0]
 
 def test_it_is_welchs_interval_of_the_logarithms():
     found = welch_ratio(UPPER, LOWER, 0.99)
-    logs = distributions.ttest_ind(np.log(UPPER), np.log(LOWER), equal_var=False)
+    logs = scipy_stats.ttest_ind(np.log(UPPER), np.log(LOWER), equal_var=False)
     wanted = logs.confidence_interval(0.99)
     assert isinstance(found, Interval)
     assert np.log([found.low, found.high]) == pytest.approx([wanted.low, wanted.high], rel=1e-9)
@@ -61,7 +61,7 @@ def test_what_means_nothing_is_no_number(upper, lower, says):
 def test_a_difference_is_welchs_interval_of_the_values_and_takes_zeros():
     upper, lower = [0.1, 0.12, 0.09], [0.0, 0.0, 0.0, 0.01]
     found = welch_difference(upper, lower, 0.99)
-    test = distributions.ttest_ind(upper, lower, equal_var=False)
+    test = scipy_stats.ttest_ind(upper, lower, equal_var=False)
     wanted = test.confidence_interval(0.99)
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-9)

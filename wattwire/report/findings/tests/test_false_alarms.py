@@ -9,7 +9,6 @@ import os
 
 import numpy as np
 import pytest
-from scipy import stats as distributions
 
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding
