@@ -9,6 +9,7 @@ import os
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding
@@ -36,5 +37,5 @@ def test_a_campaign_without_a_cause_has_no_finding(shape: str) -> None:
         for name, alarmed in alarms(shape, seed).items():
             counted[name] += alarmed
     print(f"{shape}: {counted} of {CAMPAIGNS}")
-    limit = float(distributions.binom.ppf(0.995, CAMPAIGNS, PROMISED))
+    limit = float(scipy_stats.binom.ppf(0.995, CAMPAIGNS, PROMISED))
     assert max(counted.values()) <= limit, f"{shape}: {counted} of {CAMPAIGNS}"
