@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -76,10 +77,11 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     with drawing.Drawer(folder / "figures") as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
+        numbers = document(evidence, answers)
         series = all_series(evidence)
         found = findings.look(evidence, series)
         sections, thinner = [], Thinner()
-        for made in _sections(evidence, answers, series, found):
+        for made in _sections(evidence, (answers, numbers), series, found):
             if made is not None:
                 section = bounded(made, thinner)
                 sections.append(section)
@@ -94,8 +96,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
-        numbers = json.dumps(document(evidence, answers), indent=1, allow_nan=False)
-        (folder / "analysis.json").write_text(f"{numbers}\n", "utf-8")
+        text = json.dumps(numbers, indent=1, allow_nan=False)
+        (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
         page.write_text(_render(evidence, told, sections, drawer), "utf-8")
     return page
@@ -108,16 +110,20 @@ def bounded(section: Section, thinner: Thinner) -> Section:
 
 def _sections(
     evidence: Evidence,
-    answers: Answers,
+    answered: tuple[Answers, Mapping[str, Any]],
     series: Mapping[str, Series],
     found: findings.Findings,
 ) -> Iterator[Section | None]:
-    """The parts of the page in order, one at a time: figures are drawn while the next is made."""
-    yield asked.section(evidence)
-    yield answers_section(evidence, answers)
-    yield laid_out.section(evidence)
+    """The parts of the page in order, one at a time: figures are drawn while the next is made.
+
+    `answered` are the answers, and what report/analysis.json holds of them.
+    """
+    answers, numbers = answered
+    yield answers_section(evidence, answers, numbers)
     yield variants.section(evidence)
     yield limits.section(evidence)
+    yield laid_out.section(evidence)
+    yield asked.section(evidence)
     yield from reproduced.sections(evidence)
     if evidence.imported:
         yield explore.section(evidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import companions, differences
+from wattwire.report.tables import companions, differences, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
 from wattwire.report.words import best_alternative, correlation, stopping
 from wattwire.report.words.answers import few_degrees, nothing_to_compare, sentence, sentence_of_all
@@ -42,9 +42,16 @@ SENTENCES_MAX, LOWEST_TOLD, HIGHEST_TOLD = 8, 3, 2
 """A factor with more answers than that has sentences for its lowest and its highest ones only."""
 
 
-def section(evidence: Evidence, answers: Answers) -> Section:
-    """The page's part that answers each question, with the family its intervals hold in."""
+def section(
+    evidence: Evidence, answers: Answers, document: Mapping[str, Any] | None = None
+) -> Section:
+    """The page's part that answers each question, with the family its intervals hold in.
+
+    It begins with all answers of `document` (report/analysis.json) in short.
+    """
     part = Section("answers", "Answers")
+    short = short_answers.table(document) if document else None
+    part.parts += [short] if short else []
     if not answers.items:
         part.parts.append(Text(nothing_to_compare(evidence)))
         return part

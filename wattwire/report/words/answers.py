@@ -174,7 +174,9 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
         return prefix + chosen
     numbers = [*answers.computed(), *answers.differences()]
     candidates = [item for item in numbers if not item.response.energy]
-    candidates.sort(key=lambda item: item.factor != evidence.primary)
+    candidates.sort(
+        key=lambda item: (item.factor != evidence.primary, answers.outcome(item) == "undecided")
+    )
     if not candidates:
         return prefix + _without_contrast(evidence, answers)
     words_of_it = sentence(evidence, candidates[0], answers.family)
