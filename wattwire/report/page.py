@@ -54,11 +54,12 @@ from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
 
-def build_report(campaign: Path | CampaignReader) -> Path:
+def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
     """Write the report of a campaign and return the path of its page.
 
-    Takes the campaign's folder, or its opened reader. Writes report/index.html,
-    report/figures/*.svg and *.pdf, report/tables/*.csv and *.tex inside the campaign's folder, and
+    Takes the campaign's folder, or its opened reader. Writes report/index.html and
+    report/tables/*.csv inside the campaign's folder, where `printed` is asked for
+    report/figures/*.svg and *.pdf and report/tables/*.tex too, and
     the page's headline in report/answer.txt, with a line for each question that has no number, and
     in report/validity.txt what the page says of a look or of changed limits, and all numbers of the
     answers in report/analysis.json; an older report there is replaced. A campaign without a usable
@@ -74,7 +75,9 @@ def build_report(campaign: Path | CampaignReader) -> Path:
     folder = campaign.path / "report"
     refuse_links(campaign.path)
     # Matrices here are small: threads for them only take the core from the drawing beside.
-    with drawing.Drawer(folder / "figures") as drawer, threadpool_limits(1, user_api="blas"):
+    figures = folder / "figures"
+    drawing_of = drawing.Drawer if printed else drawing.Undrawn
+    with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
         numbers = document(evidence, answers)
@@ -86,7 +89,8 @@ def build_report(campaign: Path | CampaignReader) -> Path:
                 section = bounded(made, thinner)
                 sections.append(section)
                 drawer.begin(figures_of(section.parts))
-        _write_tables(tables_of([p for s in sections for p in s.parts]), folder / "tables")
+        tables = tables_of([p for s in sections for p in s.parts])
+        _write_tables(tables, folder / "tables", printed)
         third = reproduced.in_short(evidence) or found.in_short
         moving = courses.told_unsettled(evidence, series)
         idle = concurrency.sentence(evidence)
@@ -99,7 +103,7 @@ def build_report(campaign: Path | CampaignReader) -> Path:
         text = json.dumps(numbers, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
-        page.write_text(_render(evidence, told, sections, drawer), "utf-8")
+        page.write_text(_render(evidence, told, sections, drawer, printed), "utf-8")
     return page
 
 
@@ -153,11 +157,12 @@ def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator
     yield settings.section(evidence)
 
 
-def _write_tables(tables: Sequence[Table], folder: Path) -> None:
+def _write_tables(tables: Sequence[Table], folder: Path, printed: bool) -> None:
     _fresh(folder, ("*.csv", "*.tex"))
     for table in tables:
         write_csv(table, folder / f"{table.id}.csv")
-        write_tex(table, folder / f"{table.id}.tex")
+        if printed:
+            write_tex(table, folder / f"{table.id}.tex")
 
 
 def _fresh(folder: Path, patterns: Sequence[str]) -> None:
@@ -171,7 +176,8 @@ def _render(
     evidence: Evidence,
     told: tuple[str, ...],
     sections: Sequence[Section],
-    drawer: drawing.Drawer,
+    drawer: drawing.Drawer | drawing.Undrawn,
+    printed: bool,
 ) -> str:
     folder = resources.files("wattwire.report.html") / "templates"
     environment = jinja2.Environment(
@@ -183,14 +189,16 @@ def _render(
     )
     drawn = [figure for section in sections for figure in figures_of(section.parts)]
     pictures = drawer.pictures()
-    charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id in pictures})
+    failed = drawer.failed  # complete once the pictures are there
+    charts = packed_charts({one.id: one.spec for one in drawn if one.id not in failed})
     return environment.get_template("page.html").render(
         title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
         first=told[0],
         others=[one for one in told[1:] if one],
         sections=sections,
         images={name: _data_address(svg) for name, svg in pictures.items()},
-        failed=drawer.failed,
+        failed=failed,
+        printed=printed,
         specs=Markup(script_json(charts)),
         library=Markup(drawer.library()),
         style=Markup((folder / "page.css").read_text("utf-8")),

@@ -20,7 +20,6 @@ from wattwire.cli.verbs.report import answer_of, numbers_of, tell_answers, write
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
-from wattwire.report.print import pen
 from wattwire.store.imported import refuse_used
 
 CSV = "csv"
@@ -117,8 +116,6 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
         refuse_used(Path(options.campaign))
     reader = imports.find(options.study, default_roots())
     recipe = options.recipe or reader.default
-    if not options.no_report:
-        pen.shared()  # who draws starts while the data are read
     return reader.study, recipe, reader.read(source, recipe)
 
 

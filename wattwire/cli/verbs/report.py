@@ -33,14 +33,19 @@ def add_to(verbs: Any) -> None:
         help="judge the stored runs again with another validity limit, e.g. steal_max=0.1 or "
         "look=true; nothing is measured, and the page says so",
     )
+    verb.add_argument(
+        "--figures",
+        action="store_true",
+        help="also write every figure as SVG and PDF and every table as LaTeX, for print",
+    )
     verb.set_defaults(call=report)
 
 
-def write_report(campaign: Path | CampaignReader) -> Path:
-    """Write the page of a campaign; returns its path."""
+def write_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
+    """Write the page of a campaign, and what is for print where asked; returns the page's path."""
     from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
 
-    return build_report(campaign)
+    return build_report(campaign, printed)
 
 
 def answer_of(page: Path) -> list[str]:
@@ -76,7 +81,7 @@ def report(options: argparse.Namespace) -> int:
     campaign = open_campaign(Path(options.campaign))
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
-        page = write_report(reader)
+        page = write_report(reader, options.figures)
         tell_answers(answer_of(page), numbers_of(page), stamps_of(page))
         print(page.resolve())
         return outcome.of_limits(reader)

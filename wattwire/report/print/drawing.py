@@ -93,6 +93,35 @@ class Drawer:
                     path.unlink()
 
 
+class Undrawn:
+    """Stands where no figure is to be drawn: the page's charts are drawn by who looks at it.
+
+    Files of an earlier report are removed, since they would show what no longer holds.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.failed: dict[str, str] = {}
+        for path in (*folder.glob("*.svg"), *folder.glob("*.pdf")):
+            path.unlink()
+
+    def __enter__(self) -> Undrawn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def begin(self, figures: Sequence[Figure]) -> None:
+        """Draw nothing."""
+
+    def pictures(self) -> dict[str, str]:
+        """No picture of any figure."""
+        return {}
+
+    def library(self) -> str:
+        """The drawing library for a page."""
+        return library.for_pages()
+
+
 def _first_line(error: ValueError) -> str:
     """The library's reason without the stack of its calls."""
     told = [line for line in str(error).splitlines() if line and not line.startswith("    at ")]

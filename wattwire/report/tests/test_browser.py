@@ -50,8 +50,8 @@ def browser(page, opened) -> Iterator[Browser]:
 
 def test_every_chart_becomes_interactive_and_nothing_is_refused(browser, page) -> None:
     charts = "[...document.querySelectorAll('[data-chart]')]"
-    drawn = list((page.parent / "figures").glob("*.svg"))
-    assert browser.value(f"{charts}.length") == len(drawn) >= 8
+    assert not (page.parent / "figures").exists(), "nobody asked for files of figures"
+    assert browser.value(f"{charts}.length") >= 8
     browser.until(f"{charts}.every((chart) => chart.querySelector('.vega-embed svg'))")
 
 

@@ -42,7 +42,7 @@ def folder(tmp_path_factory) -> Path:
         skip={"pattern": "action", "language": FAST, "clients": 2},
     )
     campaign = write_campaign(tmp_path_factory.mktemp("latex") / "campaign", shape)
-    return build_report(FileCampaign(campaign)).parent / "tables"
+    return build_report(FileCampaign(campaign), printed=True).parent / "tables"
 
 
 def problems(text: str) -> list[str]:

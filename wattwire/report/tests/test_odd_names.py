@@ -31,7 +31,7 @@ def page(tmp_path_factory) -> Path:
     words = ("--factor", "constructor", "--factor", "valueOf", "--block", "day",
              "--response", "toString:\u2029", "--response", "isPrototypeOf")  # fmt: skip
     assert main(["import", "csv", str(folder / "t.csv"), *words, "--campaign", str(campaign)]) == 0
-    return campaign / "report" / "index.html"
+    return build_report(campaign, printed=True)
 
 
 def test_every_figure_of_oddly_named_levels_and_columns_is_drawn(page) -> None:
@@ -90,7 +90,7 @@ def test_a_page_names_the_figure_that_could_not_be_drawn(page, monkeypatch) -> N
     monkeypatch.setattr(pen.Pen, "draw", refuse)
     for path in (page.parent / "figures").glob("ratios.*"):
         path.unlink()
-    text = build_report(page.parents[1]).read_text("utf-8")
+    text = build_report(page.parents[1], printed=True).read_text("utf-8")
     assert text.count("could not be drawn") == 1
     assert "Reason: ratios: no reason<" in text
     assert 'data-chart="ratios"' not in text and "figures/ratios.svg" not in text

@@ -57,7 +57,7 @@ class Words(HTMLParser):
 
 
 def built(folder: Path, shape: Shape | None = None) -> tuple[Words, Path]:
-    page = build_report(FileCampaign(write_campaign(folder, shape)))
+    page = build_report(FileCampaign(write_campaign(folder, shape)), printed=True)
     return Words(page.read_text("utf-8")), page
 
 
@@ -318,6 +318,13 @@ def test_a_second_report_replaces_the_first(tmp_path) -> None:
     first = page.read_text("utf-8")
     assert build_report(FileCampaign(folder)).read_text("utf-8") == first
     assert not stale.exists()
+    assert not list(page.parent.glob("*/*.tex")) and "SVG" in first  # the footer's offer
+    printed = build_report(FileCampaign(folder), printed=True)
+    figures = page.parent / "figures"
+    assert list(figures.glob("*.svg")) and list(page.parent.glob("tables/*.tex"))
+    assert "figures/latency-ecdf.svg" in printed.read_text("utf-8")
+    assert build_report(FileCampaign(folder)).read_text("utf-8") == first
+    assert not list(figures.glob("*.*")), "figures of an older report would show other numbers"
 
 
 def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:

@@ -9,7 +9,7 @@ function unpacked(packed) {
     Object.fromEntries(columns.map(([name, values]) => [name, values[row]])),
   );
 }
-// Each chart starts as a picture; where scripts run it becomes interactive.
+// A chart may start as a picture; where scripts run it becomes interactive.
 const { charts, points } = JSON.parse(document.getElementById("charts").textContent);
 const actions = { export: true, source: false, compiled: false, editor: false };
 for (const holder of document.querySelectorAll("[data-chart]")) {
@@ -19,7 +19,11 @@ for (const holder of document.querySelectorAll("[data-chart]")) {
   const options = { renderer: "svg", ast: true, logLevel: 1, actions };
   vegaEmbed(stage, spec, options)
     .then(() => holder.replaceChildren(stage))
-    .catch((error) => console.error(holder.dataset.chart, error));
+    .catch((error) => {
+      console.error(holder.dataset.chart, error);
+      if (holder.querySelector("img")) return;
+      holder.textContent = `This figure could not be drawn; its numbers are in the tables. (${error})`;
+    });
 }
 const links = new Map(
   [...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]),
