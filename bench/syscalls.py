@@ -25,11 +25,11 @@ from wattwire.model.treatment import Treatment
 from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome
 from wattwire.rig import AgentClient, Builder, host
-from wattwire.run.one_run import OneRun
-from wattwire.run.prepare import Prepared, prepare
+from wattwire.run.node_specs import node_plans
+from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
 from wattwire.run.results.convert import open_all_samples, quantities_frame
-from wattwire.run.specs import node_plans
+from wattwire.run.runner import OneRun
 
 CELLS = ("tcp/cpp", "tcp/python", "rest/python", "grpc/go")
 """Loads from a call of some 20 µs, all of it system calls, to one of a large library."""

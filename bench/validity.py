@@ -24,10 +24,10 @@ from wattwire.design import PlannedRun
 from wattwire.model.study import parse_study
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.rig import AgentClient, Builder
-from wattwire.run.one_run import OneRun
-from wattwire.run.prepare import prepare
+from wattwire.run.node_specs import node_plans
+from wattwire.run.resolve_cells import prepare
 from wattwire.run.results.summary import Collected
-from wattwire.run.specs import node_plans
+from wattwire.run.runner import OneRun
 
 RUNS = 300
 WINDOW_S = 0.3

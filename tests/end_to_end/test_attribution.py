@@ -11,7 +11,7 @@ import pytest
 
 from wattwire.rig import AgentClient
 from wattwire.run.results.convert import quantities_frame
-from wattwire.run.results.costs import Readings
+from wattwire.run.results.resources import Readings
 
 pytestmark = pytest.mark.quiet
 

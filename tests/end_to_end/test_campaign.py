@@ -19,7 +19,7 @@ from tests.end_to_end.conftest import (
     marked_processes,
     tokens_below,
 )
-from wattwire.run.results.costs import Readings
+from wattwire.run.results.resources import Readings
 from wattwire.store import Campaign
 
 pytestmark = pytest.mark.quiet

@@ -14,7 +14,7 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient, Builder
-from wattwire.rig.artifacts import NotBuiltError
+from wattwire.rig.builds import NotBuiltError
 
 pytestmark = pytest.mark.quiet
 

@@ -17,7 +17,7 @@ from wattwire.analysis.dataset import Evidence, levels_of
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
-from wattwire.stats.spread import DRAWS
+from wattwire.stats.diagnostics import DRAWS
 
 ALARM = 0.05
 SERIAL_ALARM = 0.01

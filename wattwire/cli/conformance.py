@@ -16,14 +16,14 @@ from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.screen import make_progress
+from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.cli.verbs.doctor import install_command, sources
-from wattwire.cli.verbs.things import chosen_cells
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.setting_roles import NAGLE_OFF, TLS
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, CellBuild
-from wattwire.rig.artifacts import LackingError
+from wattwire.rig.builds import LackingError
 from wattwire.run.processes import RunProcesses, start_service
 
 SERVICE_TIMEOUT_S = 10.0

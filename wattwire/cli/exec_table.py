@@ -17,14 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from wattwire.analysis.execution import FOLDED_WORDS, Executed, Row, told
-from wattwire.cli.amounts import duration_s
+from wattwire.cli.quantities import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.words import count as count_words
 from wattwire.model.words import duration, listed, number
-from wattwire.rig.targets import Target, parse_target
-from wattwire.run.exec.executor import Executor
-from wattwire.run.exec.one_repeat import Request, check_program
+from wattwire.rig.attach_targets import Target, parse_target
+from wattwire.run.exec.measure import Request, check_program
 from wattwire.run.exec.output import MessageCounter
+from wattwire.run.exec.session import Executor
 
 ATTACHED_FOR_S = 60.0
 LOAD_WARNING_CORES = 0.2

@@ -9,7 +9,7 @@ from wattwire.model.metrics import ENERGY, Metric, find
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.words import nothing_to_compare, plural
-from wattwire.run.prepare import Prepared
+from wattwire.run.resolve_cells import Prepared
 
 NAMED_MAX = 4
 """Up to so many treatments a line names one by one."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
-from wattwire.run.specs import scheduled_per_sender
+from wattwire.run.node_specs import scheduled_per_sender
 
 PERCENTILES = (0.5, 0.9, 0.99, 0.999)
 """Those of which the page has a column."""

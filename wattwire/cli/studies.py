@@ -11,7 +11,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
-from wattwire.cli.amounts import duration_s, share_of_all, size_bytes
+from wattwire.cli.quantities import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
 from wattwire.model.baselines import check_baselines
 from wattwire.model.errors import UsageError, unknown

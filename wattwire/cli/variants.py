@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.cli import studies
-from wattwire.cli.amounts import share
+from wattwire.cli.quantities import share
 from wattwire.cli.verbs import compare
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import check_response
 from wattwire.model.study import merge
 from wattwire.model.variants import FACTOR
-from wattwire.rig.trees import tree_of
+from wattwire.rig.git_trees import tree_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 ALLOWED = (

@@ -1,6 +1,6 @@
 """From a study to an ordered plan: treatments, blocks, the seeded order."""
 
-from wattwire.design.cautions import cautions
+from wattwire.design.lint import cautions
 from wattwire.design.plan import CONTROLS, UNSAMPLED, PlannedRun, make_plan, more_blocks
 from wattwire.design.settling import piloted
 from wattwire.design.treatments import expand

@@ -12,10 +12,10 @@ from wattwire.model.answerable import check_answerable
 from wattwire.model.baselines import check_baselines
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.limits import Limit, parse_limits
+from wattwire.model.output_requests import Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
-from wattwire.model.places import is_plain_name
+from wattwire.model.paths import is_plain_name
 from wattwire.model.questions import Question, parse_questions
-from wattwire.model.shown import Shown, parse_shown
 from wattwire.model.treatment import PATTERN_ROLES, Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
 from wattwire.model.variants import Variant, parse_variants

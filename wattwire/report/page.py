@@ -21,26 +21,26 @@ from wattwire.analysis.document import document
 from wattwire.analysis.latency import Series, all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
-from wattwire.report.figures.thinning import Thinner
-from wattwire.report.html.packing import packed_charts, script_json
+from wattwire.report.figures.downsample import Thinner
+from wattwire.report.html.columnar_json import packed_charts, script_json
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
-from wattwire.report.print import drawing
+from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
 from wattwire.report.sections import (
-    asked,
     audit,
     controls,
     costs,
     counts,
+    design,
     explore,
     harness,
-    laid_out,
     latency,
     limits,
     paper_path,
     proportion,
     published,
-    reproduced,
+    replication,
+    requested_tables,
     settings,
     syscalls,
     threats,
@@ -48,7 +48,7 @@ from wattwire.report.sections import (
 )
 from wattwire.report.sections.answers import section as answers_section
 from wattwire.report.sections.findings import section as findings_section
-from wattwire.report.tables import courses
+from wattwire.report.tables import steady_state
 from wattwire.report.words import concurrency, unanswered
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
@@ -76,7 +76,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
     refuse_links(campaign.path)
     # Matrices here are small: threads for them only take the core from the drawing beside.
     figures = folder / "figures"
-    drawing_of = drawing.Drawer if printed else drawing.Undrawn
+    drawing_of = render.Drawer if printed else render.Undrawn
     with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
@@ -91,13 +91,13 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
                 drawer.begin(figures_of(section.parts))
         tables = tables_of([p for s in sections for p in s.parts])
         _write_tables(tables, folder / "tables", printed)
-        third = reproduced.in_short(evidence) or found.in_short
-        moving = courses.told_unsettled(evidence, series)
+        third = replication.in_short(evidence) or found.in_short
+        moving = steady_state.told_unsettled(evidence, series)
         idle = concurrency.sentence(evidence)
         answer = unanswered.headline(evidence, answers)
         first = " ".join(filter(None, (answer, variants.headline(evidence), moving, idle)))
         stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
-        told = (first, *stamps, " ".join(gaps), asked.second_line(evidence), third)
+        told = (first, *stamps, " ".join(gaps), design.second_line(evidence), third)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)
@@ -126,9 +126,9 @@ def _sections(
     yield answers_section(evidence, answers, numbers)
     yield variants.section(evidence)
     yield limits.section(evidence)
-    yield laid_out.section(evidence)
-    yield asked.section(evidence)
-    yield from reproduced.sections(evidence)
+    yield requested_tables.section(evidence)
+    yield design.section(evidence)
+    yield from replication.sections(evidence)
     if evidence.imported:
         yield explore.section(evidence)
     else:
@@ -143,7 +143,7 @@ def _sections(
 def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator[Section | None]:
     """The parts that need messages, meters and nodes of ours."""
     made = latency.section(evidence, series)
-    settled = courses.fold(evidence, series)
+    settled = steady_state.fold(evidence, series)
     if settled is not None:
         made.parts.append(settled)
     yield made
@@ -176,7 +176,7 @@ def _render(
     evidence: Evidence,
     told: tuple[str, ...],
     sections: Sequence[Section],
-    drawer: drawing.Drawer | drawing.Undrawn,
+    drawer: render.Drawer | render.Undrawn,
     printed: bool,
 ) -> str:
     folder = resources.files("wattwire.report.html") / "templates"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from wattwire.model import words
-from wattwire.model.places import spreadsheet_safe
+from wattwire.model.paths import spreadsheet_safe
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 
 TEXT_MAX, SHORT_MAX, WORD_MAX = 240, 28, 10

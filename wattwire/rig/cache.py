@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wattwire.model.places import cache_folder as folder
+from wattwire.model.paths import cache_folder as folder
 
 MARKER = ".wattwire-complete"
 TREES = "trees"

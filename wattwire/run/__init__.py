@@ -1,7 +1,7 @@
 """The life of a run and of a campaign."""
 
 from wattwire.run.campaign import CampaignRunner, Options, Skipped
-from wattwire.run.prepare import Prepared, prepare
 from wattwire.run.progress import Progress
+from wattwire.run.resolve_cells import Prepared, prepare
 
 __all__ = ["CampaignRunner", "Options", "Prepared", "Progress", "Skipped", "prepare"]

@@ -14,10 +14,10 @@ from typing import Any
 
 from wattwire.model.errors import MissingError, unknown
 from wattwire.rig import AgentClient
+from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results import power
 from wattwire.run.results.convert import quantities_frame
-from wattwire.run.results.costs import Readings
-from wattwire.run.specs import SECOND_NS
+from wattwire.run.results.resources import Readings
 
 TICK_HZ = 20.0
 SETTLE_S = 0.3

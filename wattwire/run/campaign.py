@@ -24,20 +24,20 @@ from wattwire.model.verdict import Outcome, Verdict
 from wattwire.model.warm_up import AUTO, SETTLING
 from wattwire.rig import AgentClient, Builder, host
 from wattwire.rig.agent import AgentError
-from wattwire.rig.artifacts import digest_of
+from wattwire.rig.builds import digest_of
 from wattwire.run.crash import crash_point
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
+from wattwire.run.node_specs import node_plans
 from wattwire.run.observing import note_duration
-from wattwire.run.one_run import OneRun, RunRecord
-from wattwire.run.prepare import Prepared, prepare
 from wattwire.run.private_places import private_places
 from wattwire.run.processes import GuardLostError
 from wattwire.run.progress import Progress
+from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
-from wattwire.run.results.columns import describe, pool_baselines, with_derived
 from wattwire.run.results.evidence import wait_until_quiet
+from wattwire.run.results.schema import describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
-from wattwire.run.specs import node_plans
+from wattwire.run.runner import OneRun, RunRecord
 from wattwire.run.stopping import Stopping
 from wattwire.store import WARM_UP, Campaign
 from wattwire.store.redact import note_names

@@ -16,7 +16,7 @@ from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
 from wattwire.rig.observed import observed
-from wattwire.run.specs import SECOND_NS, nodes_record_bytes, scheduled_per_sender
+from wattwire.run.node_specs import SECOND_NS, nodes_record_bytes, scheduled_per_sender
 
 START_S = 1.5
 """Starting, matching and ending nodes: between 0.3 s (native) and 4 s (a slow discovery).

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from wattwire.model.places import cache_folder
+from wattwire.model.paths import cache_folder
 
 
 def private_places(folder: Path, roots: Sequence[Path]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from wattwire.model.errors import WattwireError
 from wattwire.model.service_names import process_of
 from wattwire.rig import host
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
-from wattwire.rig.artifacts import substitute
+from wattwire.rig.builds import substitute
 from wattwire.run.lines import BadLineError, parse_line, printable
 from wattwire.store.files import discard
 

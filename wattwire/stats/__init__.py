@@ -1,8 +1,7 @@
 """Pure functions on arrays. Each says what it measures, how, what it misses, and its source."""
 
 from wattwire.stats import planning, sequential
-from wattwire.stats.agreement import alarm_rate
-from wattwire.stats.best import Alternative, Ranking, lowest_of
+from wattwire.stats.aa_rate import alarm_rate
 from wattwire.stats.block_ranks import BlockRanks, friedman, quade
 from wattwire.stats.blocked import (
     Fit,
@@ -18,19 +17,8 @@ from wattwire.stats.blocked import (
 )
 from wattwire.stats.bootstrap import bootstrap_interval
 from wattwire.stats.carry_over import predecessor_effect
-from wattwire.stats.differences import Difference, difference
-from wattwire.stats.energy import additivity, joules_per_message
-from wattwire.stats.occasions import welch_difference, welch_ratio
-from wattwire.stats.paired import block_intervals, sign_p
-from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
-from wattwire.stats.results import BelowResolution, Interval, NotComputable, NotPositive, TooFew
-from wattwire.stats.series.dependence import clusters_above, effective_size
-from wattwire.stats.series.distribution import Ecdf, ecdf
-from wattwire.stats.series.modes import Mode, mode_between
-from wattwire.stats.series.percentiles import Percentile, carried_size, nearest_rank, percentile
-from wattwire.stats.series.warm_up import Course, classify, consensus
-from wattwire.stats.shares import same_share_p, share_interval
-from wattwire.stats.spread import (
+from wattwire.stats.changepoint_by_size import SIZES_MIN, loss_excess, step_logs
+from wattwire.stats.diagnostics import (
     RUNS_MAX,
     FarOut,
     SerialCorrelation,
@@ -40,7 +28,19 @@ from wattwire.stats.spread import (
     spread_between,
     spreads_between,
 )
-from wattwire.stats.steps import SIZES_MIN, loss_excess, step_logs
+from wattwire.stats.differences import Difference, difference
+from wattwire.stats.energy import additivity, joules_per_message
+from wattwire.stats.mcb import Alternative, Ranking, lowest_of
+from wattwire.stats.paired import block_intervals, sign_p
+from wattwire.stats.proportions import same_share_p, share_interval
+from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
+from wattwire.stats.results import BelowResolution, Interval, NotComputable, NotPositive, TooFew
+from wattwire.stats.series.dependence import clusters_above, effective_size
+from wattwire.stats.series.distribution import Ecdf, ecdf
+from wattwire.stats.series.modes import Mode, mode_between
+from wattwire.stats.series.percentiles import Percentile, carried_size, nearest_rank, percentile
+from wattwire.stats.series.warm_up import Course, classify, consensus
+from wattwire.stats.two_occasions import welch_difference, welch_ratio
 from wattwire.stats.two_samples import cliffs_delta, ratio_by_ranks, shift_by_ranks
 from wattwire.stats.variance import Effect, interaction, main_effect, omega_squared
 

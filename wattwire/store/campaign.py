@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.places import is_plain_name
+from wattwire.model.paths import is_plain_name
 from wattwire.store import frozen
 from wattwire.store.files import (
     RESTORE,

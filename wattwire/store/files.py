@@ -17,7 +17,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from wattwire.model.errors import UsageError
-from wattwire.model.places import spreadsheet_safe
+from wattwire.model.paths import spreadsheet_safe
 
 RESTORE = (
     "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.places import spreadsheet_safe
+from wattwire.model.paths import spreadsheet_safe
 from wattwire.store.campaign import Campaign
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree

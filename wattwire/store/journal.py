@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.places import is_plain_name
+from wattwire.model.paths import is_plain_name
 
 SCHEMA_VERSION = 1
 _SCHEMA = """

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wattwire.catalog import Catalog
-from wattwire.rig.artifacts import host_digests
+from wattwire.rig.builds import host_digests
 
 ROOT = Path(__file__).resolve().parents[1]
 

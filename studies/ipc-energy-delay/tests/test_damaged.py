@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wattwire import imports
-from wattwire.run.results.columns import describe
+from wattwire.run.results.schema import describe
 
 PASS = "experiment_data_Fri_Mar__1_18:39:10_UTC_2019"
 PLACES = (

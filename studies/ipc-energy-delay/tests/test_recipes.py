@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wattwire import imports
-from wattwire.run.results.columns import describe
+from wattwire.run.results.schema import describe
 
 SECOND = "experiment_data_Sat_Mar__2_00:40:59_UTC_2019"
 ARM_FIRST = "experiment_data_Mon_18_Feb_16:28:25_UTC_2019"

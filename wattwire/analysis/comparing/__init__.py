@@ -1,9 +1,9 @@
 """Worse, not worse, or cannot tell: two campaigns, or the variants of one, against a margin."""
 
-from wattwire.analysis.comparing.inside import compare_variants, suspect_keys
-from wattwire.analysis.comparing.judged import NOT_WORSE, UNCLEAR, WORSE, Item, Judged
-from wattwire.analysis.comparing.sides import Wanted
-from wattwire.analysis.comparing.two import Source, compare_two
+from wattwire.analysis.comparing.common import Wanted
+from wattwire.analysis.comparing.decision import NOT_WORSE, UNCLEAR, WORSE, Item, Judged
+from wattwire.analysis.comparing.two_campaigns import Source, compare_two
+from wattwire.analysis.comparing.within_campaign import compare_variants, suspect_keys
 
 __all__ = [
     "NOT_WORSE",

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.comparing.judged import (
+from wattwire.analysis.comparing.common import Runs, values_of
+from wattwire.analysis.comparing.decision import (
     NOT_WORSE,
     UNCLEAR,
     WORSE,
@@ -20,7 +21,6 @@ from wattwire.analysis.comparing.judged import (
     Item,
     share_margin,
 )
-from wattwire.analysis.comparing.sides import Runs, values_of
 from wattwire.analysis.controls import differences, noise_floor
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve

@@ -6,7 +6,7 @@ import pytest
 
 import wattwire
 from wattwire.model.errors import UsageError
-from wattwire.run.results.columns import describe
+from wattwire.run.results.schema import describe
 from wattwire.store import Campaign
 
 ROW = {"block": 1, "treatment": "t", "control": "", "outcome": "completed", "expected": 10}

@@ -13,7 +13,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
-from wattwire.run.specs import warm_up_calls
+from wattwire.run.node_specs import warm_up_calls
 from wattwire.store import Campaign, Messages
 
 CALLS, FAST_US, SLOW_US = 2000, 100.0, 900.0

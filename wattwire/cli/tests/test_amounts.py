@@ -2,7 +2,7 @@
 
 import pytest
 
-from wattwire.cli.amounts import duration_s, size_bytes, size_words
+from wattwire.cli.quantities import duration_s, size_bytes, size_words
 from wattwire.model.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.interactions import by_level
-from wattwire.cli.comparison import compare
+from wattwire.cli.try_table import compare
 from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)

@@ -10,7 +10,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli.main import main
 from wattwire.cli.verbs import doctor
 from wattwire.model.errors import MissingError
-from wattwire.rig.artifacts import LackingError
+from wattwire.rig.builds import LackingError
 
 
 class FakeAgent:

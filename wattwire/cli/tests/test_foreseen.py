@@ -7,7 +7,7 @@ import pytest
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.design import expand
 from wattwire.model.study import parse_study
-from wattwire.run.prepare import Prepared
+from wattwire.run.resolve_cells import Prepared
 
 
 def study(responses=("latency_p50_us",), **more):

@@ -6,7 +6,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli.conformance import early_words
 from wattwire.cli.main import main
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
-from wattwire.cli.verbs.things import chosen_cells
+from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.model.errors import EXIT_USAGE, UsageError
 
 FIVE = dict.fromkeys(["wire/a", "wire/b", "wire/c", "wire/d", "wire/e"], "")

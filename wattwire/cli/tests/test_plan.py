@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from wattwire.catalog import Catalog
-from wattwire.cli import amounts
+from wattwire.cli import quantities
 from wattwire.cli.main import main
 from wattwire.cli.percentiles_ahead import percentile_words
 from wattwire.cli.verbs import plan
@@ -231,13 +231,13 @@ def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
 
 @pytest.mark.parametrize("word", ["5%", "0.05"])
 def test_a_width_is_a_share_or_per_cent(word):
-    assert amounts.share(word, "--width") == pytest.approx(0.05)
+    assert quantities.share(word, "--width") == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize("word", ["5", "0", "-1%", "wide", "nan"])
 def test_a_width_that_is_no_share_is_refused(word):
     with pytest.raises(UsageError, match="between 0 and 1"):
-        amounts.share(word, "--width")
+        quantities.share(word, "--width")
 
 
 def test_a_width_without_a_pilot_is_refused(capsys):

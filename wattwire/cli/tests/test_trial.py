@@ -7,7 +7,7 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import tomllib
 from wattwire.cli.main import main, parser
-from wattwire.cli.verbs.try_cells import document_of, to_toml
+from wattwire.cli.verbs.try_cmd import document_of, to_toml
 from wattwire.design import expand
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study

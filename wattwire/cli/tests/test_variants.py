@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wattwire.cli import amounts, variants
+from wattwire.cli import quantities, variants
 from wattwire.cli.main import main
 from wattwire.design import expand, make_plan, more_blocks
 from wattwire.model.errors import UsageError
@@ -138,13 +138,13 @@ def test_nothing_is_measured_for_a_wrong_request(arguments, says, tmp_path, monk
 
 @pytest.mark.parametrize(("text", "value"), [("5%", 0.05), ("0.05", 0.05), (" 7.5% ", 0.075)])
 def test_a_margin_is_per_cent_or_a_share(text, value):
-    assert amounts.share(text, "--margin") == pytest.approx(value)
+    assert quantities.share(text, "--margin") == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["0", "100%", "-1%", "5", "nan", "inf%", "", "%"])
 def test_other_margins_are_refused(text):
     with pytest.raises(UsageError, match="above 0 and below 100 %"):
-        amounts.share(text, "--margin")
+        quantities.share(text, "--margin")
 
 
 def test_campaigns_that_are_none_are_refused(tmp_path, capsys):

@@ -5,7 +5,7 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.cli.main import main, parser
 from wattwire.cli.studies import warm_up_changes
-from wattwire.cli.verbs.try_cells import document_of
+from wattwire.cli.verbs.try_cmd import document_of
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 from wattwire.model.warm_up import AUTO

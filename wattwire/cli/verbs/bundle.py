@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire import __version__
-from wattwire.cli.amounts import size_words
+from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store import open_campaign

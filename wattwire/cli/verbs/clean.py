@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wattwire.cli.amounts import size_words
+from wattwire.cli.quantities import size_words
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, cache

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattwire.cli.amounts import share
+from wattwire.cli.quantities import share
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
 from wattwire.store import Campaign, ImportedCampaign, open_campaign

@@ -17,11 +17,11 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
-from wattwire.cli.amounts import size_words
+from wattwire.cli.quantities import size_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
 from wattwire.model.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host
-from wattwire.rig.artifacts import LackingError, NotBuiltError
+from wattwire.rig.builds import LackingError, NotBuiltError
 
 WIDTH = 80
 LOOK_S = 0.5

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli.verbs.things import chosen_cells
+from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
 
 TEMPLATE = "study_template.toml"

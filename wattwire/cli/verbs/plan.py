@@ -16,10 +16,10 @@ from wattwire import imports
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies, variants
-from wattwire.cli.amounts import share, size_words
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words
+from wattwire.cli.quantities import share, size_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan, piloted
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError

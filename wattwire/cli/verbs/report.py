@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wattwire.cli import answer_table, outcome
+from wattwire.cli import answer_table, exit_status
 from wattwire.cli.studies import change
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import UsageError
@@ -84,7 +84,7 @@ def report(options: argparse.Namespace) -> int:
         page = write_report(reader, options.figures)
         tell_answers(answer_of(page), numbers_of(page), stamps_of(page))
         print(page.resolve())
-        return outcome.of_limits(reader)
+        return exit_status.of_limits(reader)
     finally:
         campaign.close()
 

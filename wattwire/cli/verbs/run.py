@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import imported, outcome, studies, variants
+from wattwire.cli import exit_status, imported_text, studies, variants
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import compare, plan
 from wattwire.cli.verbs.report import answer_of, numbers_of, stamps_of, tell_answers, write_report
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             runner = _begun(options, catalog, progress)
         path = runner.campaign.path
-        execute(runner, outcome.suspects)
+        execute(runner, exit_status.suspects)
     except KeyboardInterrupt:
         for name in ("junit", "markdown"):
             if getattr(options, name):
@@ -196,11 +196,11 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     page = None if options.no_report else write_report(path)
     try:
         lines, numbers = (answer_of(page), numbers_of(page)) if page else _answered(campaign)
-        found = outcome.of(campaign, options)
+        found = exit_status.of(campaign, options)
     finally:
         campaign.close()
     try:
-        code = outcome.hand_out(found, options)
+        code = exit_status.hand_out(found, options)
     finally:  # a disk that is full by now takes nothing from the answer
         _tell(path, page, (lines, numbers), rows, options, progress)
     return code if usable else EXIT_NOTHING_USABLE
@@ -325,7 +325,7 @@ def status(options: argparse.Namespace) -> int:
     """Say how far a campaign is and what was set aside."""
     campaign = open_campaign(Path(options.campaign))
     if isinstance(campaign, ImportedCampaign):
-        print("\n".join(imported.told(campaign, columns(sys.stdout))))
+        print("\n".join(imported_text.told(campaign, columns(sys.stdout))))
         print(f"Next: wattwire report {shlex.quote(options.campaign)}")
         return EXIT_OK
     planned = campaign.journal.runs()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import cell_facts, imported
+from wattwire.cli import cell_facts, imported_text
 from wattwire.cli.screen import duration_words
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import METRICS
@@ -61,8 +61,8 @@ def show(options: argparse.Namespace) -> int:
     campaign = open_campaign(directory)
     if isinstance(campaign, ImportedCampaign):
         if options.commands:
-            raise imported.no_commands(campaign)
-        print("\n".join(imported.run_lines(campaign, run, WIDTH)))
+            raise imported_text.no_commands(campaign)
+        print("\n".join(imported_text.run_lines(campaign, run, WIDTH)))
         return EXIT_OK
     try:
         if run is None:

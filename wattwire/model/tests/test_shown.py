@@ -3,7 +3,7 @@
 import pytest
 
 from wattwire.model.errors import UsageError
-from wattwire.model.shown import ShownValue
+from wattwire.model.output_requests import ShownValue
 from wattwire.model.study import parse_study
 
 STUDY = {

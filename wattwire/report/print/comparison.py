@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from wattwire import stats
-from wattwire.analysis.comparing.judged import (
+from wattwire.analysis.comparing.decision import (
     COMPLETED,
     CONFIDENCE,
     UNCLEAR,

@@ -29,7 +29,7 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import companions, differences, short_answers
+from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
 from wattwire.report.words import best_alternative, correlation, stopping
 from wattwire.report.words.answers import few_degrees, nothing_to_compare, sentence, sentence_of_all
@@ -91,7 +91,7 @@ def section(
     part.parts.append(_answer_table(evidence, answers))
     if answers.differences():
         part.parts.append(differences.table(evidence, answers))
-    part.parts.extend(companions.parts(evidence, answers))
+    part.parts.extend(sensitivity.parts(evidence, answers))
     part.parts.extend(_by_level(evidence, by_level(evidence, answers)))
     return part
 

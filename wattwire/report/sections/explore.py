@@ -20,10 +20,10 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.figures import overview
+from wattwire.report.figures.downsample import spread
 from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
 from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
-from wattwire.report.figures.thinning import spread
-from wattwire.report.html.packing import packed_columns, script_json
+from wattwire.report.html.columnar_json import packed_columns, script_json
 from wattwire.report.parts import Fold, Section, Text
 
 DIGITS = 5

@@ -15,8 +15,8 @@ from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_leve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
-from wattwire.model.places import is_plain_name
-from wattwire.model.shown import parse_shown
+from wattwire.model.output_requests import parse_shown
+from wattwire.model.paths import is_plain_name
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.sections.costs import band
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.comparing.inside import compare_inside
-from wattwire.analysis.comparing.judged import WORSE, Item
-from wattwire.analysis.comparing.sides import Wanted
+from wattwire.analysis.comparing.common import Wanted
+from wattwire.analysis.comparing.decision import WORSE, Item
+from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR

@@ -11,10 +11,10 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, capital, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
-from wattwire.model.shown import ShownRanking
+from wattwire.model.output_requests import ShownRanking
 from wattwire.report.parts import Column, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.tables.printed import Printed
+from wattwire.report.tables.published_values import Printed
 from wattwire.stats import association
 
 HERE, PRINTED = "product_here", "product_printed"

@@ -11,7 +11,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import CPU
 from wattwire.report.parts import Fold, Text, tables_of
-from wattwire.report.tables.companions import companions, interaction_words, parts
+from wattwire.report.tables.sensitivity import companions, interaction_words, parts
 from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
 
 

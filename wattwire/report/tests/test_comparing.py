@@ -16,7 +16,7 @@ import pytest
 from wattwire import stats
 from wattwire.analysis import comparing
 from wattwire.analysis.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted
-from wattwire.analysis.comparing.judged import NO_RATIO, Item, completion, judged
+from wattwire.analysis.comparing.decision import NO_RATIO, Item, completion, judged
 from wattwire.analysis.comparing.undelivered import judged_share
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis.comparing.sides import noise_of
+from wattwire.analysis.comparing.common import noise_of
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.controls import noise, noise_floor, pairs
 from wattwire.analysis.dataset import gather

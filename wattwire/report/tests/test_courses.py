@@ -10,7 +10,7 @@ from wattwire import stats
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import Series, all_series
 from wattwire.report.parts import tables_of
-from wattwire.report.tables import courses
+from wattwire.report.tables import steady_state
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.report.words import concurrency
 
@@ -22,7 +22,7 @@ def evidence(tmp_path_factory):
 
 
 def rows_of(evidence, series):
-    fold = courses.fold(evidence, series)
+    fold = steady_state.fold(evidence, series)
     assert fold is not None
     return list(tables_of([fold])[0].rows)
 
@@ -60,16 +60,16 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
         {run: Series(values, 0) for run, values in side.items()} for side in (steady, moving)
     )
     # In open loop, or where the study asks for the first calls, nobody is named.
-    assert courses.told_unsettled(evidence, moving) == ""
+    assert steady_state.told_unsettled(evidence, moving) == ""
     documents = [*evidence.runs.values(), *evidence.plan]
     for one in documents:
         monkeypatch.setitem(one, "levels", {**(one.get("levels") or {}), "loop": "closed"})
-    assert courses.told_unsettled(evidence, moving) == ""
+    assert steady_state.told_unsettled(evidence, moving) == ""
     monkeypatch.setitem(evidence.study["plan"], "warmup_calls", 500)
-    assert courses.told_unsettled(evidence, steady) == ""
-    told = courses.told_unsettled(evidence, moving)
+    assert steady_state.told_unsettled(evidence, steady) == ""
+    told = steady_state.told_unsettled(evidence, moving)
     assert told.startswith("Not settled after the warm-up (500 calls): ")
-    named = {evidence.treatment_title(courses.all_levels(one)) for one in documents}
+    named = {evidence.treatment_title(steady_state.all_levels(one)) for one in documents}
     assert named
     assert all(title in told for title in named)
     # A machine that is faster at times moves every window, but not all one way.
@@ -78,15 +78,15 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
         run: Series(one.values_us[:: 1 if blocks[run] % 2 else -1].copy(), 0)
         for run, one in moving.items()
     }
-    assert courses.told_unsettled(evidence, either) == ""
+    assert steady_state.told_unsettled(evidence, either) == ""
     # What settling runs say of a cell counts as well.
     cells = [{"cell": "grpc/java", "calls": 500, "settled": False, "known": True}]
     monkeypatch.setattr(evidence, "warm_up", {"calls": 500, "cells": cells})
-    assert "grpc/java" in courses.told_unsettled(evidence, steady)
+    assert "grpc/java" in steady_state.told_unsettled(evidence, steady)
 
 
 def test_no_latency_no_courses(evidence) -> None:
-    assert courses.fold(evidence, {}) is None
+    assert steady_state.fold(evidence, {}) is None
 
 
 def test_treatments_whose_clients_did_not_work_together_are_named(evidence, monkeypatch) -> None:

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from wattwire.model.errors import WattwireError
 from wattwire.report import figures
 from wattwire.report.figures import fitting
-from wattwire.report.html import library
+from wattwire.report.html import vega_bundle
 from wattwire.report.parts import Figure
-from wattwire.report.print import drawing, pen
+from wattwire.report.print import render, render_worker
 
 LEVELS = ["C++", "Python"]
 INTERVALS = ["0.05 s", "0.25 s", "1 s"]
@@ -86,7 +86,7 @@ def charts(runs: int = 24) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     folder = tmp_path_factory.mktemp("figures")
-    with drawing.Drawer(folder) as drawer:
+    with render.Drawer(folder) as drawer:
         drawer.begin([Figure(name, name, "", spec) for name, spec in charts().items()])
         pictures = drawer.pictures()
     return folder, pictures
@@ -96,12 +96,12 @@ def test_every_chart_fills_a_column_of_print_with_letters_of_seven_points_or_mor
     folder, pictures = drawn
     assert len(pictures) == 11
     for name, picture in pictures.items():
-        wide_px, high_px = pen.size_px(picture)
+        wide_px, high_px = render_worker.size_px(picture)
         text = (folder / f"{name}.svg").read_text("utf-8")
         found = re.search(r'width="([\d.]+)mm" height="([\d.]+)mm" viewBox="0 0 ([\d.]+)', text)
         assert found, name
         wide_mm, high_mm = float(found[1]), float(found[2])
-        assert wide_mm in pen.COLUMN_MM, name
+        assert wide_mm in render_worker.COLUMN_MM, name
         assert high_mm / wide_mm == pytest.approx(high_px / wide_px, rel=0.01), name
         sizes_px = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', text)]
         points_per_px = wide_mm / 25.4 * 72 / wide_px
@@ -115,14 +115,14 @@ def test_a_pdf_has_the_same_size_and_carries_its_fonts(drawn) -> None:
         document = (folder / f"{name}.pdf").read_bytes()
         box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", document)
         assert box, name
-        assert float(box[1]) == pytest.approx(pen.width_mm(picture) / 25.4 * 72, abs=0.1)
+        assert float(box[1]) == pytest.approx(render_worker.width_mm(picture) / 25.4 * 72, abs=0.1)
         assert document.count(b"/FontFile") >= 1, name
         assert not re.search(rb"/BaseFont ?/(?!\w{6}\+)", document), f"{name}: a font is missing"
 
 
 def test_figures_are_drawn_anew_where_their_points_differ_and_only_there(tmp_path) -> None:
     def draw(specs: dict[str, Any]) -> dict[str, str]:
-        with drawing.Drawer(tmp_path) as drawer:
+        with render.Drawer(tmp_path) as drawer:
             drawer.begin([Figure(name, name, "", spec) for name, spec in specs.items()])
             return drawer.pictures()
 
@@ -141,35 +141,41 @@ def test_figures_are_drawn_anew_where_their_points_differ_and_only_there(tmp_pat
 
 def test_a_damaged_library_in_the_cache_is_made_anew(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path))
-    made = library.for_pages()
+    made = vega_bundle.for_pages()
     assert "vegaEmbed" in made and "</script" not in made
     (kept,) = (tmp_path / "blobs").iterdir()
     whole = kept.read_bytes()
     kept.write_bytes(whole[:-1000])
-    monkeypatch.setattr(library, "_made", lambda: made)
-    assert library.for_pages() == made
+    monkeypatch.setattr(vega_bundle, "_made", lambda: made)
+    assert vega_bundle.for_pages() == made
     assert kept.read_bytes() == whole
-    monkeypatch.setattr(library, "_made", lambda: "another")
-    assert library.for_pages() == made
+    monkeypatch.setattr(vega_bundle, "_made", lambda: "another")
+    assert vega_bundle.for_pages() == made
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(library, "_made", lambda: "made")
-    assert library.for_pages() == "made"
+    monkeypatch.setattr(vega_bundle, "_made", lambda: "made")
+    assert vega_bundle.for_pages() == "made"
 
 
 def test_a_narrow_chart_goes_into_one_column() -> None:
-    assert pen.width_mm('<svg class="marks" width="390" height="100" viewBox="0 0 390 100">') == 84
-    assert pen.width_mm('<svg class="marks" width="401" height="100" viewBox="0 0 401 100">') == 174
+    assert (
+        render_worker.width_mm('<svg class="marks" width="390" height="100" viewBox="0 0 390 100">')
+        == 84
+    )
+    assert (
+        render_worker.width_mm('<svg class="marks" width="401" height="100" viewBox="0 0 401 100">')
+        == 174
+    )
     with pytest.raises(ValueError, match="no width"):
-        pen.size_px("<svg>")
+        render_worker.size_px("<svg>")
 
 
 def test_writing_marks_once_changes_no_pixel() -> None:
     svg = vl_convert.vegalite_to_svg(charts()["order"])
-    small = pen.small(svg)
+    small = render_worker.small(svg)
     assert len(small) < len(svg) / 2
     assert vl_convert.svg_to_png(small) == vl_convert.svg_to_png(svg)
 
@@ -254,19 +260,19 @@ def test_a_title_in_lines_keeps_its_words(words, room_px) -> None:
 
 
 def test_who_draws_says_what_went_wrong_and_goes_on(tmp_path) -> None:
-    mine = pen.Pen()
+    mine = render_worker.Pen()
     svg, pdf = tmp_path / "a.svg", tmp_path / "a.pdf"
     with pytest.raises(ValueError, match=r"^a: "):
         mine.draw({"mark": 5}, svg, pdf, "")
     nowhere = tmp_path / "no" / "a.svg"
     with pytest.raises(FileNotFoundError) as missing:
-        mine.draw(pen.NOTHING, nowhere, pdf, "")
+        mine.draw(render_worker.NOTHING, nowhere, pdf, "")
     assert missing.value.filename == str(nowhere)
-    assert mine.draw(pen.NOTHING, svg, pdf, "<!-- m -->").startswith("<svg")
+    assert mine.draw(render_worker.NOTHING, svg, pdf, "<!-- m -->").startswith("<svg")
     assert svg.read_text().endswith("<!-- m -->") and pdf.read_bytes().startswith(b"%PDF")
     mine._process.kill()
     with pytest.raises(WattwireError, match=r"exit code -9.* give the same command again"):
-        mine.draw(pen.NOTHING, svg, pdf, "")
+        mine.draw(render_worker.NOTHING, svg, pdf, "")
     assert not mine.is_alive
 
 
@@ -277,16 +283,19 @@ def test_files_are_found_from_where_it_is_asked_and_not_from_where_it_was_starte
     begun.mkdir()
     (begun / "json.py").write_text("raise SystemExit('a module of the user')")
     monkeypatch.chdir(begun)
-    mine = pen.Pen()
+    mine = render_worker.Pen()
     monkeypatch.chdir(tmp_path)
-    mine.draw(pen.NOTHING, Path("a.svg"), Path("a.pdf"), "")
+    mine.draw(render_worker.NOTHING, Path("a.svg"), Path("a.pdf"), "")
     assert {path.name for path in tmp_path.iterdir()} == {"a.svg", "a.pdf", "begun"}
 
 
 def test_who_draws_ends_with_who_asks_however_that_ends() -> None:
-    code = "import os, sys; from wattwire.report import pen; one = pen.shared()\n"
-    code += (
-        "assert pen.shared() is one; print(one._process.pid, flush=True); os.kill(os.getpid(), 9)"
+    code = (
+        "import os\n"
+        "from wattwire.report.print import render_worker\n"
+        "worker = render_worker.shared()\n"
+        "assert render_worker.shared() is worker\n"
+        "print(worker._process.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL

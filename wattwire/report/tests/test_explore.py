@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.figures import finish, overview
-from wattwire.report.html.packing import packed, packed_charts, script_json
+from wattwire.report.html.columnar_json import packed, packed_charts, script_json
 from wattwire.report.parts import Column, Figure, Fold, Table
 from wattwire.report.sections import explore
 from wattwire.report.tests.synthetic import (

@@ -13,7 +13,7 @@ from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
-from wattwire.report.sections import laid_out, published
+from wattwire.report.sections import published, requested_tables
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words import correlation as along
 
@@ -96,7 +96,7 @@ def test_each_value_and_role_has_a_table_with_the_printed_numbers_beside(tmp_pat
     evidence.usable = evidence.usable.with_columns(
         pl.Series("faults_minor.client.0", np.full(evidence.usable.height, 2500.0))
     )
-    part = laid_out.section(evidence)
+    part = requested_tables.section(evidence)
     found = tables(part)
     assert [found[f"laid-out-1-{at}"].title for at in range(1, 6)] == [
         "Energy per message, client (µJ)",
@@ -110,14 +110,14 @@ def test_each_value_and_role_has_a_table_with_the_printed_numbers_beside(tmp_pat
     assert energy["Swift"]["0 4 ratio"] is None  # the best itself has none
     assert energy["Python"]["1 4"] is None  # two clients were never printed
     assert [c.title for c in found["laid-out-1-1"].columns if c.kind == "published"][:2] == [
-        "Table 4 (Old)", laid_out.BEST,
+        "Table 4 (Old)", requested_tables.BEST,
     ]  # fmt: skip
     assert found["laid-out-1-5"].rows[0]["0 here"] == 2.5
     assert "Of 20,000 calls." in texts(part)
 
 
 def test_energy_that_nothing_measured_says_so_and_is_never_cpu_time(tmp_path) -> None:
-    part = laid_out.section(evidence_of(tmp_path))
+    part = requested_tables.section(evidence_of(tmp_path))
     energy = tables(part)["laid-out-1-1"]
     cells = [row[f"{at} here"] for row in energy.rows for at in (0, 1)]
     assert all(isinstance(cell, Marked) and cell.value is None for cell in cells)
@@ -145,7 +145,9 @@ def test_ratios_are_over_the_lowest_of_their_own_column(tmp_path) -> None:
             pl.Series("rate_hz_achieved", rate)
         )
     )
-    rows = {row["level"]: row for row in tables(laid_out.section(evidence))["laid-out-1-4"].rows}
+    rows = {
+        row["level"]: row for row in tables(requested_tables.section(evidence))["laid-out-1-4"].rows
+    }
     assert rows["Swift"]["0 here"] == pytest.approx(50.0)
     assert (rows["Swift"]["0 best"], rows["Python"]["0 best"]) == pytest.approx((1.0, 4.0))
     assert (rows["Swift"]["1 best"], rows["Python"]["1 best"]) == pytest.approx((3.0, 1.0))
@@ -171,7 +173,7 @@ def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> Non
         )
     ]  # fmt: skip
     plant(evidence, energy_message_j=pl.Series(joules) * column(evidence.usable, "sent") / 1e6)
-    part = laid_out.section(evidence)
+    part = requested_tables.section(evidence)
     rows = tables(part)["ranking-1"].rows
     assert [(row["language"], row["clients"]) for row in rows][:2] == [(FAST, "1"), (FAST, "2")]
     assert [row["rank_here"] for row in rows] == [1, 2, 3, 4]
@@ -188,7 +190,7 @@ def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> Non
 def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_path) -> None:
     evidence = evidence_of(tmp_path)
     assert any("energy_estimate" in name for name in evidence.usable.columns)
-    part = laid_out.section(evidence)
+    part = requested_tables.section(evidence)
     assert "Nothing of this campaign can be ranked: no meter measured energy." in texts(part)
     table = tables(part)["ranking-1"]
     assert [row["rank_printed"] for row in table.rows] == [1, 2]
@@ -202,7 +204,7 @@ def test_energy_by_idle_subtraction_stands_beside_ours_under_its_own_name(tmp_pa
     evidence = evidence_of(tmp_path, measured_energy=True, study={"table": [table]})
     sent = column(evidence.usable, "sent")
     plant(evidence, energy_message_j=sent * 2e-6, energy_idle_subtracted_j=sent * 7e-6)
-    found = tables(laid_out.section(evidence))
+    found = tables(requested_tables.section(evidence))
     assert [row["0 here"] for row in found["laid-out-1-1"].rows] == pytest.approx([2.0, 2.0])
     assert [row["0 here"] for row in found["laid-out-1-2"].rows] == pytest.approx([7.0, 7.0])
     assert "idle subtraction" in found["laid-out-1-2"].title
@@ -212,20 +214,22 @@ def test_published_tables_that_are_laid_out_are_not_listed_again(tmp_path) -> No
     evidence = evidence_of(tmp_path)
     assert list(tables(published.section(evidence))) == ["published-9-client"]
     unknown = evidence_of(tmp_path / "without", printed="")
-    part = laid_out.section(unknown)
+    part = requested_tables.section(unknown)
     assert "copy the file there" in texts(part)
     assert all(c.kind != "published" for c in tables(part)["laid-out-1-1"].columns)
 
 
 def test_a_study_that_lays_nothing_out_has_no_such_part(tmp_path) -> None:
     plain = {"table": [], "figure": [], "ranking": []}
-    assert laid_out.section(evidence_of(tmp_path, study=plain)) is None
+    assert requested_tables.section(evidence_of(tmp_path, study=plain)) is None
 
 
 def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
-    one = laid_out.section(evidence_of(tmp_path / "one", blocks=1))
+    one = requested_tables.section(evidence_of(tmp_path / "one", blocks=1))
     assert "median of 1 run a cell" in tables(one)["laid-out-1-2"].note
-    none = laid_out.section(evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3)))
+    none = requested_tables.section(
+        evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3))
+    )
     assert [one.words for one in none.parts] == ["No usable run: there is nothing to lay out yet."]
     page = build_report(FileCampaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
     assert "As the study lays it out" in page and "Table 4 (Old)" in page
@@ -320,7 +324,7 @@ def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> Non
 
 
 def test_figures_hold_a_point_a_treatment_and_a_run(tmp_path) -> None:
-    boxes, scatter = figures_of(laid_out.section(evidence_of(tmp_path)).parts)
+    boxes, scatter = figures_of(requested_tables.section(evidence_of(tmp_path)).parts)
     assert isinstance(boxes, Figure) and isinstance(scatter, Figure)
     points = [drawn.spec["datasets"]["points"] for drawn in (boxes, scatter)]
     assert len(points[0]) == 2 * 4  # two roles, four treatments

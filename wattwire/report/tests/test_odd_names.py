@@ -9,7 +9,7 @@ import pytest
 from wattwire.cli.main import main
 from wattwire.report import build_report, figures
 from wattwire.report.parts import Figure
-from wattwire.report.print import drawing, pen
+from wattwire.report.print import render, render_worker
 from wattwire.report.tests.browser import PROGRAM, Browser
 
 LEVELS = ("constructor", "toString", "__proto__", "a\u2028b", "a\x01b", "${x}", "</script>", "\x7f")
@@ -67,27 +67,27 @@ def test_a_browser_draws_every_chart_and_every_kind_of_the_explorer(page, tmp_pa
 
 def test_a_figure_that_cannot_be_drawn_costs_no_other(tmp_path, monkeypatch) -> None:
     spec = {"data": {"values": [{"a": 1}]}, "mark": "point"}
-    with drawing.Drawer(tmp_path) as drawer:
+    with render.Drawer(tmp_path) as drawer:
         drawer.begin([Figure("good", "", "", spec), Figure("bad", "", "", {"mark": 5})])
         assert set(drawer.pictures()) == {"good"}
     assert "bad" in drawer.failed["bad"] and "\n" not in drawer.failed["bad"]
     assert {path.name for path in tmp_path.iterdir()} == {"good.svg", "good.pdf"}
     crash = {**spec, "title": "a\x01b"}
-    with drawing.Drawer(tmp_path) as drawer:
+    with render.Drawer(tmp_path) as drawer:
         drawer.begin([Figure("ends", "", "", crash), Figure("good", "", "", spec)])
         assert set(drawer.pictures()) == {"good"}
     assert "ended twice" in drawer.failed["ends"]
 
 
 def test_a_page_names_the_figure_that_could_not_be_drawn(page, monkeypatch) -> None:
-    real = pen.Pen.draw
+    real = render_worker.Pen.draw
 
     def refuse(self, spec, svg, pdf, mark):
         if svg.stem == "ratios":
             raise ValueError("ratios: no reason\n    at a stack")
         return real(self, spec, svg, pdf, mark)
 
-    monkeypatch.setattr(pen.Pen, "draw", refuse)
+    monkeypatch.setattr(render_worker.Pen, "draw", refuse)
     for path in (page.parent / "figures").glob("ratios.*"):
         path.unlink()
     text = build_report(page.parents[1], printed=True).read_text("utf-8")

@@ -13,7 +13,7 @@ from wattwire import imports
 from wattwire.imports import Check, Finding, SetAside, Verdict
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.report.parts import Fold, Marked, Table, tables_of, write_csv
-from wattwire.report.sections import reproduced
+from wattwire.report.sections import replication
 
 
 def campaign(path, checks=(), findings=(), set_aside=()):
@@ -27,7 +27,7 @@ def campaign(path, checks=(), findings=(), set_aside=()):
 
 def sections(path, **parts):
     reader = campaign(path / "c", **parts)
-    made = reproduced.sections(SimpleNamespace(reader=reader))
+    made = replication.sections(SimpleNamespace(reader=reader))
     return {section.id: section for section in made}
 
 
@@ -155,7 +155,7 @@ def test_many_ways_to_make_values_are_named_below_one_row(tmp_path, how: str, wa
     reader = imports.write(
         dataclasses.replace(imported, provenance=more), tmp_path / "c", ABOUT, {}
     )
-    part = reproduced.sections(SimpleNamespace(reader=reader))[-1]
+    part = replication.sections(SimpleNamespace(reader=reader))[-1]
     (row,) = table(part, "provenance").rows
     folds = [one for one in part.parts if isinstance(one, Fold)]
     if ways == 1:
@@ -171,7 +171,7 @@ def test_without_printed_numbers_there_is_nothing_to_reproduce(tmp_path) -> None
 
 
 def test_a_campaign_of_our_own_has_none_of_this() -> None:
-    assert reproduced.sections(SimpleNamespace(reader=object())) == []
+    assert replication.sections(SimpleNamespace(reader=object())) == []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_campaign_of_our_own_has_none_of_this() -> None:
     ],
 )
 def test_our_number_shows_two_digits_more_than_are_printed(value, printed, shown) -> None:
-    assert reproduced._number(value, printed) == shown
+    assert replication._number(value, printed) == shown
 
 
 def test_a_mark_without_a_number_is_a_dash() -> None:

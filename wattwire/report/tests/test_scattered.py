@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wattwire.analysis.dataset import gather
-from wattwire.model.shown import ShownFigure
-from wattwire.report.figures import study_figures as drawn
+from wattwire.model.output_requests import ShownFigure
+from wattwire.report.figures import requested_figures as drawn
 from wattwire.report.figures.scatter import points_of
 from wattwire.report.parts import Figure
 from wattwire.report.sections import proportion

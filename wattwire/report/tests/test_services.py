@@ -6,7 +6,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.model.derived import members
 from wattwire.report.sections.costs import by_cell_and_role
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
-from wattwire.run.results.costs import column
+from wattwire.run.results.resources import column
 
 
 def test_a_broker_that_found_its_port_taken_stays_the_broker(tmp_path):

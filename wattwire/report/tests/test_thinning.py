@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wattwire.model import words
+from wattwire.report.figures.downsample import Thinner, spread, thinned
 from wattwire.report.figures.style import POINTS
-from wattwire.report.figures.thinning import Thinner, spread, thinned
 from wattwire.report.page import bounded
 from wattwire.report.parts import Figure, Fold, Section, figures_of
 from wattwire.report.sections.explore import Explorer

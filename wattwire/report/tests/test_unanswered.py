@@ -11,7 +11,7 @@ from wattwire import stats
 from wattwire.analysis.contrasts import answer_all, baseline_of, planned_baseline
 from wattwire.analysis.dataset import gather
 from wattwire.model.words import level_title
-from wattwire.report.sections.asked import section as asked_section
+from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words import unanswered
 from wattwire.report.words.answers import sentence

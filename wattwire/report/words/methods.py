@@ -9,9 +9,9 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.analysis.best_alternative import factors_of
-from wattwire.analysis.comparing.inside import compare_inside
-from wattwire.analysis.comparing.judged import margin_words
-from wattwire.analysis.comparing.sides import Wanted
+from wattwire.analysis.comparing.common import Wanted
+from wattwire.analysis.comparing.decision import margin_words
+from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.contrasts import CONFIDENCE, Answers
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.not_compared import FAILED_MAX

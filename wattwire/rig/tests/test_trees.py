@@ -9,7 +9,7 @@ import pytest
 
 from wattwire.model.errors import UsageError
 from wattwire.rig import cache
-from wattwire.rig.trees import tree_of
+from wattwire.rig.git_trees import tree_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

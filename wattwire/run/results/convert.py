@@ -26,7 +26,7 @@ from wattwire.model.records import (
     open_samples,
     read_readings,
 )
-from wattwire.run.specs import NodePlan
+from wattwire.run.node_specs import NodePlan
 
 FILES_MAX = 1_000
 """Of samples, per node: one for each of its processes (C-24)."""

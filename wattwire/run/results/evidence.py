@@ -15,9 +15,9 @@ from wattwire.model.validity import (
 )
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
-from wattwire.run.one_run import TICK_NS, RunRecord
-from wattwire.run.results.costs import CPU_TIME, Readings
-from wattwire.run.specs import SECOND_NS
+from wattwire.run.node_specs import SECOND_NS
+from wattwire.run.results.resources import CPU_TIME, Readings
+from wattwire.run.runner import TICK_NS, RunRecord
 
 LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000

@@ -24,8 +24,8 @@ from wattwire.model.records import (
     Records,
     Samples,
 )
+from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import ProcessState
-from wattwire.run.specs import NodePlan
 
 ROLE_KINDS = {
     "publisher": ("message",),

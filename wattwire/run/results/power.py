@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.run.results.costs import Readings
-from wattwire.run.specs import SECOND_NS
+from wattwire.run.node_specs import SECOND_NS
+from wattwire.run.results.resources import Readings
 
 EDGE_NS = 250_000_000
 """A source must have been read this close to both ends of a span, or within EDGE_SHARE of it."""

@@ -15,8 +15,8 @@ from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
-from wattwire.run.one_run import RunRecord
-from wattwire.run.results import costs, counting, evidence, node_checks, power, syscalls
+from wattwire.run.node_specs import SECOND_NS, warm_up_calls
+from wattwire.run.results import delivery, evidence, node_checks, power, resources, syscalls
 from wattwire.run.results.convert import (
     MESSAGE_SCHEMA,
     QUANTITY_SCHEMA,
@@ -25,7 +25,7 @@ from wattwire.run.results.convert import (
     quantities_frame,
 )
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
-from wattwire.run.specs import SECOND_NS, warm_up_calls
+from wattwire.run.runner import RunRecord
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
 
@@ -53,7 +53,7 @@ class Collected:
         self._without_records: list[int] = []
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
-        self.readings = costs.Readings(self.quantities)
+        self.readings = resources.Readings(self.quantities)
         if record.window.get("end_ns"):
             record.window["cost_begin_ns"] = self._cost_window_start_ns()
         states = record.processes.states
@@ -183,12 +183,12 @@ class Collected:
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        tallied = counting.tallied(self.messages, record.nodes, late_after_ns)
+        tallied = delivery.tallied(self.messages, record.nodes, late_after_ns)
         counts: dict[str, int | None] = {**tallied.counts}
         latency = {**tallied.latency}
         if self._sent_is_unknown():
-            counts |= dict.fromkeys(counting.RESTING_ON_SENT)
-            latency |= dict.fromkeys(counting.AFTER_WARMUP)
+            counts |= dict.fromkeys(delivery.RESTING_ON_SENT)
+            latency |= dict.fromkeys(delivery.AFTER_WARMUP)
         row: dict[str, Any] = {**counts}
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
@@ -207,9 +207,9 @@ class Collected:
         sent = row["sent"]
         counted_ns = begin_ns, self._counted_end_ns()
         if counted_ns[1]:
-            sent = counting.calls_that_count(self.messages.parts(), record.nodes)
+            sent = delivery.calls_that_count(self.messages.parts(), record.nodes)
         elif begin_ns > window["start_ns"]:
-            sent = counting.sent_within(self.messages.parts(), record.nodes, counted_ns)
+            sent = delivery.sent_within(self.messages.parts(), record.nodes, counted_ns)
         if self._sent_is_unknown():
             sent = None
         row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
@@ -219,7 +219,7 @@ class Collected:
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
-            active = counting.clients_active_mean(parts, record.nodes, counted_ns)
+            active = delivery.clients_active_mean(parts, record.nodes, counted_ns)
             row["clients_active_mean"] = active
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
             # Read at marks only, none of which lies where the warm-up ends.
@@ -236,7 +236,7 @@ class Collected:
             counted_ns = first_counted_ns(self.messages.parts(), self.record.nodes)
             if counted_ns is not None:
                 return counted_ns
-        return counting.cost_window_start_ns(
+        return delivery.cost_window_start_ns(
             self.messages.parts(),
             self.record.nodes,
             self.record.window["start_ns"],
@@ -251,7 +251,7 @@ class Collected:
         if way is None:
             return {}
         processes: dict[str, Any] = {}
-        span_ns: counting.Span = 0, None  # strace's table is of all that the process sent
+        span_ns: delivery.Span = 0, None  # strace's table is of all that the process sent
         if way.name == syscalls.TRACER:
             processes = syscalls.from_tables(self.folder, nodes)
         elif way.meter and record.window.get("end_ns"):
@@ -264,7 +264,7 @@ class Collected:
             span = begin_ns, end_ns
             processes = syscalls.from_readings(self.quantities, way.meter, span, trees)
             span_ns = begin_ns, self._counted_end_ns()
-        messages = counting.sent_within(self.messages.parts(), record.nodes, span_ns)
+        messages = delivery.sent_within(self.messages.parts(), record.nodes, span_ns)
         return {
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
@@ -299,19 +299,19 @@ class Collected:
         silent = _span(record.baselines["silent"])
         processes = [n.process for n in record.nodes] + record.services
         if window[1] <= window[0]:
-            return costs.life_costs(readings, processes)
+            return resources.life_costs(readings, processes)
         row: dict[str, Any] = {
-            **costs.cpu_costs(readings, processes, window, silent, sent),
-            **costs.wire_costs(readings, window, sent),
-            **costs.memory_costs(readings, processes, window),
-            **costs.life_costs(readings, processes),
-            **costs.energy_estimates(readings, processes, window, model),
+            **resources.cpu_costs(readings, processes, window, silent, sent),
+            **resources.wire_costs(readings, window, sent),
+            **resources.memory_costs(readings, processes, window),
+            **resources.life_costs(readings, processes),
+            **resources.energy_estimates(readings, processes, window, model),
             **self._power(window, silent),
         }
         if row["power_window_w"] is not None and row["power_silent_w"] is not None:
             seconds = (window[1] - window[0]) / SECOND_NS
             dynamic_j = (row["power_window_w"] - row["power_silent_w"]) * seconds
-            row |= costs.attributed_energy(readings, processes, window, silent, dynamic_j)
+            row |= resources.attributed_energy(readings, processes, window, silent, dynamic_j)
         return row
 
     def _power(self, window: power.Span, silent: power.Span) -> dict[str, Any]:

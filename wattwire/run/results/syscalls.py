@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from wattwire.model.records import SampleFileError, read_regular
-from wattwire.run.results.costs import column
+from wattwire.run.results.resources import column
 
 CALLS, TIME, ERRORS = "syscall_calls", "syscall_time", "syscall_errors"
 UNCOUNTED, KERNEL, USER = "syscalls_uncounted", "cpu_time_kernel", "cpu_time_user"

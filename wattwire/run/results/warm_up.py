@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from wattwire.model.records import FLAG_WARM_UP
-from wattwire.run.specs import NodePlan
+from wattwire.run.node_specs import NodePlan
 
 CALL_KINDS = ("call", "goal")
 NEVER = 2**62

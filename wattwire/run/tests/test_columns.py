@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from wattwire.run.results.columns import COLUMNS, pool_baselines
-from wattwire.run.results.costs import OF_LIFE, Readings, life_costs
 from wattwire.run.results.evidence import machine_figures
+from wattwire.run.results.resources import OF_LIFE, Readings, life_costs
+from wattwire.run.results.schema import COLUMNS, pool_baselines
 
 S = 10**9
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wattwire.model.records import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.results import costs, counting
+from wattwire.run.node_specs import NodePlan
+from wattwire.run.results import delivery, resources
 from wattwire.run.results.convert import MESSAGE_SCHEMA
-from wattwire.run.specs import NodePlan
 
 
 def node(number, role):
@@ -32,7 +32,7 @@ NODES = [node(0, "publisher"), node(1, "subscriber")]
 
 
 def test_the_lost_ones_are_exactly_the_gaps():
-    (pair,) = counting.count_pairs(topic(10, [0, 1, 3, 3, 4, 8]), NODES)
+    (pair,) = delivery.count_pairs(topic(10, [0, 1, 3, 3, 4, 8]), NODES)
     assert pair.lost == (2, 5, 6, 7, 9)
     assert (pair.unique, pair.duplicates, pair.out_of_range) == (5, 1, 0)
 
@@ -41,13 +41,13 @@ def test_the_lost_ones_are_exactly_the_gaps():
 @given(st.integers(1, 60), st.lists(st.integers(0, 59), max_size=120))
 def test_received_and_lost_always_add_up_to_sent(sent, received):
     arrived = [c for c in received if c < sent]
-    (pair,) = counting.count_pairs(topic(sent, arrived), NODES)
+    (pair,) = delivery.count_pairs(topic(sent, arrived), NODES)
     assert pair.unique + len(pair.lost) == pair.sent == sent
     assert pair.unique + pair.duplicates == len(arrived)
 
 
 def test_a_reception_that_nobody_sent_is_out_of_range():
-    (pair,) = counting.count_pairs(topic(3, [0, 1, 2, 7]), NODES)
+    (pair,) = delivery.count_pairs(topic(3, [0, 1, 2, 7]), NODES)
     assert pair.out_of_range == 1
     assert pair.unique == 3
 
@@ -55,10 +55,10 @@ def test_a_reception_that_nobody_sent_is_out_of_range():
 def test_each_subscriber_expects_every_message():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(4)]
     rows += [{"node": n, "sender": 0, "counter": c} for n in (1, 2) for c in range(4 - n)]
-    pairs = counting.count_pairs(messages(rows), [*NODES, node(2, "subscriber")])
+    pairs = delivery.count_pairs(messages(rows), [*NODES, node(2, "subscriber")])
     nodes = [*NODES, node(2, "subscriber")]
-    expected = counting.expected_deliveries(messages(rows), nodes)
-    summary = counting.count_summary(messages(rows), pairs, expected, 10**18)
+    expected = delivery.expected_deliveries(messages(rows), nodes)
+    summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
     assert (summary["sent"], summary["expected"]) == (4, 8)
     assert (summary["received_unique"], summary["lost"]) == (5, 3)
 
@@ -69,13 +69,13 @@ def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
     rows[1] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
     rows += [{**call, "node": 0, "sender": 1, "counter": c} for c in range(3)]
     nodes = [node(0, "server"), node(1, "client")]
-    (pair,) = counting.count_pairs(messages(rows), nodes)
+    (pair,) = delivery.count_pairs(messages(rows), nodes)
     assert (pair.sent, pair.unique, pair.lost) == (3, 2, (1,))
-    assert len(counting.expected_deliveries(messages(rows), nodes)) == 3
+    assert len(delivery.expected_deliveries(messages(rows), nodes)) == 3
 
 
 def latency(frame, nodes=None):
-    return counting.latency_summary(counting.expected_deliveries(frame, nodes or NODES))
+    return delivery.latency_summary(delivery.expected_deliveries(frame, nodes or NODES))
 
 
 def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
@@ -85,12 +85,12 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
     rows[2] |= {"flags": FLAG_FAILED, "end_ns": 10}  # an error that came sooner than any reply
     rows[3] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
     nodes = [node(0, "server"), node(1, "client")]
-    pairs = counting.count_pairs(messages(rows), nodes)
-    expected = counting.expected_deliveries(messages(rows), nodes)
-    summary = counting.count_summary(messages(rows), pairs, expected, 10**18)
+    pairs = delivery.count_pairs(messages(rows), nodes)
+    expected = delivery.expected_deliveries(messages(rows), nodes)
+    summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
     counts = ("sent", "expected", "received_unique", "failed", "lost")
     assert [summary[name] for name in counts] == [4, 4, 1, 2, 1]
-    found = counting.latency_summary(expected)
+    found = delivery.latency_summary(expected)
     counts = ("expected_after_warmup", "latency_samples", "failed_after_warmup",
               "lost_after_warmup")  # fmt: skip
     assert [found[name] for name in counts] == [4, 1, 2, 1]
@@ -100,7 +100,7 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
 def test_a_publishers_failed_send_is_not_sent():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(3)]
     rows[1] |= {"flags": FLAG_FAILED}
-    (pair,) = counting.count_pairs(messages(rows), NODES)
+    (pair,) = delivery.count_pairs(messages(rows), NODES)
     assert (pair.sent, pair.failed, pair.lost) == (2, 0, (0, 2))
 
 
@@ -155,34 +155,34 @@ CALLERS = [node(0, "server"), node(1, "client"), node(2, "client")]
 
 def test_in_closed_loop_costs_count_once_every_client_has_made_its_calls_of_warm_up():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
-    start_ns = counting.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True)
+    start_ns = delivery.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True)
     assert start_ns == 1600
-    assert counting.sent_within([messages(rows)], CALLERS, (start_ns, None)) == 4 + 7
-    assert counting.sent_within([messages(rows)], CALLERS, (start_ns, 1800)) == 2 + 1
+    assert delivery.sent_within([messages(rows)], CALLERS, (start_ns, None)) == 4 + 7
+    assert delivery.sent_within([messages(rows)], CALLERS, (start_ns, 1800)) == 2 + 1
 
 
 def test_clients_at_work_are_those_between_their_first_and_last_counted_call():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, range(1000, 3000, 200), 3)
     # One is at work from 1600 to 1990, the other to 2890: 390 + 1290 ns of 1290.
-    active = counting.clients_active_mean([messages(rows)], CALLERS, (1600, None))
+    active = delivery.clients_active_mean([messages(rows)], CALLERS, (1600, None))
     assert active == pytest.approx((390 + 1290) / 1290)
-    together = counting.clients_active_mean([messages(rows)], CALLERS, (1600, 1900))
+    together = delivery.clients_active_mean([messages(rows)], CALLERS, (1600, 1900))
     assert together == pytest.approx((290 + 290) / 300, rel=0.04)
-    assert counting.clients_active_mean([messages(rows)], CALLERS, (9000, None)) is None
+    assert delivery.clients_active_mean([messages(rows)], CALLERS, (9000, None)) is None
 
 
 def test_a_client_that_never_left_its_warm_up_leaves_no_time_for_costs():
     rows = calls_of(1, range(1000, 2000, 100), 3) + calls_of(2, [1000, 4000], 9)
-    assert counting.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True) == 4090
+    assert delivery.cost_window_start_ns([messages(rows)], CALLERS, 1000, 0, closed=True) == 4090
 
 
 def test_in_open_loop_costs_count_from_the_warm_ups_end_by_the_clock():
     rows = [{"node": 0, "sender": 0, "counter": c, "begin_ns": 1000 + 100 * c,
              "flags": FLAG_WARM_UP * (c < 3)} for c in range(10)]  # fmt: skip
     frame = messages(rows)
-    assert counting.cost_window_start_ns([frame], NODES, 1000, 250, closed=False) == 1250
-    assert counting.sent_within([frame], NODES, (1250, None)) == 7
-    assert counting.cost_window_start_ns([frame], NODES, 1000, 0, closed=False) == 1000
+    assert delivery.cost_window_start_ns([frame], NODES, 1000, 250, closed=False) == 1250
+    assert delivery.sent_within([frame], NODES, (1250, None)) == 7
+    assert delivery.cost_window_start_ns([frame], NODES, 1000, 0, closed=False) == 1000
 
 
 def quantities(points, quantity="cpu_time", scope="process", subject="publisher-0"):
@@ -194,17 +194,17 @@ def quantities(points, quantity="cpu_time", scope="process", subject="publisher-
 
 
 def test_a_counter_is_read_between_its_readings():
-    readings = costs.Readings(quantities([(0, 0.0), (10, 100.0), (20, 100.0)]))
+    readings = resources.Readings(quantities([(0, 0.0), (10, 100.0), (20, 100.0)]))
     assert readings.increase("cpu_time", "process", "publisher-0", 5, 15) == pytest.approx(50.0)
     assert readings.increase("cpu_time", "process", "nobody", 5, 15) is None
 
 
 def test_what_a_process_used_to_start_is_not_in_an_interval_that_begins_with_its_first_reading():
-    readings = costs.Readings(quantities([(101, 5000.0), (200, 5000.0), (300, 5100.0)]))
+    readings = resources.Readings(quantities([(101, 5000.0), (200, 5000.0), (300, 5100.0)]))
     assert readings.increase("cpu_time", "process", "publisher-0", 100, 200) == 0.0
     assert readings.increase("cpu_time", "process", "publisher-0", 100, 300) == 100.0
 
 
 def test_a_total_with_an_unknown_part_is_unknown():
-    assert costs.total([1.0, 2.0]) == 3.0
-    assert costs.total([1.0, None]) is None
+    assert resources.total([1.0, 2.0]) == 3.0
+    assert resources.total([1.0, None]) is None

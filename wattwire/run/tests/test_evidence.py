@@ -7,8 +7,8 @@ import pytest
 
 from wattwire.model.validity import ValidityLimits, broken_limits
 from wattwire.rig import host
-from wattwire.run.results.costs import Readings
 from wattwire.run.results.evidence import machine_figures, resolution, wait_until_quiet
+from wattwire.run.results.resources import Readings
 
 WITHIN = {
     "steal_share": 0.01,

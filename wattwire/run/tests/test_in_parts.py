@@ -11,7 +11,7 @@ import pytest
 from wattwire.analysis.latency import series_of
 from wattwire.model import records
 from wattwire.model.records import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
-from wattwire.run.results import convert, counting, node_checks
+from wattwire.run.results import convert, delivery, node_checks
 from wattwire.run.tests.test_one_latency import PAIRS, node, sent_and_received
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs
@@ -48,18 +48,18 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
     assert len(list(whole.parts())) == 1 < len(list(cut.parts()))
     assert sum(len(part) for part in cut.parts()) == len(frame) == cut.count
 
-    expected = counting.expected_deliveries(frame, nodes)
-    pairs = counting.count_pairs(frame, nodes)
-    tallied = counting.tallied(cut, nodes, LATE_NS)
-    assert tallied == counting.tallied(whole, nodes, LATE_NS)
-    assert tallied.counts == counting.count_summary(frame, pairs, expected, LATE_NS)
-    assert tallied.latency == counting.latency_summary(expected)
+    expected = delivery.expected_deliveries(frame, nodes)
+    pairs = delivery.count_pairs(frame, nodes)
+    tallied = delivery.tallied(cut, nodes, LATE_NS)
+    assert tallied == delivery.tallied(whole, nodes, LATE_NS)
+    assert tallied.counts == delivery.count_summary(frame, pairs, expected, LATE_NS)
+    assert tallied.latency == delivery.latency_summary(expected)
     for closed in (False, True):
         window = (nodes, 0, 7_000_000, closed)
-        start_ns = counting.cost_window_start_ns([frame], *window)
-        assert counting.cost_window_start_ns(cut.parts(), *window) == start_ns
-        sent = counting.sent_within([frame], nodes, (start_ns, None))
-        assert counting.sent_within(cut.parts(), nodes, (start_ns, None)) == sent
+        start_ns = delivery.cost_window_start_ns([frame], *window)
+        assert delivery.cost_window_start_ns(cut.parts(), *window) == start_ns
+        sent = delivery.sent_within([frame], nodes, (start_ns, None))
+        assert delivery.sent_within(cut.parts(), nodes, (start_ns, None)) == sent
 
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     for with_warm_up in (False, True):
@@ -84,7 +84,7 @@ def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch
     nodes = [node(0, "publisher"), node(1, "subscriber")]
     for messages in (cut, Messages.of(frame)):
         assert series_of(messages, run, 0).values_us.size == 3
-        assert counting.tallied(messages, nodes, 0).latency["expected_after_warmup"] == 3
+        assert delivery.tallied(messages, nodes, 0).latency["expected_after_warmup"] == 3
 
 
 def test_what_is_due_at_the_same_time_is_ordered_by_who_sent_it_whatever_its_part(monkeypatch):

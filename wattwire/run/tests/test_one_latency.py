@@ -9,9 +9,9 @@ import pytest
 
 from wattwire.analysis.latency import series_of
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.results import counting
+from wattwire.run.node_specs import NodePlan
+from wattwire.run.results import delivery
 from wattwire.run.results.convert import MESSAGE_SCHEMA
-from wattwire.run.specs import NodePlan
 from wattwire.stats import nearest_rank
 from wattwire.store import Messages
 
@@ -84,18 +84,18 @@ def call(roll, sent, kind):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    pairs = counting.count_pairs(messages, nodes)
+    pairs = delivery.count_pairs(messages, nodes)
     unanswered = sum(pair.failed + len(pair.lost) for pair in pairs)
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     series = series_of(Messages.of(messages), document, unanswered)
-    summary = counting.latency_summary(counting.expected_deliveries(messages, nodes))
+    summary = delivery.latency_summary(delivery.expected_deliveries(messages, nodes))
     values = np.sort(series.values_us)
 
     assert series.loose == 0
     assert summary["latency_samples"] == np.isfinite(values).sum()
     infinite = summary["failed_after_warmup"] + summary["lost_after_warmup"]
     assert infinite == np.isinf(values).sum()
-    for name, share in counting.LATENCY_QUANTILES.items():
+    for name, share in delivery.LATENCY_QUANTILES.items():
         told = summary[f"latency_{name}_us"]
         assert (math.inf if told is None else told) == nearest_rank(values, share)
 
@@ -104,9 +104,9 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
 @pytest.mark.parametrize("seed", range(4))
 def test_all_losses_and_failures_counted_are_infinite_in_the_whole_windows_series(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    pairs = counting.count_pairs(messages, nodes)
+    pairs = delivery.count_pairs(messages, nodes)
     lost = sum(pair.failed + len(pair.lost) for pair in pairs)
-    expected = counting.expected_deliveries(messages, nodes)
+    expected = delivery.expected_deliveries(messages, nodes)
     assert lost > 0
     assert expected["latency_us"].is_infinite().sum() == lost
     assert expected["failed"].sum() == sum(pair.failed for pair in pairs)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from wattwire.run.results import power
-from wattwire.run.results.costs import Readings
+from wattwire.run.results.resources import Readings
 
 S = 10**9
 

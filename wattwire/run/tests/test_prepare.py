@@ -7,7 +7,7 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.study import parse_study
-from wattwire.rig.artifacts import NotBuiltError
+from wattwire.rig.builds import NotBuiltError
 from wattwire.run import prepare
 
 LANGUAGE = 'title = "L"\n[build]\ncommands = []\n[run]\nargv = ["x"]\n'

@@ -1,8 +1,8 @@
 """A node that refuses what it was asked is our failure, never the cell's result."""
 
 from wattwire.model.verdict import Outcome, Verdict
-from wattwire.run.one_run import OneRun, RunRecord
 from wattwire.run.processes import ProcessState
+from wattwire.run.runner import OneRun, RunRecord
 
 
 class Processes:

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from wattwire.run.results.costs import Readings, wire_costs
+from wattwire.run.results.resources import Readings, wire_costs
 
 S = 10**9
 

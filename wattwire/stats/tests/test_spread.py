@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wattwire import stats
-from wattwire.stats.spread import _lag_one_traces, _mixing
+from wattwire.stats.diagnostics import _lag_one_traces, _mixing
 
 RUNS = 70
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.rig.artifacts import digest_of
+from wattwire.rig.builds import digest_of
 from wattwire.store import Campaign
 
 

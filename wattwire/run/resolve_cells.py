@@ -13,9 +13,9 @@ from wattwire.model.study import Study
 from wattwire.model.treatment import PATTERN_ROLES, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.rig import Builder, CellBuild
-from wattwire.rig.artifacts import NotBuiltError, check_requirements
+from wattwire.rig.builds import NotBuiltError, check_requirements
+from wattwire.run.node_specs import needs
 from wattwire.run.results.syscalls import CALLS
-from wattwire.run.specs import needs
 
 SEQ_BYTES = 8
 CLIENT_NEEDS = ("async_client", "pacing.kit", "pacing.native", "loop.open", "loop.closed")

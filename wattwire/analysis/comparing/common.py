@@ -12,7 +12,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.carried import carried
-from wattwire.analysis.comparing.judged import CONFIDENCE, MARGIN, margin_words
+from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, margin_words
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve

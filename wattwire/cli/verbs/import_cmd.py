@@ -15,7 +15,7 @@ from rich.console import Console
 
 from wattwire import __version__, imports
 from wattwire.catalog.catalog import default_roots
-from wattwire.cli import imported
+from wattwire.cli import imported_text
 from wattwire.cli.verbs.report import answer_of, numbers_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
@@ -63,7 +63,7 @@ def add_to(verbs: Any) -> None:
 
 def import_data(options: argparse.Namespace) -> int:
     """Read, write the campaign, write its page, and say what came of it."""
-    from wattwire.run.results.columns import describe  # noqa: PLC0415 - loads all that runs things
+    from wattwire.run.results.schema import describe  # noqa: PLC0415 - loads all that runs things
 
     if options.study is None:
         return _list()
@@ -88,7 +88,7 @@ def import_data(options: argparse.Namespace) -> int:
         campaign = imports.write(data, folder, about, describe(data.runs.columns))
         tell("writing the page")
         page = None if options.no_report else write_report(folder)
-    print("\n".join(imported.told(campaign, columns(sys.stdout))))
+    print("\n".join(imported_text.told(campaign, columns(sys.stdout))))
     if page:
         tell_answers(answer_of(page), numbers_of(page), "")
     print(page.resolve() if page else f"Next: wattwire report {shlex.quote(str(folder))}")

@@ -12,11 +12,11 @@ from wattwire.analysis.metrics_by_role import NOT_MEASURED, capital, is_measured
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
-from wattwire.model.shown import Shown, ShownTable, ShownValue, parse_shown
-from wattwire.report.figures import study_figures
+from wattwire.model.output_requests import Shown, ShownTable, ShownValue, parse_shown
+from wattwire.report.figures import requested_figures
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.tables import ranking
-from wattwire.report.tables.printed import Printed, printed_of
+from wattwire.report.tables.published_values import Printed, printed_of
 
 BEST = "× best"
 MULTIPLES = {1.0: "", 1e3: "thousand", 1e6: "million"}
@@ -34,7 +34,7 @@ def section(evidence: Evidence) -> Section | None:
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings):
         return None
-    part = Section("laid-out", "As the study lays it out")
+    part = Section("requested-tables", "As the study lays it out")
     if evidence.usable.height == 0:
         part.parts.append(Text("No usable run: there is nothing to lay out yet.", "warning"))
         return part
@@ -45,7 +45,7 @@ def section(evidence: Evidence) -> Section | None:
         part.parts.append(Text(spec.title, "question"))
         part.parts += _tables(evidence, printed, spec, number)
     for number, drawing in enumerate(shown.figures, 1):
-        part.parts += study_figures.figure(evidence, drawing, number)
+        part.parts += requested_figures.figure(evidence, drawing, number)
     for number, ranked in enumerate(shown.rankings, 1):
         part.parts += ranking.parts(evidence, printed, ranked, number)
     return part

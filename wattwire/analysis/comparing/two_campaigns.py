@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.comparing.judged import (
-    CONFIDENCE,
-    NO_RATIO,
-    Item,
-    Judged,
-    completion,
-    judged,
-)
-from wattwire.analysis.comparing.sides import (
+from wattwire.analysis.comparing.common import (
     Runs,
     Wanted,
     chosen_responses,
@@ -31,6 +23,14 @@ from wattwire.analysis.comparing.sides import (
     single_level,
     treatments_of,
     values_of,
+)
+from wattwire.analysis.comparing.decision import (
+    CONFIDENCE,
+    NO_RATIO,
+    Item,
+    Judged,
+    completion,
+    judged,
 )
 from wattwire.analysis.comparing.undelivered import (
     difference_of_occasions,

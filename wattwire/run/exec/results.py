@@ -6,10 +6,11 @@ from typing import Any
 
 import polars as pl
 
+from wattwire.run.exec.measure import COMMAND, Repeat, Request, attached_name
 from wattwire.run.exec.naming import process_name
-from wattwire.run.exec.one_repeat import COMMAND, Repeat, Request, attached_name
+from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results import power
-from wattwire.run.results.costs import (
+from wattwire.run.results.resources import (
     CPU_TIME,
     Readings,
     attributed_energy,
@@ -17,7 +18,6 @@ from wattwire.run.results.costs import (
     energy_estimates,
     total,
 )
-from wattwire.run.specs import SECOND_NS
 
 UNSEEN = "(ended between two looks)"
 UNSEEN_MIN_NS = 1_000_000

@@ -21,10 +21,10 @@ from wattwire.rig.agent import AgentError
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.lines import printable
+from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, period_ns
 from wattwire.run.processes import BrokenContractError, NodeEndedError, RunProcesses, start_service
 from wattwire.run.progress import Progress
 from wattwire.run.results import syscalls
-from wattwire.run.specs import SECOND_NS, NodePlan, check_spec, period_ns
 from wattwire.store.files import discard, write_new
 
 TICK_NS = 10_000_000

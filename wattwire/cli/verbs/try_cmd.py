@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.cli.amounts import duration_s, size_bytes
 from wattwire.cli.builds_ahead import build_words, builds_ahead
+from wattwire.cli.quantities import duration_s, size_bytes
 from wattwire.cli.screen import duration_words, make_progress
 from wattwire.cli.studies import (
     add_look,
@@ -24,9 +24,9 @@ from wattwire.cli.studies import (
     warm_up_changes,
 )
 from wattwire.cli.verbs import run as campaigns
+from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.cli.verbs.plan import confirm_long
 from wattwire.cli.verbs.report import stamps_of
-from wattwire.cli.verbs.things import chosen_cells
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
@@ -132,12 +132,12 @@ def _measure(
 
 
 def _close(options: argparse.Namespace, directory: Path) -> int:
-    from wattwire.cli import comparison  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.cli import try_table  # noqa: PLC0415 - statistics are slow to import
 
     page = None if options.no_report else campaigns.write_report(directory)
     campaign = Campaign(directory)
     try:
-        compared = comparison.compare(campaign)
+        compared = try_table.compare(campaign)
     finally:
         campaign.close()
     if options.json:

@@ -13,7 +13,7 @@ import polars as pl
 
 from wattwire.model.deliveries import announced, deliveries, infinite, quantile_rank
 from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.specs import NodePlan
+from wattwire.run.node_specs import NodePlan
 from wattwire.store import Messages
 
 CALL_KINDS = ("call", "result")

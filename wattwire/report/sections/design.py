@@ -23,7 +23,7 @@ HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz",
 
 def section(evidence: Evidence) -> Section:
     """The page's first part: goal, questions, metrics, and what was executed."""
-    part = Section("asked", "What was asked, what was run")
+    part = Section("design", "What was asked, what was run")
     if evidence.part:
         told = f"Only a part of this study's design was asked for: {evidence.part}."
         part.parts.append(

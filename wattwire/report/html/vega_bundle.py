@@ -8,7 +8,7 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-from wattwire.model.places import cache_folder
+from wattwire.model.paths import cache_folder
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 VERSION = metadata.version("vl-convert-python")

@@ -9,8 +9,8 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.rig import AgentClient
-from wattwire.run.exec.one_repeat import OneExecution, Repeat, Request, attached_name
-from wattwire.run.exec.rows import ExecRows, describe_columns
+from wattwire.run.exec.measure import OneExecution, Repeat, Request, attached_name
+from wattwire.run.exec.results import ExecRows, describe_columns
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
 from wattwire.run.results.convert import quantities_frame

@@ -58,7 +58,7 @@ def in_short(evidence: Evidence) -> str:
 
 
 def _reproduced(checks: Sequence[Check]) -> Section:
-    part = Section("reproduced", "The paper's tables, reproduced")
+    part = Section("replication", "The paper's tables, reproduced")
     part.parts.append(Text(counted(checks), "lead"))
     part.parts.append(
         Text(

@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.comparing.judged import (
-    NO_RATIO,
-    WORSE,
-    Estimate,
-    Item,
-    Judged,
-    completion,
-    judged,
-)
-from wattwire.analysis.comparing.sides import (
+from wattwire.analysis.comparing.common import (
     DEFAULTS,
     Runs,
     Wanted,
@@ -33,6 +24,15 @@ from wattwire.analysis.comparing.sides import (
     treatment_key,
     treatments_of,
     values_of,
+)
+from wattwire.analysis.comparing.decision import (
+    NO_RATIO,
+    WORSE,
+    Estimate,
+    Item,
+    Judged,
+    completion,
+    judged,
 )
 from wattwire.analysis.comparing.undelivered import (
     difference_of_blocks,

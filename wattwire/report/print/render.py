@@ -9,9 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from wattwire.model.errors import WattwireError
-from wattwire.report.html import library
+from wattwire.report.html import vega_bundle as library
 from wattwire.report.parts import Figure
-from wattwire.report.print import pen
+from wattwire.report.print import render_worker
 
 REASON_MAX = 300
 FORMAT = 1
@@ -35,7 +35,7 @@ class Drawer:
         folder.mkdir(parents=True, exist_ok=True)
         self._library = self._waiting.submit(library.for_pages)
         if next(folder.glob("*.svg"), None) is None:
-            pen.shared()  # there is something to draw: it starts while data are looked at
+            render_worker.shared()  # there is something to draw: it starts while data are looked at
 
     def __enter__(self) -> Drawer:
         return self
@@ -71,11 +71,11 @@ class Drawer:
         if pdf.is_file() and svg.is_file():
             there = svg.read_text("utf-8")
             if there.endswith(mark):
-                return pen.unsized(there.removesuffix(mark))
+                return render_worker.unsized(there.removesuffix(mark))
         pdf.unlink(missing_ok=True)
         for again in (False, True):
             try:
-                return pen.shared().draw(figure.spec, svg, pdf, mark)
+                return render_worker.shared().draw(figure.spec, svg, pdf, mark)
             except ValueError as error:
                 self.failed[figure.id] = _first_line(error)
                 break

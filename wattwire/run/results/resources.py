@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.model.service_names import service_of
-from wattwire.run.specs import SECOND_NS
+from wattwire.run.node_specs import SECOND_NS
 
 CPU_TIME, RSS, SENT_BYTES = "cpu_time", "rss", "tx_bytes"
 OF_LIFE = (

@@ -10,8 +10,8 @@ Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19;
 
 from __future__ import annotations
 
+from wattwire.stats.proportions import share_interval
 from wattwire.stats.results import Interval, TooFew
-from wattwire.stats.shares import share_interval
 
 TRIALS_MIN = 300
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig.agent import AgentClient, AgentError, wait_event
-from wattwire.rig.targets import Target
+from wattwire.rig.attach_targets import Target
 from wattwire.run.exec.output import MessageCounter, Tail, Totals
-from wattwire.run.specs import SECOND_NS
+from wattwire.run.node_specs import SECOND_NS
 
 COMMAND = "command"
 LOOK_MS = 100

@@ -10,7 +10,7 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
-from wattwire.model.shown import ShownFigure
+from wattwire.model.output_requests import ShownFigure
 from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
 from wattwire.report.figures.scatter import points_of

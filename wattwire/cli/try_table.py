@@ -26,7 +26,7 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column
-from wattwire.report.tables import courses
+from wattwire.report.tables import steady_state
 from wattwire.report.words import concurrency
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
@@ -215,8 +215,8 @@ def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Ans
 
 def _notes(evidence: Evidence) -> list[str]:
     notes = []
-    if courses.are_asked(evidence):
-        moving = courses.told_unsettled(evidence, all_series(evidence))
+    if steady_state.are_asked(evidence):
+        moving = steady_state.told_unsettled(evidence, all_series(evidence))
         notes += [moving] if moving else []
     notes += filter(None, [concurrency.sentence(evidence)])
     if evidence.warm_up:
