@@ -51,7 +51,7 @@ def table(section, key: str) -> Table:
 
 
 def test_the_count_of_every_verdict_comes_first(tmp_path) -> None:
-    part = sections(tmp_path, checks=CHECKS)["reproduced"]
+    part = sections(tmp_path, checks=CHECKS)["replication"]
     assert part.parts[0].words == (
         "Of 5 printed numbers: 2 exact, 1 exact by search (1 of the matches are weak: few digits), "
         "0 within 1 %, 1 differ, 1 cannot be computed from these data."
@@ -62,7 +62,7 @@ def test_the_count_of_every_verdict_comes_first(tmp_path) -> None:
 
 
 def test_a_table_is_laid_out_as_printed_with_a_mark_in_every_cell(tmp_path) -> None:
-    made = table(sections(tmp_path, checks=CHECKS)["reproduced"], "reproduced-1")
+    made = table(sections(tmp_path, checks=CHECKS)["replication"], "reproduced-1")
     assert made.title == "Table 1, x", "what all rows share stands in the title"
     assert [column.title for column in made.columns] == [
         "language", "printed", "here", "printed", "here",
@@ -78,7 +78,7 @@ def test_a_table_is_laid_out_as_printed_with_a_mark_in_every_cell(tmp_path) -> N
 
 
 def test_what_is_not_plainly_exact_is_told_in_words(tmp_path) -> None:
-    part = sections(tmp_path, checks=CHECKS)["reproduced"]
+    part = sections(tmp_path, checks=CHECKS)["replication"]
     (row,) = table(part, "reproduced-1-remarks").rows
     assert (row["where"], row["verdict"], row["remark"]) == ("Py, energy (J)", "differs",
                                                              "two files")  # fmt: skip
@@ -89,7 +89,7 @@ def test_what_is_not_plainly_exact_is_told_in_words(tmp_path) -> None:
 
 
 def test_the_files_beside_the_page_hold_the_whole_number_and_its_verdict(tmp_path) -> None:
-    made = table(sections(tmp_path, checks=CHECKS)["reproduced"], "reproduced-1")
+    made = table(sections(tmp_path, checks=CHECKS)["replication"], "reproduced-1")
     write_csv(made, tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -102,7 +102,7 @@ def test_the_files_beside_the_page_hold_the_whole_number_and_its_verdict(tmp_pat
 
 def test_a_long_table_is_folded_under_its_counts(tmp_path) -> None:
     many = [check(f"l{n}", "energy (J)", "1.00", 1.0, Verdict.EXACT) for n in range(20)]
-    part = sections(tmp_path, checks=many)["reproduced"]
+    part = sections(tmp_path, checks=many)["replication"]
     folds = [one for one in part.parts if isinstance(one, Fold)]
     assert folds[0].title == "Table 1, x, energy (J): 20 numbers, 20 exact"
 

@@ -22,7 +22,7 @@ for (const holder of document.querySelectorAll("[data-chart]")) {
     .catch((error) => {
       console.error(holder.dataset.chart, error);
       if (holder.querySelector("img")) return;
-      holder.textContent = `This figure could not be drawn; its numbers are in the tables. (${error})`;
+      holder.textContent = `This figure cannot be drawn (${error}); its numbers are in the tables.`;
     });
 }
 const links = new Map(
