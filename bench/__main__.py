@@ -41,31 +41,34 @@ BARE = Path(__file__).with_name("bare")
 BYTES, CALLS = 64, 4000
 MESSAGES = 100_000
 RECORDING_NS = {"python": 1000.0}
-"""What recording a message may cost a kit of this language; natively compiled ones 100 ns."""
+"""Language → promised cost of recording one message, in ns; 100 ns for natively compiled ones."""
 OWN_MS = 50.0
 IMPORT_S, REPORT_S, MEMORY_MB, PAGE_MB = 10.0, 3.0, 1000.0, 8.0
 
 
-def recording(made: Bench, pairs: int) -> None:
-    """Each kit's whole cost per message, both sides, with no middleware between."""
+def recording(workbench: Bench, pairs: int) -> None:
+    """Print each kit's cost per message on both sides, without middleware."""
     print("\n## Recording one message of 64 B, verify = header\n")
     print("| kit | side | ns, median | 95 % limit, upper | promised | verdict |")
     print("|---|---|---|---|---|---|")
-    for name in made.catalog.cells:
+    for name in workbench.catalog.cells:
         if not name.startswith("null/"):
             continue
-        cell = made.cell(name)
+        cell = workbench.cell(name)
         if cell is None:
             continue
         language = cell.variant
         promise = RECORDING_NS.get(language, 100.0)
         for role in ("publisher", "subscriber"):
-            runs = [made.per_message_ns(cell, role, MESSAGES) for _ in range(pairs)]
+            runs = [workbench.per_message_ns(cell, role, MESSAGES) for _ in range(pairs)]
             print(f"| {language} | {role} | {_absolute(runs, promise)} |", flush=True)
 
 
 def _absolute(values: list[float], promise: float) -> str:
-    """Median, one-sided limit of the geometric mean, promise and verdict, as table cells."""
+    """Return table cells: median, upper limit of the geometric mean, promise and verdict.
+
+    The limits are one-sided 95 % t limits of the geometric mean.
+    """
     logs = np.log(values)
     error = logs.std(ddof=1) / np.sqrt(len(logs)) * stats.t.ppf(0.95, len(logs) - 1)
     low, high = np.exp(logs.mean() - error), np.exp(logs.mean() + error)
@@ -73,112 +76,118 @@ def _absolute(values: list[float], promise: float) -> str:
     return f"{np.median(values):.1f} | {high:.1f} | ≤ {promise:g} | {verdict}"
 
 
-def echo(made: Bench, pairs: int) -> None:
-    """Cells over UDP in compiled languages beside an echo in C."""
-    program = made.folder / "echo"
+def echo(workbench: Bench, pairs: int) -> None:
+    """Compare cells over UDP in compiled languages with an echo in C."""
+    program = workbench.folder / "echo"
     subprocess.run(["gcc", "-O2", "-Wall", "-o", program, BARE / "echo.c"], check=True)
 
-    def bare() -> float:
+    def bare_echo() -> float:
         with server([str(program), "serve"]) as port:
             return printed_ns([str(program), "ping", port, str(BYTES), str(CALLS)])
 
-    found = []
+    results = []
     for name in ("udp/cpp", "udp/rust"):
-        cell = made.cell(name) if name in made.catalog.cells else None
+        cell = workbench.cell(name) if name in workbench.catalog.cells else None
         if cell is not None:
-            ours, peer = abba(functools.partial(made.ping_ns, cell, CALLS), bare, pairs)
-            found.append(Comparison(f"{name} against an echo in C", "ns", ours, peer, 1.05))
+            ours, peer = abba(functools.partial(workbench.ping_ns, cell, CALLS), bare_echo, pairs)
+            results.append(Comparison(f"{name} against an echo in C", "ns", ours, peer, 1.05))
     print("\n## Ping-pong over UDP, 64 B, median round trip\n")
-    print(table(found), flush=True)
+    print(table(results), flush=True)
 
 
-def libraries(made: Bench, pairs: int) -> None:
-    """Cells beside a bare client of their own library, and beside their middleware's own tool."""
+def libraries(workbench: Bench, pairs: int) -> None:
+    """Compare cells with a bare client of their library, and with their middleware's own tool."""
     print("\n## Ping-pong beside a bare client of the same library, 64 B, median round trip\n")
-    print(table(list(comparisons(made, pairs))), flush=True)
+    print(table(list(comparisons(workbench, pairs))), flush=True)
 
 
-def calling(made: Bench, pairs: int, cells: Sequence[str], side_s: float, together: bool) -> None:
-    """Clients of request-reply cells beside bare clients of their libraries."""
-    where = "client and server on one core" if together else "client and server on a core each"
-    print(f"\n## Calls per second beside a bare client of the same library, {where}\n")
-    found = list(calls.comparisons(made, pairs, cells, side_s, together))
-    print(f"\n{table(found)}", flush=True)
+def calling(
+    workbench: Bench, pairs: int, cells: Sequence[str], side_s: float, together: bool
+) -> None:
+    """Compare clients of request-reply cells with bare clients of their libraries."""
+    placement = "client and server on one core" if together else "client and server on a core each"
+    print(f"\n## Calls per second beside a bare client of the same library, {placement}\n")
+    results = list(calls.comparisons(workbench, pairs, cells, side_s, together))
+    print(f"\n{table(results)}", flush=True)
 
 
 def sampling(_: Bench, pairs: int) -> None:
-    """The sampler's tick tier, as a share of a core and beside psutil."""
-    found = list(sampler.comparisons(pairs))
+    """Print the cost of the sampler's tick tier, as a share of a core and relative to psutil."""
+    results = list(sampler.comparisons(pairs))
     print("\n## The sampler's tick tier\n")
-    print(table(found))
+    print(table(results))
     print("\n| tick tier alone | % of a core, median | 95 % limit, upper | promised | verdict |")
     print("|---|---|---|---|---|")
-    for comparison, promise in zip(found, (0.2, 1.0), strict=True):
+    for comparison, promise in zip(results, (0.2, 1.0), strict=True):
         print(f"| {comparison.name} | {_absolute(list(comparison.ours), promise)} |", flush=True)
 
 
 def own(_: Bench, pairs: int) -> None:
-    """Our own time per run, with full sync."""
+    """Print wattwire's own time per run, with synced files."""
     print("\n## Our own time per run\n")
     print("| what | ms, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
     values = [1000 * s for s in own_time.seconds_per_run(pairs)]
     print(f"| loopback/cpp, topic | {_absolute(values, OWN_MS)} |", flush=True)
 
 
-def counting_calls(made: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:
-    """System calls counted in the kernel and by strace: what that costs, and whether they agree."""
+def counting_calls(workbench: Bench, pairs: int, cells: Sequence[str], side_s: float) -> None:
+    """Print the cost of counting system calls in the kernel and by strace, and their agreement."""
     print("\n## Time of a call while system calls are counted, beside the same uncounted\n")
-    found = list(syscalls.comparisons(made, pairs, cells, side_s))
-    print(f"\n{table(found)}")
+    results = list(syscalls.comparisons(workbench, pairs, cells, side_s))
+    print(f"\n{table(results)}")
     print("\n| a program's calls | in the kernel | strace | apart | promised | verdict |")
     print("|---|---|---|---|---|---|")
-    for name, ours, theirs in syscalls.agreement(made):
-        if not ours or not theirs:
-            print(f"| {name} | {ours} | {theirs} | – | ≤ {syscalls.AGREEMENT:g} | undecided |")
+    for name, in_kernel, by_strace in syscalls.agreement(workbench):
+        if not in_kernel or not by_strace:
+            print(
+                f"| {name} | {in_kernel} | {by_strace} | – | ≤ {syscalls.AGREEMENT:g} | undecided |"
+            )
             continue
-        apart = abs(ours / theirs - 1)
-        verdict = "passed" if apart <= syscalls.AGREEMENT else "failed"
-        told = f"{apart:.4f} | ≤ {syscalls.AGREEMENT:g} | {verdict}"
-        print(f"| {name} | {ours:.0f} | {theirs:.0f} | {told} |", flush=True)
+        deviation = abs(in_kernel / by_strace - 1)
+        verdict = "passed" if deviation <= syscalls.AGREEMENT else "failed"
+        row_cells = f"{deviation:.4f} | ≤ {syscalls.AGREEMENT:g} | {verdict}"
+        print(f"| {name} | {in_kernel:.0f} | {by_strace:.0f} | {row_cells} |", flush=True)
 
 
 def pages(_: Bench, pairs: int) -> None:
-    """From a large package's raw files to its page, and from our store to the page again."""
-    found = page.measure(pairs)
-    written = found.written
+    """Print times and memory from raw files of a large package to its page, and from the store."""
+    measured = page.measure(pairs)
+    written = measured.written
     print(
         f"\n## The page of {written.runs:,} runs ({written.files:,} files, {written.rows:,} rows) "
         f"on {page.CORES} cores\n"
     )
     print("| what | s, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
-    print(f"| raw files to the page | {_absolute(found.import_s, IMPORT_S)} |")
-    print(f"| our store to the page, every figure anew | {_absolute(found.report_s, REPORT_S)} |")
-    print(f"| our store to the page, figures as before | {_absolute(found.again_s, REPORT_S)} |")
+    print(f"| raw files to the page | {_absolute(measured.import_s, IMPORT_S)} |")
+    print(
+        f"| our store to the page, every figure anew | {_absolute(measured.report_s, REPORT_S)} |"
+    )
+    print(f"| our store to the page, figures as before | {_absolute(measured.again_s, REPORT_S)} |")
     print("\n| what | MB, at most | promised | verdict |\n|---|---|---|---|")
     for name, largest, promise in (
-        ("memory from raw files", max(found.import_mb), MEMORY_MB),
-        ("memory from our store", max(found.report_mb), MEMORY_MB),
-        ("the page", found.page_mb, PAGE_MB),
+        ("memory from raw files", max(measured.import_mb), MEMORY_MB),
+        ("memory from our store", max(measured.report_mb), MEMORY_MB),
+        ("the page", measured.page_mb, PAGE_MB),
     ):
         verdict = "passed" if largest < promise else "failed"
         print(f"| {name} | {largest:.1f} | < {promise:g} | {verdict} |", flush=True)
 
 
 def sizes(_: Bench, __: int) -> None:
-    """Large tables to a page, and a run of many messages; each measured once."""
+    """Print measurements of large tables and of a run of many messages, one of each."""
     print("\n## Large campaigns\n")
     print("| what | measured | promised | verdict |\n|---|---|---|---|")
     for row in scale.rows(scale.PAGE_ROWS, scale.IMPORT_ROWS, scale.MESSAGES):
         verdict = "passed" if row.value <= row.promised else "failed"
-        told = f"{row.value:.1f} {row.unit} | ≤ {row.promised:g} {row.unit} | {verdict}"
-        print(f"| {row.name} | {told} |", flush=True)
+        cells = f"{row.value:.1f} {row.unit} | ≤ {row.promised:g} {row.unit} | {verdict}"
+        print(f"| {row.name} | {cells} |", flush=True)
 
 
 def one_core() -> contextlib.AbstractContextManager[None]:
-    """Keeps this thread and the processes it starts on one core.
+    """Keep this thread and the processes that it starts on one core.
 
-    The scheduler puts two nodes that talk in turns on one core or on two as it likes, and waking
-    the other core costs several times what either side does: that is not what is compared.
+    Otherwise the scheduler may put two nodes that talk in turns on one core or on two, and waking
+    the other core costs several times the work of either side, which would hide the comparison.
     """
     return on_cores(max(os.sched_getaffinity(0)))
 
@@ -228,25 +237,25 @@ def main() -> None:
     options = parser.parse_args()
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
-    # As Ctrl-C: who is killed by default leaves clients behind, one of two stopped for good.
+    # End as on Ctrl-C: the default action of SIGTERM would leave clients behind, some stopped.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     for part in options.parts or PARTS:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
             continue
-        with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as made:
+        with one_core() if part in IN_TURNS else contextlib.nullcontext(), bench() as workbench:
             if part == "calls":
                 side_s = options.seconds or calls.SIDE_S
                 pairs = options.pairs or calls.PAIRS
-                calling(made, pairs, options.cells, side_s, options.together)
+                calling(workbench, pairs, options.cells, side_s, options.together)
             elif part == "syscalls":
                 side_s = options.seconds or syscalls.SIDE_S
-                counting_calls(made, options.pairs or PAIRS, options.cells, side_s)
+                counting_calls(workbench, options.pairs or PAIRS, options.cells, side_s)
             elif part == VALIDITY:
-                journal = options.journal or made.folder / "validity.jsonl"
-                validity.report(validity.measure(made, options.runs, journal))
+                journal = options.journal or workbench.folder / "validity.jsonl"
+                validity.report(validity.measure(workbench, options.runs, journal))
             else:
-                MEASURED[part](made, options.pairs or PAIRS)
+                MEASURED[part](workbench, options.pairs or PAIRS)
 
 
 if __name__ == "__main__":

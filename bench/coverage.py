@@ -1,8 +1,8 @@
-"""How often each printed interval holds the truth, and how wide it is.
+"""Simulated coverage and width of each confidence interval of the page.
 
 Promised: 93 % or more of nominal 95 % on lognormal, normal, t3 and blocked runs, wherever the page
-prints the interval. Contrasts shift with the truth, so theirs is asked once; Cliff's delta and
-omega squared are asked at several truths, and the worst stands in the table.
+prints the interval. Contrasts shift with the truth, so one truth is enough for them. Cliff's delta
+and omega squared have several truths, and the table shows the lowest coverage.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ WIDTHS_SAMPLED = 50
 SERIES, MESSAGES, WARM_UP = 500, 5_000, 500
 SIGNED_RANK_MIN = 6
 Cell = tuple[float, float] | None
-"""Coverage and median width, in standard deviations of the errors; None where not printed."""
+"""Coverage (0 to 1) and median width in standard deviations of the errors; None: not printed."""
 
 
 def main(trials: int) -> None:
-    """Print the intervals of contrasts, then those of one or two levels."""
+    """Print tables of the intervals of contrasts, then of those of one or two levels."""
     print(f"\n## Coverage of nominal 95 %, in per cent of {trials:,} campaigns a row\n")
     print("After each the median width: in standard deviations of the errors on the log scale;")
     print("delta's and omega squared's as they are.")
@@ -42,6 +42,7 @@ def main(trials: int) -> None:
 
 
 def _contrasts(trials: int) -> list[str]:
+    """Print the tables of intervals of contrasts, and return the broken promises."""
     headings = ("ratio", "family of ratios", "block intervals", "ω²")
     failures = []
     for levels in LEVELS:
@@ -51,60 +52,62 @@ def _contrasts(trials: int) -> list[str]:
             for runs in RUNS:
                 rng = generator(population, runs, levels)
                 data = population.draw(rng, trials, runs, levels)
-                cells = _of_contrasts(population, data)
+                cells = _contrast_cells(population, data)
                 failures += _row(population, runs, headings, cells)
     return failures
 
 
-def _of_contrasts(population: Population, data: FloatArray) -> tuple[Cell, ...]:
+def _contrast_cells(population: Population, data: FloatArray) -> tuple[Cell, ...]:
+    """Return the cells of one row for `data`, shape (trials, blocks, levels), without a shift."""
     levels = data.shape[2]
-    found = twins.block_analysis(data)
+    analysis = twins.block_analysis(data)
     pairs = data[:, :, 1:] - data[:, :, :1]
-    single = tuple(end[:, 0] for end in found.limits(0.95))
-    low, high = found.limits(stats.bonferroni(0.95, levels - 1))
-    grouped = tuple(end[:, 0] for end in twins.block_interval_limits(pairs))
+    ratio_limits = tuple(end[:, 0] for end in analysis.limits(0.95))
+    low, high = analysis.limits(stats.bonferroni(0.95, levels - 1))
+    block_limits = tuple(end[:, 0] for end in twins.block_interval_limits(pairs))
     return (
-        _cell(single, 0.0, population.sigma),
+        _cell(ratio_limits, 0.0, population.sigma),
         (
             float(np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1))),
             float(np.median(high - low)) / population.sigma,
         ),
-        _cell(grouped, 0.0, population.sigma),
+        _cell(block_limits, 0.0, population.sigma),
         _omega(population, data) if population.held else None,
     )
 
 
 def _omega(population: Population, data: FloatArray) -> Cell:
-    """Worst coverage over SHIFTS, and the median width at a shift of one."""
+    """Return the lowest coverage of omega squared over SHIFTS, and the median width at shift 1."""
     blocks, levels = data.shape[1:]
     worst, width = 1.0, 0.0
     for shift in SHIFTS:
-        moved = data.copy()
-        moved[:, :, 1] += shift * population.sigma
-        found = twins.block_analysis(moved)
+        shifted = data.copy()
+        shifted[:, :, 1] += shift * population.sigma
+        analysis = twins.block_analysis(shifted)
         means = np.zeros(levels)
         means[1] = shift
         truth = blocks * float(np.sum((means - means.mean()) ** 2))
-        known = known_degrees(found.degrees)
-        held = _holds_noncentrality(found.statistic, levels - 1, known, truth)
-        worst = min(worst, float(held.mean()))
+        error_degrees = known_degrees(analysis.degrees)
+        covered = _holds_noncentrality(analysis.statistic, levels - 1, error_degrees, truth)
+        worst = min(worst, float(covered.mean()))
         if shift == 1.0:
-            sampled = [
+            intervals = [
                 stats.omega_squared(
-                    float(f), levels - 1, found.degrees, blocks * levels, 0.95, known
+                    float(f), levels - 1, analysis.degrees, blocks * levels, 0.95, error_degrees
                 )
-                for f in found.statistic[:WIDTHS_SAMPLED]
+                for f in analysis.statistic[:WIDTHS_SAMPLED]
             ]
-            width = float(np.median([one.high - one.low for one in sampled]))
+            width = float(np.median([interval.high - interval.low for interval in intervals]))
     return worst, width
 
 
 def _holds_noncentrality(
     statistic: FloatArray, degrees: int, error_degrees: float, truth: float
 ) -> FloatArray:
-    """Whether the limits of omega squared hold `truth`: both tails are at least 2.5 % there.
+    """Return whether the limits of omega squared contain `truth`, a noncentrality; shape (trials,).
 
-    Where the lower limit is 0 it holds 0; limits are monotone in the noncentrality.
+    They do where both tails at `truth` are at least 2.5 %, because the limits are monotone in the
+    noncentrality. A lower limit of 0 contains 0.
     """
     if truth == 0.0:
         below = distributions.f.cdf(statistic, degrees, error_degrees)
@@ -115,6 +118,7 @@ def _holds_noncentrality(
 
 
 def _samples(trials: int) -> list[str]:
+    """Print the table of intervals of one or two levels, and return the broken promises."""
     headings = ("signed rank", "rank sum", "δ", "geometric mean", "mean")
     print("\n### One level, or two\n")
     _head(headings)
@@ -123,50 +127,57 @@ def _samples(trials: int) -> list[str]:
         truths = [_delta_of(population, shift) for shift in SHIFTS]
         for runs in RUNS:
             data = population.draw(generator(population, runs, 2), trials, runs, 2)
-            cells = _of_samples(population, data, truths)
+            cells = _sample_cells(population, data, truths)
             failures += _row(population, runs, headings, cells)
     return failures
 
 
-def _of_samples(population: Population, data: FloatArray, truths: list[float]) -> tuple[Cell, ...]:
+def _sample_cells(
+    population: Population, data: FloatArray, truths: list[float]
+) -> tuple[Cell, ...]:
+    """Return the cells of one row for `data`, shape (trials, runs, 2); `truths` are of delta."""
     runs, sigma = data.shape[1], population.sigma
     logs = data[:, :, 0]
-    # A mean of responses: the logs themselves, but for lognormal runs what they are logs of.
-    plain, mean = logs, 0.0
+    # The mean is of responses: for lognormal runs the exponentials, otherwise the drawn values.
+    responses, mean = logs, 0.0
     if population.name == "lognormal":
-        plain, mean = np.exp(logs), float(np.exp(sigma**2 / 2.0))
+        responses, mean = np.exp(logs), float(np.exp(sigma**2 / 2.0))
     return (
         _cell(twins.signed_rank_limits(data), 0.0, sigma) if runs >= SIGNED_RANK_MIN else None,
         _cell(twins.rank_sum_limits(data), 0.0, sigma) if runs >= SHIFT_RUNS_MIN else None,
         _delta(population, data, truths) if runs >= DELTA_RUNS_MIN else None,
         _cell(twins.mean_limits(logs), 0.0, sigma),
-        _cell(twins.mean_limits(plain), mean, sigma),
+        _cell(twins.mean_limits(responses), mean, sigma),
     )
 
 
 def _delta(population: Population, data: FloatArray, truths: list[float]) -> Cell:
+    """Return the lowest coverage of Cliff's delta over SHIFTS, and the median width at shift 0."""
     worst, width = 1.0, 0.0
     for shift, truth in zip(SHIFTS, truths, strict=True):
-        moved = data.copy()
-        moved[:, :, 1] += shift * population.sigma
-        found = _cell(twins.delta_limits(moved), truth, 1.0)
-        assert found is not None
-        worst = min(worst, found[0])
-        width = found[1] if shift == 0.0 else width
+        shifted = data.copy()
+        shifted[:, :, 1] += shift * population.sigma
+        cell = _cell(twins.delta_limits(shifted), truth, 1.0)
+        assert cell is not None
+        worst = min(worst, cell[0])
+        width = cell[1] if shift == 0.0 else width
     return worst, width
 
 
 def _delta_of(population: Population, shift: float) -> float:
-    """Delta between runs of different blocks, from many drawn pairs of them."""
+    """Return delta between runs of different blocks, from TRUTH_PAIRS drawn pairs."""
     rng = generator(population, 0)
     data = population.draw(rng, 1, TRUTH_PAIRS, 2)[0]
-    # Neighbours of the next block over: no run is paired with one of its own block.
+    # A roll by many blocks pairs each run with a run of another block.
     upper, lower = data[:, 1] + shift * population.sigma, np.roll(data[:, 0], 1_000)
     return float(np.mean(upper > lower) - np.mean(upper < lower))
 
 
 def _percentiles() -> list[str]:
-    """Percentiles of one run's lognormal latencies, whose neighbours may resemble each other."""
+    """Print the coverage of a run's percentiles, and return the broken promises.
+
+    Latencies are lognormal; their logs are AR(1) with the given correlation of neighbours.
+    """
     print(f"\n### Percentiles of one run, {SERIES:,} runs of {MESSAGES:,} messages\n")
     print(
         "| correlation of neighbours | percentile | coverage, % | too few, % |\n|---|---|---|---|"
@@ -176,35 +187,55 @@ def _percentiles() -> list[str]:
         for share in (0.5, 0.9, 0.99):
             rng = np.random.default_rng([SEED, round(100 * correlation), round(100 * share)])
             truth = float(np.exp(distributions.norm.ppf(share)))
-            runs = [stats.percentile(_latencies(rng, correlation), share) for _ in range(SERIES)]
-            found = [one.interval for one in runs if isinstance(one, stats.Percentile)]
-            few = 1.0 - len(found) / SERIES
-            held = float(np.mean([one.low <= truth <= one.high for one in found] or [True]))
-            print(f"| {correlation:g} | {share:.0%} | {100 * held:.1f} | {100 * few:.0f} |")
-            if held < LEAST:
-                failures.append(f"percentile {share:.0%} at {correlation:g}: {100 * held:.1f} %")
+            percentiles = [
+                stats.percentile(_latencies(rng, correlation), share) for _ in range(SERIES)
+            ]
+            intervals = [
+                percentile.interval
+                for percentile in percentiles
+                if isinstance(percentile, stats.Percentile)
+            ]
+            missing = 1.0 - len(intervals) / SERIES
+            coverage = float(
+                np.mean(
+                    [interval.low <= truth <= interval.high for interval in intervals] or [True]
+                )
+            )
+            print(f"| {correlation:g} | {share:.0%} | {100 * coverage:.1f} | {100 * missing:.0f} |")
+            if coverage < LEAST:
+                failures.append(
+                    f"percentile {share:.0%} at {correlation:g}: {100 * coverage:.1f} %"
+                )
     return failures
 
 
 def _latencies(rng: np.random.Generator, correlation: float) -> FloatArray:
+    """Return one run's latencies after its warm-up, shape (MESSAGES,)."""
     noise = rng.standard_normal(MESSAGES + WARM_UP) * np.sqrt(1.0 - correlation**2)
     return np.exp(signal.lfilter([1.0], [1.0, -correlation], noise)[WARM_UP:])
 
 
 def _bootstrap() -> None:
-    """BCa is offered from 20 runs on and printed nowhere by itself: shown, not held."""
+    """Print the coverage of the BCa bootstrap.
+
+    The library offers it from 20 runs on, but no page prints it, so there is no promise.
+    """
     print(f"\n### BCa bootstrap of the mean, {BOOTSTRAP_RUNS_MIN} runs, {BOOTSTRAPS:,} campaigns\n")
     _head(("BCa",))
     for population in POPULATIONS:
         rng = generator(population, BOOTSTRAP_RUNS_MIN)
         data = population.draw(rng, BOOTSTRAPS, BOOTSTRAP_RUNS_MIN, 2)[:, :, 0]
-        found = [stats.bootstrap_interval(row, np.mean, resamples=RESAMPLES) for row in data]
-        held = [one for one in found if isinstance(one, stats.Interval)]
-        low, high = np.array([one.low for one in held]), np.array([one.high for one in held])
+        estimates = [stats.bootstrap_interval(row, np.mean, resamples=RESAMPLES) for row in data]
+        intervals = [interval for interval in estimates if isinstance(interval, stats.Interval)]
+        low, high = (
+            np.array([interval.low for interval in intervals]),
+            np.array([interval.high for interval in intervals]),
+        )
         _row(population, BOOTSTRAP_RUNS_MIN, ("BCa",), (_cell((low, high), 0.0, population.sigma),))
 
 
 def _cell(limits: tuple[FloatArray, ...], truth: float, unit: float) -> Cell:
+    """Return the coverage of `truth` by limits of shape (trials,), and their median width."""
     low, high = limits
     width = float(np.median(high - low)) / unit
     return float(np.mean((low <= truth) & (high >= truth))), width
@@ -218,9 +249,9 @@ def _head(headings: tuple[str, ...]) -> None:
 def _row(
     population: Population, runs: int, headings: tuple[str, ...], cells: tuple[Cell, ...]
 ) -> list[str]:
-    """Print a row; returns what it promises and does not keep."""
-    told = " | ".join("–" if c is None else f"{100 * c[0]:.2f} ({c[1]:.2f})" for c in cells)
-    print(f"| {population.name} | {runs} | {told} |", flush=True)
+    """Print a row, and return its broken promises."""
+    row_text = " | ".join("–" if c is None else f"{100 * c[0]:.2f} ({c[1]:.2f})" for c in cells)
+    print(f"| {population.name} | {runs} | {row_text} |", flush=True)
     return [
         f"{heading} {100 * cell[0]:.2f} % ({population.name}, n = {runs})"
         for heading, cell in zip(headings, cells, strict=True)

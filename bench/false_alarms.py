@@ -1,9 +1,10 @@
-"""How often the default path sees a difference where there is none, and the paper's way beside it.
+"""Simulated rates of false alarms of the default path, and of the paper's method on the same runs.
 
 Promised: 4.4 to 5.6 % for t and F under the block model itself; at most 5.6 % for every test, and
-for all contrasts of a family together, on lognormal, normal, t3 and blocked runs. The rest is
-printed, with how often the page's warning names the case. Cliff's delta is an effect size and
-raises no alarm on the page: how often its interval leaves out 0 is printed, its coverage is held.
+for all contrasts of a family together, on lognormal, normal, t3 and blocked runs. The other rates
+are printed, with the rates of the page's warnings. Cliff's delta is an effect size and raises no
+alarm on the page: the rate at which its interval excludes 0 is printed, and `bench.coverage` has a
+promise for its coverage.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TESTS = HEADINGS[:7]
 
 
 def main(trials: int) -> None:
-    """Print one table for each number of levels."""
+    """Print one table per number of levels, and the broken promises."""
     print(f"\n## False alarms of nominal 5 %, in per cent of {trials:,} campaigns a row\n")
     for population in POPULATIONS:
         print(f"- {population.name}: {population.says}" + ("" if population.held else " (printed)"))
@@ -38,8 +39,8 @@ def main(trials: int) -> None:
         for population in POPULATIONS:
             for runs in RUNS:
                 rates = rates_of(population, trials, runs, levels)
-                told = " | ".join("–" if r is None else f"{100 * r:.2f}" for r in rates)
-                print(f"| {population.name} | {runs} | {told} |", flush=True)
+                text = " | ".join("–" if r is None else f"{100 * r:.2f}" for r in rates)
+                print(f"| {population.name} | {runs} | {text} |", flush=True)
                 failures += judged(population, runs, levels, rates)
     print(f"\n{'failed: ' + '; '.join(failures) if failures else 'All promises kept.'}")
     _warnings()
@@ -48,56 +49,59 @@ def main(trials: int) -> None:
 def rates_of(
     population: Population, trials: int, runs: int, levels: int
 ) -> tuple[float | None, ...]:
-    """Share of alarms of each statistic in the order of HEADINGS; None below its least runs."""
+    """Return the share of alarms of each statistic, in the order of HEADINGS.
+
+    It is None where a statistic needs more runs.
+    """
     rng = generator(population, runs, levels)
     data = population.draw(rng, trials, runs, levels)
     twins.same_as_product(data[: twins.CHECKED])
-    found = twins.block_analysis(data)
-    f_p = distributions.f.sf(found.statistic, levels - 1, found.degrees)
-    together = found.limits(stats.bonferroni(0.95, levels - 1))
-    kept = twins.within_fences(data)
-    ranks_enough = runs >= stats.block_ranks.blocks_needed(levels)
+    analysis = twins.block_analysis(data)
+    f_p = distributions.f.sf(analysis.statistic, levels - 1, analysis.degrees)
+    family_limits = analysis.limits(stats.bonferroni(0.95, levels - 1))
+    within_fences = twins.within_fences(data)
+    enough_blocks = runs >= stats.block_ranks.blocks_needed(levels)
 
-    def outside(limits: twins.Limits, least: int) -> float | None:
+    def outside(limits: twins.Limits, runs_min: int) -> float | None:
         low, high = limits
-        return float(np.mean((low > 0.0) | (high < 0.0))) if runs >= least else None
+        return float(np.mean((low > 0.0) | (high < 0.0))) if runs >= runs_min else None
 
     def rejected(p: FloatArray) -> float:
         return float(np.mean(p <= 0.05))
 
-    single = tuple(end[:, 0] for end in found.limits(0.95))
+    first_limits = tuple(end[:, 0] for end in analysis.limits(0.95))
     return (
-        outside((single[0], single[1]), 2),
+        outside((first_limits[0], first_limits[1]), 2),
         rejected(f_p),
-        float(np.mean(((together[0] > 0.0) | (together[1] < 0.0)).any(axis=1))),
-        rejected(twins.block_ranks_p(data, "Friedman")) if ranks_enough else None,
-        rejected(twins.block_ranks_p(data, "Quade")) if ranks_enough else None,
+        float(np.mean(((family_limits[0] > 0.0) | (family_limits[1] < 0.0)).any(axis=1))),
+        rejected(twins.block_ranks_p(data, "Friedman")) if enough_blocks else None,
+        rejected(twins.block_ranks_p(data, "Quade")) if enough_blocks else None,
         outside(twins.signed_rank_limits(data), 6),
         outside(twins.rank_sum_limits(data), 4),
         outside(twins.delta_limits(data), 5),
         rejected(twins.unpaired_p(data)),
-        rejected(twins.unpaired_p(data, kept)),
+        rejected(twins.unpaired_p(data, within_fences)),
         rejected(twins.kruskal_p(data)),
-        rejected(twins.kruskal_p(data, kept)),
+        rejected(twins.kruskal_p(data, within_fences)),
     )
 
 
 def judged(
     population: Population, runs: int, levels: int, rates: tuple[float | None, ...]
 ) -> list[str]:
-    """What a row promises and does not keep."""
-    told = []
-    for place, (heading, rate) in enumerate(zip(HEADINGS, rates, strict=True)):
-        if rate is None or place >= len(TESTS) or not population.held:
+    """Return the broken promises of one row."""
+    broken = []
+    for position, (heading, rate) in enumerate(zip(HEADINGS, rates, strict=True)):
+        if rate is None or position >= len(TESTS) or not population.held:
             continue
-        least = LEAST if population.own and heading in ("t", "F") else 0.0
-        if not least <= rate <= MOST:
-            told.append(f"{heading} {100 * rate:.2f} % ({population.name}, {levels} × {runs})")
-    return told
+        rate_min = LEAST if population.own and heading in ("t", "F") else 0.0
+        if not rate_min <= rate <= MOST:
+            broken.append(f"{heading} {100 * rate:.2f} % ({population.name}, {levels} × {runs})")
+    return broken
 
 
 def _warnings() -> None:
-    """How often the page would warn, over a sample of the same campaigns."""
+    """Print the rates of the page's warnings over a sample of the same campaigns."""
     print(f"\n### Warnings of the page, in per cent of {WARNED_TRIALS} campaigns, 3 levels\n")
     print("| runs scatter as | n | unequal spread | a run far out | like neighbours | any |")
     print("|---|---|---|---|---|---|")
@@ -105,19 +109,23 @@ def _warnings() -> None:
         for runs in RUNS[1:]:
             data = population.draw(generator(population, runs, 3), WARNED_TRIALS, runs, 3)
             order = population.order(runs, 3)
-            seen = np.array([_warned(trial, order) for trial in data])
-            shares = [*seen.mean(axis=0), seen.any(axis=1).mean()]
-            told = " | ".join(f"{100 * share:.0f}" for share in shares)
-            print(f"| {population.name} | {runs} | {told} |", flush=True)
+            warned = np.array([_warned(trial, order) for trial in data])
+            shares = [*warned.mean(axis=0), warned.any(axis=1).mean()]
+            text = " | ".join(f"{100 * share:.0f}" for share in shares)
+            print(f"| {population.name} | {runs} | {text} |", flush=True)
 
 
 def _warned(runs: FloatArray, order: FloatArray) -> tuple[bool, bool, bool]:
+    """Return whether the page warns of unequal spread, an outlier and serial correlation.
+
+    `runs` has shape (blocks, levels); `order` is the run order, block by block.
+    """
     blocks, levels = runs.shape
-    where = [block for block in range(blocks) for _ in range(levels)]
-    names = [f"level {level}" for _ in range(blocks) for level in range(levels)]
-    fit = stats.fit_log(np.exp(runs.ravel()), where, {"level": names})
+    block_of_run = [block for block in range(blocks) for _ in range(levels)]
+    level_of_run = [f"level {level}" for _ in range(blocks) for level in range(levels)]
+    fit = stats.fit_log(np.exp(runs.ravel()), block_of_run, {"level": level_of_run})
     assert isinstance(fit, stats.Fit)
-    spread = stats.spread_between(fit, names)
+    spread = stats.spread_between(fit, level_of_run)
     serial = stats.serial_correlation(fit, order)
     return (
         isinstance(spread, stats.Spread) and spread.p < ALARM and spread.ratio >= SPREAD_MIN,

@@ -1,4 +1,4 @@
-"""Cells beside a bare client of the same library, and beside their middleware's own tool."""
+"""Comparison of cells with a bare client of their library, and with their middleware's own tool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DDS_CONFIGURATION = (
 def server(
     argv: list[str], env: dict[str, str] | None = None, speaks: bool = True
 ) -> Iterator[str]:
-    """A bare server; yields the first line it prints (where it `speaks`). Ended at the end."""
+    """Run a bare server and yield its first line of output, "" unless it `speaks`."""
     output = subprocess.PIPE if speaks else subprocess.DEVNULL
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=output, text=True, env=env)
     try:
@@ -41,62 +41,75 @@ def server(
 
 
 def printed_ns(argv: list[str], env: dict[str, str] | None = None) -> float:
-    """What a program prints, a time in ns."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120, env=env)
-    return float(done.stdout)
+    """Return the time in ns that a program prints."""
+    result = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120, env=env)
+    return float(result.stdout)
 
 
 def free_port() -> int:
+    """Return a free TCP port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def comparisons(made: Bench, pairs: int) -> Iterator[Comparison]:
-    """One comparison for each cell that can be built here."""
-    yield from _beside(made, pairs, "mqtt/python", "mqtt_pair.py", lambda ends: ends[0].split(":"))
-    yield from _beside(made, pairs, "zenoh/python", "zenoh_query.py",
+def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
+    """Yield a comparison for each cell that can be built on this machine."""
+    yield from _against_script(
+        workbench, pairs, "mqtt/python", "mqtt_pair.py", lambda ends: ends[0].split(":")
+    )
+    yield from _against_script(workbench, pairs, "zenoh/python", "zenoh_query.py",
                        lambda _: [f"tcp/127.0.0.1:{free_port()}"])  # fmt: skip
-    yield from _beside(made, pairs, "cyclonedds/python", "cyclone_pair.py", lambda _: ["117"])
-    yield from _beside_ddsperf(made, pairs)
+    yield from _against_script(
+        workbench, pairs, "cyclonedds/python", "cyclone_pair.py", lambda _: ["117"]
+    )
+    yield from _against_ddsperf(workbench, pairs)
 
 
-def _beside(
-    made: Bench, pairs: int, name: str, script: str, where: Callable[[list[str]], list[str]]
+def _against_script(
+    workbench: Bench,
+    pairs: int,
+    name: str,
+    script: str,
+    arguments_of: Callable[[list[str]], list[str]],
 ) -> Iterator[Comparison]:
-    """The cell beside `script`, which is told `where` from the service's endpoints."""
-    cell = made.cell(name)
+    """Yield the comparison of a cell with a bare client in `script`.
+
+    `arguments_of` returns the script's arguments for the endpoints of the service.
+    """
+    cell = workbench.cell(name)
     if cell is None:
         return
     program = [cell.argv[0], str(BARE / script)]
     env = {**os.environ, **cell.env}
 
-    def bare() -> float:
+    def bare_client() -> float:
         with cell.service() as endpoints:
-            place = where(list(endpoints))
-            with server([*program, "pong", *place], env):
-                return printed_ns([*program, "ping", *place, str(BYTES), str(CALLS)], env)
+            arguments = arguments_of(list(endpoints))
+            with server([*program, "pong", *arguments], env):
+                return printed_ns([*program, "ping", *arguments, str(BYTES), str(CALLS)], env)
 
-    ours, peer = abba(lambda: made.ping_ns(cell, CALLS), bare, pairs)
+    ours, peer = abba(lambda: workbench.ping_ns(cell, CALLS), bare_client, pairs)
     yield Comparison(f"{name} against {script}", "ns", ours, peer, PROMISE)
 
 
-def _beside_ddsperf(made: Bench, pairs: int) -> Iterator[Comparison]:
-    cell = made.cell("cyclonedds/cpp")
+def _against_ddsperf(workbench: Bench, pairs: int) -> Iterator[Comparison]:
+    """Yield the comparison of the C++ cell of Cyclone DDS with ddsperf."""
+    cell = workbench.cell("cyclonedds/cpp")
     if cell is None or shutil.which("ddsperf") is None:
         return
     env = {**os.environ, "CYCLONEDDS_URI": DDS_CONFIGURATION}
 
     def tool() -> float:
-        """ddsperf prints half of a round trip, each second: the last median, doubled, in ns."""
-        both = ["ddsperf", "-i", "118", "-D"]
-        with server([*both, str(DDSPERF_S + 3), "pong"], env, speaks=False):
-            argv = [*both, str(DDSPERF_S), "ping", "size", str(BYTES)]
-            told = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
-        medians = re.findall(rf" size {BYTES} .* 50% ([0-9.]+)us ", told.stdout)
+        """Return the last median round trip in ns; ddsperf prints half of one in µs each second."""
+        command = ["ddsperf", "-i", "118", "-D"]
+        with server([*command, str(DDSPERF_S + 3), "pong"], env, speaks=False):
+            argv = [*command, str(DDSPERF_S), "ping", "size", str(BYTES)]
+            result = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+        medians = re.findall(rf" size {BYTES} .* 50% ([0-9.]+)us ", result.stdout)
         if not medians:
-            raise RuntimeError(f"ddsperf printed no round trip: {told.stdout[-300:]}")
+            raise RuntimeError(f"ddsperf printed no round trip: {result.stdout[-300:]}")
         return 2000.0 * float(medians[-1])
 
-    ours, peer = abba(lambda: made.ping_ns(cell, CALLS), tool, pairs)
+    ours, peer = abba(lambda: workbench.ping_ns(cell, CALLS), tool, pairs)
     yield Comparison("cyclonedds/cpp against ddsperf", "ns", ours, peer, PROMISE)

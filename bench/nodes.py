@@ -1,4 +1,4 @@
-"""Cells driven one run at a time, without a campaign: what a node's own records say."""
+"""Single runs of cells without a campaign, and measurements from the records of their nodes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MEASURING = {"verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_00
 
 
 def tell_build(step: BuildStep) -> None:
-    """A line for each step of a build."""
+    """Print a line for a step of a build."""
     print(f"  building {step.name}, step {step.step} of {step.steps}", flush=True)
 
 
 class Bench:
-    """Builds cells and runs their nodes; everything it makes lies in a folder that goes away."""
+    """A builder of cells that runs their nodes, with all files in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,7 +43,7 @@ class Bench:
         self._suite = _suite()
 
     def cell(self, name: str) -> CellUnderTest | None:
-        """A built cell, or None where it cannot be built here, which is printed."""
+        """Return a built cell; print the reason and return None where it cannot be built."""
         try:
             build = self._builder.cell(self.catalog.cell(name))
         except MissingError as error:
@@ -55,10 +55,16 @@ class Bench:
         self._agent.close()
 
     def ping_ns(self, cell: CellUnderTest, count: int, **changes: Any) -> float:
-        """The median round trip, ns, of `count` calls back to back."""
-        both = {**MEASURING, "loop": "closed", "count": count, "period_ns": 0, "duration_ns": 0}
-        both |= {"record.capacity": count + 10, "outstanding_max": 1, **changes}
-        members = [Member(cell, "ping", both), Member(cell, "pong", both)]
+        """Return the median round trip, in ns, of `count` calls back to back."""
+        shared_changes = {
+            **MEASURING,
+            "loop": "closed",
+            "count": count,
+            "period_ns": 0,
+            "duration_ns": 0,
+        }
+        shared_changes |= {"record.capacity": count + 10, "outstanding_max": 1, **changes}
+        members = [Member(cell, "ping", shared_changes), Member(cell, "pong", shared_changes)]
         with (
             cell.service() as endpoints,
             Group(self.folder, "pingpong", members, endpoints) as group,
@@ -71,9 +77,9 @@ class Bench:
         return float(np.median(times))
 
     def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:
-        """What the kit costs for each message, ns: the mean distance of neighbouring records."""
+        """Return the kit's cost per message, in ns: the mean time between consecutive records."""
         changes = {**MEASURING, "record.capacity": count + 10, "settings.arrivals": count}
-        # Every slot is due at once: the schedule is behind from its first message to its last.
+        # All messages are due at once, so the sender never waits for its schedule.
         changes |= {"period_ns": 1, "duration_ns": count, "overrun_ns": 60_000_000_000}
         changes |= {"peers.nodes": [RECEIVER_NODE if role == "publisher" else SENDER_NODE]}
         members = [Member(cell, role, changes)]
@@ -83,17 +89,17 @@ class Bench:
             group.wait_sent()
             group.finish()
             records = group.samples(group.node(role)).records
-        which = "begin_ns" if role == "publisher" else "end_ns"
-        times = np.array([getattr(record, which) for record in records])
+        field = "begin_ns" if role == "publisher" else "end_ns"
+        times = np.array([getattr(record, field) for record in records])
         return float((times[-1] - times[0]) / (len(times) - 1))
 
 
 @contextlib.contextmanager
 def bench() -> Iterator[Bench]:
-    """A bench in a folder of its own; its agent ends with it."""
+    """Yield a bench in a temporary folder; its agent ends with it."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as folder:
-        made = Bench(Path(folder))
+        workbench = Bench(Path(folder))
         try:
-            yield made
+            yield workbench
         finally:
-            made.close()
+            workbench.close()

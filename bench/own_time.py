@@ -1,4 +1,4 @@
-"""Our own time for each run: what is left of it without starting, waiting and measuring."""
+"""Wattwire's own time per run: the run's duration without starting, waiting and measuring."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOT_OURS = {"starting", "matching", "machine baseline", "silent baseline", "wind
 
 
 def seconds_per_run(runs: int) -> list[float]:
-    """Own seconds of each of `runs` runs of the loopback cell, journal and files synced."""
+    """Return the own time, in seconds, of `runs` runs of the loopback cell, with synced files."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         study, campaign = Path(name, "study.toml"), Path(name, "c")
         study.write_text(STUDY.format(levels=", ".join(str(64 + k) for k in range(runs))))
@@ -50,13 +50,13 @@ def seconds_per_run(runs: int) -> list[float]:
         )  # fmt: skip
         with sqlite3.connect(campaign / "journal.sqlite") as db:
             rows = db.execute("SELECT folder, begun_at, ended_at FROM attempt").fetchall()
-        own = []
+        own_s = []
         for folder, begun, ended in rows:
             document = json.loads((campaign / "runs" / folder / "run.json").read_text())
-            passed = _seconds(ended) - _seconds(begun)
-            seconds = document["seconds"].items()
-            own.append(passed - sum(s for phase, s in seconds if phase in NOT_OURS))
-        return own
+            duration_s = _seconds(ended) - _seconds(begun)
+            phases = document["seconds"].items()
+            own_s.append(duration_s - sum(s for phase, s in phases if phase in NOT_OURS))
+        return own_s
 
 
 def _seconds(stamp: str) -> float:

@@ -1,7 +1,7 @@
-"""A made-up package in the layout of the ROS 2 energy paper: 1,800 runs, 7,166 files, 2.8 M rows.
+"""A synthetic package in the layout of the ROS 2 energy paper: 1,800 runs, 7,166 files, 2.8 M rows.
 
-Nothing in it comes from the authors' data but its shape: folders, names of files, columns,
-counts of rows. The numbers are drawn with a fixed seed.
+Only its layout comes from the authors' data: folders, file names, columns, numbers of rows. The
+values are drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ MEMORY_HEADER = "run,package,interval,language,exec_time,num_clients,cpu_percent
 
 @dataclass(frozen=True)
 class Experiment:
-    """A folder of runs: its name, what was run, at which intervals, and who sampled memory."""
+    """A folder of runs: its name, package, message intervals, and whose memory was sampled.
+
+    With `launcher` it is the memory of the launcher, not that of the node.
+    """
 
     name: str
     package: str
@@ -45,7 +48,7 @@ EXPERIMENTS = (
 
 @dataclass
 class Written:
-    """How much was written."""
+    """The numbers of written runs, files and rows."""
 
     runs: int = 0
     files: int = 0
@@ -53,7 +56,7 @@ class Written:
 
 
 def write(folder: Path, seed: int = 1) -> Written:
-    """Write the package below `folder` and say how much it is."""
+    """Write the package in `folder`, and return its numbers of runs, files and rows."""
     rng = np.random.default_rng(seed)
     written = Written()
     for experiment in EXPERIMENTS:
@@ -88,13 +91,15 @@ def _write_run(
     folder.mkdir()
     interval_s, language, clients = treatment
     begun = BEGUN + datetime.timedelta(seconds=RUN_S * written.runs)
-    slow = 1.0 if language == "py" else 0.2
-    power_w = slow * (0.05 + 0.04 * clients + 0.03 / interval_s) * np.exp(rng.normal(0, 0.05))
+    language_factor = 1.0 if language == "py" else 0.2
+    power_w = (
+        language_factor * (0.05 + 0.04 * clients + 0.03 / interval_s) * np.exp(rng.normal(0, 0.05))
+    )
     memory = int((42e6 if language == "py" else 21e6) * np.exp(rng.normal(0, 0.002)))
     for role, pid in (("server", 0), ("client", 1)):
         # Some nodes of services and actions have no recording of energy.
-        left_out = 1200 <= written.runs < 1200 + NODES_WITHOUT_ENERGY and role == "server"
-        if not left_out:
+        without_energy = 1200 <= written.runs < 1200 + NODES_WITHOUT_ENERGY and role == "server"
+        if not without_energy:
             path = folder / f"energy-{role}-{600_000 + 2 * written.runs + pid}.csv"
             _energy(begun, power_w, rng).write_csv(path, float_precision=14)
             written.files += 1
@@ -136,7 +141,7 @@ def _memory(
     begun: datetime.datetime, run: str, language: str, clients: int, memory: int,
     rng: np.random.Generator,
 ) -> pl.DataFrame:  # fmt: skip
-    """Rows of nine fields under a header of eight: the stamp has no name."""
+    """Return rows of nine fields for a header of eight: the time stamp has no name there."""
     return pl.DataFrame(
         {
             "stamp": _stamps(begun, MEMORY_ROWS, 244).dt.strftime("%Y-%m-%d %H:%M:%S%.3f"),
@@ -153,7 +158,7 @@ def _memory(
 
 
 def _launcher(begun: datetime.datetime, rng: np.random.Generator) -> pl.DataFrame:
-    """What a shell script sampled of the launcher, which is not the node."""
+    """Return samples of a shell script of the launcher, which is not the node."""
     return pl.DataFrame(
         {
             "exec": [1] * LAUNCHER_ROWS,

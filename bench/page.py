@@ -1,4 +1,4 @@
-"""From the raw files of a large package to its page, and from our store to the page again."""
+"""Time and memory from the raw files of a large package to its page, and from the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEGABYTE = 1e6
 
 @dataclass
 class Measured:
-    """Seconds and megabytes of each repetition, and how much there was to read."""
+    """Seconds and megabytes of each repetition, and the size of the package."""
 
     written: package.Written
     import_s: list[float] = field(default_factory=list)
@@ -32,37 +32,37 @@ class Measured:
 
 
 def measure(repetitions: int) -> Measured:
-    """Import, report anew and report again, each as a process of its own on CORES cores.
+    """Measure an import, a new report and a repeated report, each as a process on CORES cores.
 
-    "Anew" finds no figure of an earlier report; "again" finds figures whose data are the same.
+    The new report has no figures of an earlier one; the repeated one has figures of the same data.
     """
     with (
         tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name,
         on_cores(*sorted(os.sched_getaffinity(0))[:CORES]),
     ):
         source, campaign = Path(name, "package"), Path(name, "campaign")
-        found = Measured(package.write(source))
+        measured = Measured(package.write(source))
         for _ in range(repetitions):
             shutil.rmtree(campaign, ignore_errors=True)
-            told = ["import", STUDY, str(source), "--campaign", str(campaign)]
-            seconds, megabytes = _run(told)
-            found.import_s.append(seconds)
-            found.import_mb.append(megabytes)
+            arguments = ["import", STUDY, str(source), "--campaign", str(campaign)]
+            seconds, megabytes = _run(arguments)
+            measured.import_s.append(seconds)
+            measured.import_mb.append(megabytes)
             shutil.rmtree(campaign / "report")
             seconds, megabytes = _run(["report", str(campaign)])
-            found.report_s.append(seconds)
-            found.report_mb.append(megabytes)
-            found.again_s.append(_run(["report", str(campaign)])[0])
-        found.page_mb = (campaign / "report" / "index.html").stat().st_size / MEGABYTE
-        return found
+            measured.report_s.append(seconds)
+            measured.report_mb.append(megabytes)
+            measured.again_s.append(_run(["report", str(campaign)])[0])
+        measured.page_mb = (campaign / "report" / "index.html").stat().st_size / MEGABYTE
+        return measured
 
 
 def _run(arguments: list[str]) -> tuple[float, float]:
-    """Seconds by the wall and the most memory held (MB) of `wattwire ARGUMENTS`."""
+    """Return the wall time (s) and the peak memory (MB) of `wattwire ARGUMENTS`."""
     begun_s = time.monotonic()
     command = [sys.executable, "-m", "wattwire", *arguments]
-    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    process = os.posix_spawn(command[0], command, os.environ, file_actions=quiet)
+    discard_output = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    process = os.posix_spawn(command[0], command, os.environ, file_actions=discard_output)
     _, status, usage = os.wait4(process, 0)
     if status != 0:
         code = os.waitstatus_to_exitcode(status)

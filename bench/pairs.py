@@ -1,4 +1,4 @@
-"""Ours and a peer, side by side in one run: pairs in ABBA order, and what they allow to say."""
+"""Comparisons of wattwire with a peer: measurements in pairs in ABBA order, and their verdicts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Comparison:
-    """The geometric-mean ratio ours/peer of interleaved pairs, and the promise it is held to.
+    """The geometric-mean ratio ours/peer of interleaved pairs, and its promise.
 
-    A promise is kept at most (costs: less is better) or, with `at_least`, at least (speeds).
+    The promise is an upper bound (costs: less is better) or, with `at_least`, a lower bound
+    (speeds).
     """
 
     name: str
@@ -25,7 +26,7 @@ class Comparison:
     ours: tuple[float, ...]
     peer: tuple[float, ...]
     promise: float | None
-    """The ratio promised; None where nothing is promised."""
+    """The promised bound of the ratio; None without a promise."""
     at_least: bool = False
 
     @property
@@ -37,9 +38,9 @@ class Comparison:
         return float(np.exp(self.logs.mean()))
 
     def limit(self, side: int, confidence: float = CONFIDENCE) -> float:
-        """The one-sided confidence limit of the ratio: upper for side 1, lower for −1.
+        """Return the one-sided confidence limit of the ratio: upper for side 1, lower for −1.
 
-        A t limit over the pairs' log ratios: n − 1 degrees of freedom.
+        It is a t limit over the pairs' log ratios, with n − 1 degrees of freedom.
         """
         count = len(self.ours)
         error = float(self.logs.std(ddof=1)) / math.sqrt(count)
@@ -47,14 +48,16 @@ class Comparison:
 
     @property
     def p(self) -> float:
-        """One-sided p of "the ratio does not keep the promise"."""
+        """Return the one-sided p of the hypothesis that the ratio does not keep the promise."""
         assert self.promise is not None
-        kept = "greater" if self.at_least else "less"
-        return float(stats.ttest_1samp(self.logs, math.log(self.promise), alternative=kept).pvalue)
+        alternative = "greater" if self.at_least else "less"
+        return float(
+            stats.ttest_1samp(self.logs, math.log(self.promise), alternative=alternative).pvalue
+        )
 
     @property
     def broken(self) -> bool:
-        """Whether the ratio misses the promise beyond the one-sided limit of that side."""
+        """Return whether the one-sided limit excludes all ratios that keep the promise."""
         assert self.promise is not None
         if self.at_least:
             return self.limit(1) < self.promise
@@ -64,19 +67,20 @@ class Comparison:
 def abba(
     ours: Callable[[], float], peer: Callable[[], float], pairs: int = PAIRS
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Measure `pairs` pairs, the order turning round from one to the next."""
-    found: tuple[list[float], list[float]] = ([], [])
+    """Measure `pairs` pairs, with the order reversed from pair to pair; return (ours, peer)."""
+    values: tuple[list[float], list[float]] = ([], [])
     for pair in range(pairs):
         for side in ((0, 1), (1, 0))[pair % 2]:
-            found[side].append((ours, peer)[side]())
-    return tuple(found[0]), tuple(found[1])
+            values[side].append((ours, peer)[side]())
+    return tuple(values[0]), tuple(values[1])
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> list[str]:
-    """passed, failed or undecided for each, the passes held together by Holm's step-down.
+    """Return passed, failed or undecided for each comparison, "" without a promise.
 
-    Passed: the one-sided limit on the promise's far side meets it at Holm's level; failed: the
-    other one at 95 % does not; anything else is undecided, which is not passed.
+    Passed: the one-sided limit keeps the promise at the level of Holm's step-down over all
+    promises. Failed: the opposite limit breaks it at 95 %. All others are undecided, which is not
+    passed.
     """
     promised = [c for c in comparisons if c.promise is not None]
     passed: set[int] = set()
@@ -84,19 +88,19 @@ def verdicts(comparisons: Sequence[Comparison]) -> list[str]:
         if comparison.p > (1 - CONFIDENCE) / (len(promised) - step):
             break
         passed.add(id(comparison))
-    told = []
+    results = []
     for comparison in comparisons:
         if comparison.promise is None:
-            told.append("")
+            results.append("")
         elif id(comparison) in passed:
-            told.append("passed")
+            results.append("passed")
         else:
-            told.append("failed" if comparison.broken else "undecided")
-    return told
+            results.append("failed" if comparison.broken else "undecided")
+    return results
 
 
 def table(comparisons: Sequence[Comparison]) -> str:
-    """The comparisons as lines of Markdown."""
+    """Return the comparisons as a table in Markdown."""
     lines = [
         "| what | ours, median | peer, median | ratio | 95 % limits, one-sided | promised "
         "| verdict |",

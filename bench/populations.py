@@ -1,7 +1,7 @@
-"""Runs to simulate: log responses of campaigns in which levels differ only by what is added.
+"""Simulated runs: log responses of campaigns whose levels differ only by an added shift.
 
-Shape (trials, blocks, levels), one run a level and block. Each level's place is its mean: a shift
-added to a level is the truth that an interval has to hold.
+Shape (trials, blocks, levels), one run per level and block. Every level has the same location, so
+a shift added to a level is the truth that an interval must contain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Draw = Callable[[np.random.Generator, int, int, int], FloatArray]
 
 NORMAL_CV = 0.1
 LOGNORMAL_SIGMA = 0.3
-"""Three in four treatments of a paper's 120 scatter less from run to run, in energy."""
+"""Three in four of a paper's 120 treatments have a smaller spread of energy between runs."""
 CONTAMINATED_SHARE, CONTAMINATED_FACTOR = 0.1, 10.0
 NOISY_FACTOR = 4.0
 BLOCK_FACTOR = 4.0
@@ -28,9 +28,10 @@ SEED = 20_260_401
 
 @dataclass(frozen=True)
 class Population:
-    """A way in which runs scatter. `sigma` is the errors' standard deviation inside blocks.
+    """A distribution of runs. `sigma` is the standard deviation of the errors within blocks.
 
-    `own` marks the block model itself, `held` what the default path is held to all the same.
+    `own` marks the block model itself; `held` marks the populations for which the promises of the
+    default path apply.
     """
 
     name: str
@@ -40,10 +41,10 @@ class Population:
     own: bool = False
     held: bool = False
     level_by_level: bool = False
-    """Whether all runs of a level were executed one after the other."""
+    """Whether all runs of a level come one after the other in the run order."""
 
     def order(self, blocks: int, levels: int) -> FloatArray:
-        """Place in the order of execution of each run, shape (blocks·levels,), block by block."""
+        """Return each run's place in the run order, shape (blocks·levels,), block by block."""
         places = np.arange(blocks * levels, dtype=np.float64)
         if not self.level_by_level:
             return places
@@ -51,7 +52,7 @@ class Population:
 
 
 def generator(population: Population, *cell: int) -> np.random.Generator:
-    """The seeded generator of one cell: the same whatever else is run."""
+    """Return the seeded generator of one cell, which does not depend on the other cells."""
     return np.random.default_rng([SEED, *population.name.encode(), *cell])
 
 
@@ -65,10 +66,10 @@ def _normal(rng: np.random.Generator, trials: int, blocks: int, levels: int) -> 
 
 
 def _log_moments() -> tuple[float, float]:
-    """Mean and standard deviation of log(1 + NORMAL_CV·z), by Gauss and Hermite."""
+    """Return mean and standard deviation of log(1 + NORMAL_CV·z), by Gauss–Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
-    # The outermost nodes would ask for the log of a negative response; nothing is lost with them.
+    # At the outermost nodes the response is not positive; their weights are negligible.
     logs = np.log(np.maximum(1.0 + NORMAL_CV * nodes, 1e-3))
     mean = float(weights @ logs)
     return mean, float(np.sqrt(weights @ (logs - mean) ** 2))
@@ -88,8 +89,8 @@ def _blocked(rng: np.random.Generator, trials: int, blocks: int, levels: int) ->
 
 def _contaminated(rng: np.random.Generator, trials: int, blocks: int, levels: int) -> FloatArray:
     values = rng.standard_normal((trials, blocks, levels))
-    hit = rng.random(values.shape) < CONTAMINATED_SHARE
-    return np.where(hit, CONTAMINATED_FACTOR * values, values)
+    is_contaminated = rng.random(values.shape) < CONTAMINATED_SHARE
+    return np.where(is_contaminated, CONTAMINATED_FACTOR * values, values)
 
 
 def _heteroscedastic(rng: np.random.Generator, trials: int, blocks: int, levels: int) -> FloatArray:
@@ -99,19 +100,19 @@ def _heteroscedastic(rng: np.random.Generator, trials: int, blocks: int, levels:
 
 
 def _autocorrelated(rng: np.random.Generator, trials: int, blocks: int, levels: int) -> FloatArray:
-    """Errors in the order of execution are AR(1); the order inside a block is random."""
-    warm = 50
-    noise = rng.standard_normal((trials, warm + blocks * levels))
-    series = signal.lfilter([1.0], [1.0, -CORRELATION], noise, axis=1)[:, warm:]
-    shaped = series.reshape(trials, blocks, levels)
-    return np.asarray(rng.permuted(shaped, axis=2), dtype=np.float64)
+    """Return errors that are AR(1) in the run order, with a random order within blocks."""
+    warm_up = 50
+    noise = rng.standard_normal((trials, warm_up + blocks * levels))
+    series = signal.lfilter([1.0], [1.0, -CORRELATION], noise, axis=1)[:, warm_up:]
+    errors = series.reshape(trials, blocks, levels)
+    return np.asarray(rng.permuted(errors, axis=2), dtype=np.float64)
 
 
 def _fixed_order(rng: np.random.Generator, trials: int, blocks: int, levels: int) -> FloatArray:
-    """All runs of a level one after the other, as in a loop over treatments; AR(1) errors."""
-    warm = 50
-    noise = rng.standard_normal((trials, warm + blocks * levels))
-    series = signal.lfilter([1.0], [1.0, -CORRELATION], noise, axis=1)[:, warm:]
+    """Return AR(1) errors with all runs of a level in sequence, as in a loop over treatments."""
+    warm_up = 50
+    noise = rng.standard_normal((trials, warm_up + blocks * levels))
+    series = signal.lfilter([1.0], [1.0, -CORRELATION], noise, axis=1)[:, warm_up:]
     return np.ascontiguousarray(series.reshape(trials, levels, blocks).transpose(0, 2, 1))
 
 

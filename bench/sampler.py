@@ -1,4 +1,4 @@
-"""What the agent's tick tier costs over ten processes, beside psutil reading the same."""
+"""Cost of the agent's tick tier for ten processes, compared with psutil on the same processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wattwire.rig import AgentClient
 
 PROCESSES = 10
 SECONDS = 4.0
-# Ten processes that neither sleep for good nor fill a core: their CPU time moves at every tick.
+# The processes neither sleep for long nor fill a core, so their CPU time changes at every tick.
 LOAD = "import time\nwhile True:\n    sum(range(2000)); time.sleep(0.02)\n"
 PSUTIL = """
 import psutil, sys, time
@@ -31,12 +31,15 @@ while True:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU time of a process, all threads, from its own CPU clock (see clock_getcpuclockid)."""
+    """Return the CPU time of all threads of a process, in s, by clock_getcpuclockid's clock."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 def tick_meters(agent: AgentClient) -> list[str]:
-    """Present meters that read CPU time per process; energy counters are read where present."""
+    """Return the present default meters of the tick tier.
+
+    They read CPU time per process, and energy counters where there are any.
+    """
     return [
         meter["name"]
         for meter in agent.hello["meters"]
@@ -45,13 +48,14 @@ def tick_meters(agent: AgentClient) -> list[str]:
 
 
 def share_of_a_core(pid: int) -> float:
-    """CPU seconds per second of `pid` over SECONDS."""
+    """Return the CPU seconds per second of a process, measured over SECONDS."""
     begin_s, wall_s = cpu_s(pid), time.monotonic()
     time.sleep(SECONDS)
     return (cpu_s(pid) - begin_s) / (time.monotonic() - wall_s)
 
 
 def sampled(agent: AgentClient, folder: Path, tick_hz: float) -> float:
+    """Return the agent's share of a core while it samples."""
     meters = tick_meters(agent)
     agent.request("sample_start", path=str(folder / "readings.bin"), tick_hz=tick_hz,
                   meters=meters, subjects={})  # fmt: skip
@@ -62,6 +66,7 @@ def sampled(agent: AgentClient, folder: Path, tick_hz: float) -> float:
 
 
 def with_psutil(pids: list[int], tick_hz: float) -> float:
+    """Return the share of a core of a loop with psutil that reads these processes."""
     reader = subprocess.Popen(
         [sys.executable, "-c", PSUTIL, str(tick_hz), *map(str, pids)], stdout=subprocess.PIPE
     )
@@ -76,7 +81,7 @@ def with_psutil(pids: list[int], tick_hz: float) -> float:
 
 
 def comparisons(pairs: int) -> Iterator[Comparison]:
-    """At 10 and at 100 Hz: our share of a core against psutil's; a tenth of it is promised."""
+    """Yield the comparisons of shares of a core at 10 and 100 Hz; the promise is a ratio of 0.1."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         agent = AgentClient(folder / "agent")
@@ -93,7 +98,7 @@ def comparisons(pairs: int) -> Iterator[Comparison]:
                     lambda hz=tick_hz: 100 * with_psutil(pids, hz),  # type: ignore[misc]
                     pairs,
                 )
-                what = f"tick tier, {PROCESSES} processes, {tick_hz:g} Hz, against psutil"
-                yield Comparison(what, "% of a core", ours, peer, 0.1)
+                label = f"tick tier, {PROCESSES} processes, {tick_hz:g} Hz, against psutil"
+                yield Comparison(label, "% of a core", ours, peer, 0.1)
         finally:
             agent.close()

@@ -1,4 +1,4 @@
-"""Large campaigns: a table of many runs to its page and into a browser, and runs of many messages.
+"""Large campaigns: a table of many runs, its page in a browser, and a run of many messages.
 
 The table has four levels of one factor, five of another, and a block for every 20 rows.
 """
@@ -47,7 +47,7 @@ stall_max_ms = 60000.0
 
 @dataclass(frozen=True)
 class Row:
-    """One promise about size: what was measured, its unit, and the most that is promised."""
+    """One promise about size: the measured quantity, its unit, its value and the promised limit."""
 
     name: str
     unit: str
@@ -56,7 +56,7 @@ class Row:
 
 
 def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
-    """Measure each promise once. Takes some minutes, most of them for the messages."""
+    """Yield one measurement for each promise. Takes some minutes, mostly for the messages."""
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
         folder = Path(name)
         yield from _table_to_page(folder, page_rows)
@@ -70,6 +70,7 @@ def rows(page_rows: int, import_rows: int, messages: int) -> Iterator[Row]:
 
 
 def _table_to_page(folder: Path, row_count: int) -> Iterator[Row]:
+    """Yield measurements from a table of runs to its page, and to the page in Chromium."""
     table = _table(folder / "table.csv", row_count)
     seconds, mebibytes = _run(_import(table, folder / "table"))
     page = folder / "table" / "report" / "index.html"
@@ -88,12 +89,16 @@ def _table_to_page(folder: Path, row_count: int) -> Iterator[Row]:
 
 
 def _import(table: Path, campaign: Path) -> list[str]:
+    """Return the arguments of `wattwire` that import a table."""
     columns = ["--response", "latency:us", "--factor", "language", "--factor", "size"]
     return ["import", "csv", str(table), *columns, "--block", "block", "--campaign", str(campaign)]
 
 
 def _table(path: Path, row_count: int) -> Path:
-    """A CSV file of runs, seeded; each block holds every combination of levels once."""
+    """Write a CSV file of simulated runs, and return its path.
+
+    Each block has every combination of levels once; the seed is fixed.
+    """
     draw = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
         file.write("block,language,size,latency\n")
@@ -106,29 +111,29 @@ def _table(path: Path, row_count: int) -> Path:
 
 
 def _run(arguments: list[str]) -> tuple[float, float]:
-    """Seconds by the wall, and the most memory (MiB) that `wattwire ARGUMENTS` itself held."""
+    """Return the wall time (s) and the peak memory (MiB) of `wattwire ARGUMENTS` itself."""
     begun_s = time.monotonic()
     command = [sys.executable, "-m", "wattwire", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    largest_kib = [0]
-    watcher = threading.Thread(target=_watch, args=(process.pid, largest_kib), daemon=True)
+    peak_kib = [0]
+    watcher = threading.Thread(target=_watch, args=(process.pid, peak_kib), daemon=True)
     watcher.start()
     _, errors = process.communicate()
     watcher.join()
     if process.returncode != 0:
         raise RuntimeError(f"wattwire {' '.join(arguments)}: {os.fsdecode(errors)}")
-    return time.monotonic() - begun_s, largest_kib[0] * 1024 / MEBIBYTE
+    return time.monotonic() - begun_s, peak_kib[0] * 1024 / MEBIBYTE
 
 
-def _watch(pid: int, largest_kib: list[int]) -> None:
-    """Note the peak of a process's resident memory until it ends; its children are not in it."""
+def _watch(pid: int, peak_kib: list[int]) -> None:
+    """Note the peak of a process's resident memory until it ends, without its children."""
     while True:
         try:
             status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         except OSError:
             return
-        peak = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-        if not peak:  # it has ended and waits to be waited for
+        peak_fields = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+        if not peak_fields:  # the process is a zombie
             return
-        largest_kib[0] = max(largest_kib[0], int(peak[0]))
+        peak_kib[0] = max(peak_kib[0], int(peak_fields[0]))
         time.sleep(0.02)

@@ -1,8 +1,8 @@
-"""Stopping by width: how often the interval that ends a campaign holds the truth, what it saves.
+"""Simulated coverage of the confidence interval that stops a campaign by width, and its savings.
 
 Promised: 94 % or more of nominal 95 % on simulated pairs, 93 % or more on runs of two papers,
-resampled by whole repetition, over all their campaigns; each paper's are printed. Savings are
-against running every block that the plan allows.
+resampled by whole repetition, over all their campaigns; the coverage of each paper is printed.
+Savings are relative to a campaign with every block that the plan allows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAIRS: dict[str, Draw] = {
 
 
 def main(trials: int) -> None:
-    """Print simulated pairs, then those of the replication data where they are."""
+    """Print tables of simulated pairs, and of the replication data where they are present."""
     print(f"\n## Stopping by width, {trials:,} campaigns a row\n")
     failures = _simulated(trials)
     if REPLICATION.is_dir():
@@ -54,49 +54,61 @@ def main(trials: int) -> None:
 
 
 def _simulated(trials: int) -> list[str]:
+    """Print the table of simulated pairs, and return the broken promises."""
     print(f"### Pairs, {sequential.BLOCKS_MIN} to {BLOCKS_MAX} blocks\n")
     print("| log ratios | sd | target | coverage, % | mean blocks | saved, % | not reached, % |")
     print("|---|---|---|---|---|---|---|")
     failures = []
-    for place, (name, draw) in enumerate(PAIRS.items()):
+    for pair_number, (name, draw) in enumerate(PAIRS.items()):
         for spread, target in itertools.product(SPREADS, TARGETS):
-            rng = np.random.default_rng([SEED, place, round(1e4 * spread), round(1e4 * target)])
+            rng = np.random.default_rng(
+                [SEED, pair_number, round(1e4 * spread), round(1e4 * target)]
+            )
             data = spread * draw(rng, (trials, BLOCKS_MAX))
             _same_as_product(data[:CHECKED], target)
             blocks, low, high = stopped(data, target)
-            held = float(np.mean((low <= 0.0) & (high >= 0.0)))
-            short = float(np.mean(high - low > 2.0 * math.log1p(target)))
+            covered = float(np.mean((low <= 0.0) & (high >= 0.0)))
+            not_reached = float(np.mean(high - low > 2.0 * math.log1p(target)))
             print(
-                f"| {name} | {spread:g} | {target:.0%} | {100 * held:.2f} | {blocks.mean():.1f} "
-                f"| {100 * (1 - blocks.mean() / BLOCKS_MAX):.0f} | {100 * short:.0f} |",
+                f"| {name} | {spread:g} | {target:.0%} | {100 * covered:.2f} | {blocks.mean():.1f} "
+                f"| {100 * (1 - blocks.mean() / BLOCKS_MAX):.0f} | {100 * not_reached:.0f} |",
                 flush=True,
             )
-            if held < LEAST_SIMULATED:
-                failures.append(f"{name}, sd {spread:g}, target {target:.0%}: {100 * held:.2f} %")
+            if covered < LEAST_SIMULATED:
+                failures.append(
+                    f"{name}, sd {spread:g}, target {target:.0%}: {100 * covered:.2f} %"
+                )
     return failures
 
 
 def stopped(data: FloatArray, target: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Blocks at which each row of log ratios stops, and its limits there."""
-    trials, most = data.shape
-    counts = np.arange(1, most + 1)
+    """Return the number of blocks at which each row of log ratios stops, and its limits there.
+
+    `data` has shape (trials, blocks); each result has shape (trials,).
+    """
+    trials, blocks_max = data.shape
+    counts = np.arange(1, blocks_max + 1)
     means = np.cumsum(data, axis=1) / counts
     squares = np.cumsum(data**2, axis=1) - counts * means**2
     variance = np.maximum(squares, 0.0) / np.maximum(counts - 1, 1)
     quantiles = distributions.t.ppf(
         0.5 + sequential.INNER_CONFIDENCE / 2, np.maximum(counts - 1, 1)
     )
-    half = quantiles * np.sqrt(variance / counts)
-    enough = (np.expm1(half) <= target) & (counts >= sequential.BLOCKS_MIN)
+    half_widths = quantiles * np.sqrt(variance / counts)
+    enough = (np.expm1(half_widths) <= target) & (counts >= sequential.BLOCKS_MIN)
     enough[:, -1] = True
-    at = np.argmax(enough, axis=1)
+    stop_index = np.argmax(enough, axis=1)
     rows = np.arange(trials)
-    centre, reach = means[rows, at], half[rows, at]
-    return counts[at].astype(np.float64), centre - reach, centre + reach
+    estimates, stop_half_widths = means[rows, stop_index], half_widths[rows, stop_index]
+    return (
+        counts[stop_index].astype(np.float64),
+        estimates - stop_half_widths,
+        estimates + stop_half_widths,
+    )
 
 
 def _same_as_product(data: FloatArray, target: float) -> None:
-    """Raises AssertionError where the product would stop after another block."""
+    """Raise AssertionError where the product would stop after another block."""
     blocks, _, _ = stopped(data, target)
     for row, count in zip(data, blocks, strict=True):
         looks = [
@@ -111,6 +123,7 @@ def _same_as_product(data: FloatArray, target: float) -> None:
 
 
 def _resampled(trials: int) -> list[str]:
+    """Print the tables of resampled runs of two papers, and return the broken promises."""
     print("\n### Runs of two papers, resampled by whole repetition\n")
     print("A campaign's contrast is the mean log ratio over a repetition's treatments, as the rule")
     print(
@@ -119,42 +132,48 @@ def _resampled(trials: int) -> list[str]:
     print("out, which a resample may miss, cost both.\n")
     print("| data | contrasts | blocks, at most | target | coverage, % | worst contrast, % "
           "| fixed plan, % | saved, % |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
-    whole: list[FloatArray] = []
-    for name, (file, keys, factor, response, wanted) in DATA.items():
-        with (REPLICATION / file).open(encoding="utf-8") as opened:
-            rows = [row for row in csv.DictReader(opened) if row[wanted[0]] == wanted[1]]
+    all_campaigns: list[FloatArray] = []
+    for name, (file, keys, factor, response, selected) in DATA.items():
+        with (REPLICATION / file).open(encoding="utf-8") as csv_file:
+            rows = [row for row in csv.DictReader(csv_file) if row[selected[0]] == selected[1]]
         singles = paired(rows, keys, factor, response)
-        whole += campaigns(singles)
-        _rows_of(name, campaigns(singles), trials, held=False)
-        alone = [np.array(list(one.values())) for one in singles.values()]
-        _rows_of(f"{name}, single treatments", alone, max(500, trials // 10), held=False)
-    return _rows_of("**both papers' campaigns**", whole, trials, held=True)
+        all_campaigns += campaigns(singles)
+        _print_rows(name, campaigns(singles), trials, promised=False)
+        single_treatments = [np.array(list(ratios.values())) for ratios in singles.values()]
+        _print_rows(
+            f"{name}, single treatments", single_treatments, max(500, trials // 10), promised=False
+        )
+    return _print_rows("**both papers' campaigns**", all_campaigns, trials, promised=True)
 
 
-def _rows_of(name: str, contrasts: Sequence[FloatArray], trials: int, held: bool) -> list[str]:
+def _print_rows(
+    name: str, contrasts: Sequence[FloatArray], trials: int, promised: bool
+) -> list[str]:
+    """Print a row per target, and return the broken promises where the data has them."""
     failures = []
     for target in TARGETS:
-        covered, fixed, saved = [], [], []
-        for place, logs in enumerate(contrasts):
-            rng = np.random.default_rng([SEED, place, round(1e4 * target)])
-            drawn = rng.choice(logs, (trials, logs.size))
-            blocks, low, high = stopped(drawn, target)
+        coverage, fixed_coverage, savings = [], [], []
+        for contrast_number, logs in enumerate(contrasts):
+            rng = np.random.default_rng([SEED, contrast_number, round(1e4 * target)])
+            resampled = rng.choice(logs, (trials, logs.size))
+            blocks, low, high = stopped(resampled, target)
             truth = float(logs.mean())
-            covered.append(float(np.mean((low <= truth) & (high >= truth))))
-            low, high = mean_limits(drawn)
-            fixed.append(float(np.mean((low <= truth) & (high >= truth))))
-            saved.append(1.0 - float(blocks.mean()) / logs.size)
-        most = max(logs.size for logs in contrasts)
-        told = " | ".join(
-            f"{100 * share:.2f}" for share in (np.mean(covered), min(covered), np.mean(fixed))
+            coverage.append(float(np.mean((low <= truth) & (high >= truth))))
+            low, high = mean_limits(resampled)
+            fixed_coverage.append(float(np.mean((low <= truth) & (high >= truth))))
+            savings.append(1.0 - float(blocks.mean()) / logs.size)
+        blocks_max = max(logs.size for logs in contrasts)
+        shares = " | ".join(
+            f"{100 * share:.2f}"
+            for share in (np.mean(coverage), min(coverage), np.mean(fixed_coverage))
         )
         print(
-            f"| {name} | {len(contrasts)} | {most} | {target:.0%} | {told} "
-            f"| {100 * np.mean(saved):.0f} |",
+            f"| {name} | {len(contrasts)} | {blocks_max} | {target:.0%} | {shares} "
+            f"| {100 * np.mean(savings):.0f} |",
             flush=True,
         )
-        if held and np.mean(covered) < LEAST_RESAMPLED:
-            failures.append(f"{name}, target {target:.0%}: {100 * np.mean(covered):.2f} %")
+        if promised and np.mean(coverage) < LEAST_RESAMPLED:
+            failures.append(f"{name}, target {target:.0%}: {100 * np.mean(coverage):.2f} %")
     return failures
 
 
@@ -170,36 +189,38 @@ DATA = {
         ("source", "energy"),
     ),
 }  # fmt: skip
-"""File, treatment, primary factor, response, and the rows that count. A campaign is of one pattern
-and role, or of one platform and node: the first two keys of a treatment."""
+"""Name → file, keys of a treatment, primary factor, response, and (column, value) of the used rows.
+A campaign has one pattern and role, or one platform and node: the first two keys of a treatment."""
 
 
 def paired(
     rows: Sequence[dict[str, str]], keys: Sequence[str], factor: str, response: str
 ) -> Singles:
-    """Log ratio of two levels of `factor` in each treatment, by repetition."""
+    """Return the log ratio of each two levels of `factor` in each treatment, by repetition."""
     cells: dict[Treatment, dict[str, dict[str, float]]] = defaultdict(dict)
     for row in rows:
         if row[response] and float(row[response]) > 0:
             cell = cells[tuple(row[key] for key in keys)].setdefault(row[factor], {})
             cell[row["repetition"]] = math.log(float(row[response]))
-    found: Singles = {}
+    ratios: Singles = {}
     for treatment, levels in cells.items():
-        for one, other in itertools.combinations(sorted(levels), 2):
-            both = [name for name in levels[one] if name in levels[other]]
-            if len(both) >= REPETITIONS_MIN:
-                found[treatment, one, other] = {
-                    name: levels[one][name] - levels[other][name] for name in both
+        for first, second in itertools.combinations(sorted(levels), 2):
+            common = [name for name in levels[first] if name in levels[second]]
+            if len(common) >= REPETITIONS_MIN:
+                ratios[treatment, first, second] = {
+                    name: levels[first][name] - levels[second][name] for name in common
                 }
-    return found
+    return ratios
 
 
 def campaigns(singles: Singles) -> list[FloatArray]:
-    """The mean over the treatments of a campaign, one value a repetition that holds any."""
+    """Return the mean log ratio over the treatments of each campaign, one value per repetition."""
     pooled: dict[tuple[Treatment, str, str], dict[str, list[float]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for (treatment, one, other), ratios in singles.items():
+    for (treatment, first, second), ratios in singles.items():
         for name, ratio in ratios.items():
-            pooled[treatment[:2], one, other][name].append(ratio)
-    return [np.array([np.mean(v) for v in found.values()]) for found in pooled.values()]
+            pooled[treatment[:2], first, second][name].append(ratio)
+    return [
+        np.array([np.mean(v) for v in by_repetition.values()]) for by_repetition in pooled.values()
+    ]

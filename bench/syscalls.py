@@ -1,4 +1,4 @@
-"""What counting system calls costs the counted, in the kernel and by strace, and what they tell."""
+"""Cost of counting system calls in the kernel and by strace, and the agreement of the counts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from wattwire.run.results.convert import open_all_samples, quantities_frame
 from wattwire.run.runner import OneRun
 
 CELLS = ("tcp/cpp", "tcp/python", "rest/python", "grpc/go")
-"""Loads from a call of some 20 µs, all of it system calls, to one of a large library."""
+"""Loads from a call of some 20 µs, all of it system calls, to a call of a large library."""
 SIDE_S = 0.3
-"""How long the uncounted calls of a round should take, within what CALLS allows."""
+"""Intended duration of the uncounted calls of a round, within the limits of CALLS."""
 CALLS = (200, 20_000)
+"""Fewest and most calls of one side."""
 TRIAL_CALLS = 300
 STEAL_MAX = ValidityLimits().steal_max
 CALLS_IN_ALL = 10_000
@@ -53,44 +54,45 @@ KNOWN = ("getppid", "write", "sched_yield")
 
 
 class Watch:
-    """Hears of a run's phases, and reads before and after its window what the host took."""
+    """A listener for the phases of a run, which reads CPU times before and after its window."""
 
     def __init__(self) -> None:
         self._times: dict[str, host.CpuTimes] = {}
 
     def event(self, kind: str, **fields: Any) -> None:
-        """The window begins with its phase and ends with the drain's."""
+        """Note CPU times at the start of a phase; the window ends where the drain starts."""
         if kind == "phase":
             self._times[fields["phase"]] = host.cpu_times()
 
     @property
     def steal_share(self) -> float:
-        """CPU time that the hypervisor kept for others in the window, of all cores'."""
+        """Return the share of all cores' time that the hypervisor took in the window."""
         before, after = self._times["window"], self._times["drain"]
         return (after.steal - before.steal) / max(1, after.total - before.total)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run of a round: the mean time of its calls, and what the host took meanwhile."""
+    """One run of a round: the mean time of its calls, and the CPU share that the host took."""
 
     us_per_call: float
     steal_share: float
 
 
 class Load:
-    """One cell's calls back to back, run with a way of counting or without one."""
+    """Back-to-back calls of one cell, with a method of counting system calls or without one."""
 
-    def __init__(self, made: Bench, cell: str, side_s: float) -> None:
-        self.name, self._folder, self._runs = cell, made.folder / "calls" / cell, 0
-        self._made = made
+    def __init__(self, workbench: Bench, cell: str, side_s: float) -> None:
+        self.name, self._folder, self._runs = cell, workbench.folder / "calls" / cell, 0
+        self._made = workbench
         self.agent = AgentClient(self._folder / "agent")
         self._plan_for(TRIAL_CALLS)
-        trial = self.side(UNTRACED).us_per_call
-        calls = round(side_s * 1e6 / trial, -2)
+        trial_us = self.side(UNTRACED).us_per_call
+        calls = round(side_s * 1e6 / trial_us, -2)
         self._plan_for(int(min(max(calls, CALLS[0]), CALLS[1])))
 
     def _plan_for(self, calls: int) -> None:
+        """Prepare runs of this number of calls."""
         self.calls = calls
         document = {
             "factors": {"cell": [self.name]},
@@ -107,7 +109,7 @@ class Load:
         return self._prepared.treatments[0]
 
     def side(self, way: syscalls.Way) -> Side:
-        """A fresh server and client; times count from the first call's begin to the last's end."""
+        """Run a new server and client; time runs from the first call's begin to the last's end."""
         self._runs += 1
         token = f"wwbench{self._runs}"
         folder = self._folder / token
@@ -118,35 +120,38 @@ class Load:
         nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
         watch = Watch()
-        one = OneRun(
+        run = OneRun(
             self.agent, self._study, planned, middleware, nodes, self._prepared.builds, token,
             folder, watch,
         )  # fmt: skip
-        one.record.tracing = way if way.name else None
-        record = one.execute()
+        run.record.tracing = way if way.name else None
+        record = run.execute()
         if record.outcome is not Outcome.COMPLETED:
             raise RuntimeError(f"{self.name}: {record.outcome.value}: {record.outcome_detail}")
         client = next(node.node for node in nodes if node.sends)
         files = open_all_samples(folder, nodes)[client]
-        records = np.concatenate([piece for file in files for piece in file.chunks()])
+        records = np.concatenate([chunk for file in files for chunk in file.chunks()])
         if len(records) != self.calls:
             raise RuntimeError(f"{self.name}: {len(records)} of {self.calls} calls are recorded")
-        took_ns = float(records["end_ns"].max() - records["begin_ns"].min())
-        return Side(took_ns / 1000 / self.calls, watch.steal_share)
+        elapsed_ns = float(records["end_ns"].max() - records["begin_ns"].min())
+        return Side(elapsed_ns / 1000 / self.calls, watch.steal_share)
 
 
 def comparisons(
-    made: Bench, rounds: int, patterns: Sequence[str], side_s: float
+    workbench: Bench, rounds: int, patterns: Sequence[str], side_s: float
 ) -> Iterator[Comparison]:
-    """Each load counted in the kernel, and by strace, beside itself uncounted; rounds of three."""
+    """Yield the comparisons of each load, counted in the kernel and by strace, with it uncounted.
+
+    A round has one run of each.
+    """
     for cell in CELLS:
         if not any(fnmatch(cell, pattern) for pattern in patterns):
             continue
         load = None
         try:
             with _unpreempted():
-                load = Load(made, cell, side_s)
-            yield from _compared(load, rounds)
+                load = Load(workbench, cell, side_s)
+            yield from _compare(load, rounds)
         except WattwireError as error:
             print(f"  {cell}: absent: {error}", flush=True)
         except RuntimeError as error:
@@ -158,10 +163,11 @@ def comparisons(
 
 @contextlib.contextmanager
 def _unpreempted() -> Iterator[None]:
-    """What is started here runs on until it waits, whoever wakes meanwhile (SCHED_BATCH).
+    """Start processes with SCHED_BATCH, so that no process that wakes up preempts them.
 
-    Else a run of two nodes on one core settles for one of two ways: who is called interrupts the
-    caller at once, or does not. They are apart by 40 % of a short call, more than counting costs.
+    Otherwise a run of two nodes on one core has one of two behaviours: the called node preempts
+    the caller at once, or it does not. They differ by 40 % of a short call, more than the cost of
+    counting.
     """
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
@@ -170,71 +176,82 @@ def _unpreempted() -> Iterator[None]:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def _compared(load: Load, rounds: int) -> Iterator[Comparison]:
-    here = syscalls.choose(load.agent.hello)
+def _compare(load: Load, rounds: int) -> Iterator[Comparison]:
+    """Yield the comparison of each method of counting, over rounds that the host did not disturb.
+
+    Raises RuntimeError where too many rounds were excluded.
+    """
+    available = syscalls.choose(load.agent.hello)
     ways = [UNTRACED, syscalls.Way(syscalls.TRACER)]
-    if here.name == syscalls.KERNEL_PROGRAM:
-        ways.insert(1, here)
+    if available.name == syscalls.KERNEL_PROGRAM:
+        ways.insert(1, available)
     else:
-        print(f"  {load.name}: not counted in the kernel here: {here.because}", flush=True)
+        print(f"  {load.name}: not counted in the kernel here: {available.because}", flush=True)
     began_s = time.monotonic()
-    found: dict[str, list[float]] = {way.name: [] for way in ways}
-    kept = disturbed = 0
-    while kept < rounds and disturbed < rounds:
-        sides = {way.name: load.side(way) for way in _order(ways, kept)}
+    us_per_call: dict[str, list[float]] = {way.name: [] for way in ways}
+    valid = disturbed = 0
+    while valid < rounds and disturbed < rounds:
+        sides = {way.name: load.side(way) for way in _order(ways, valid)}
         steal_share = max(side.steal_share for side in sides.values())
         quiet = steal_share <= STEAL_MAX
-        _say(f"{load.name}, round {kept + 1} of {rounds}", sides, steal_share, quiet)
+        _print_progress(f"{load.name}, round {valid + 1} of {rounds}", sides, steal_share, quiet)
         if not quiet:
-            disturbed += 1  # and the same order comes again
+            disturbed += 1  # the next round has the same order
             continue
-        kept += 1
+        valid += 1
         for name, side in sides.items():
-            found[name].append(side.us_per_call)
+            us_per_call[name].append(side.us_per_call)
     print(
-        f"  {load.name}: {kept} rounds of {load.calls} calls in {time.monotonic() - began_s:.0f} s"
+        f"  {load.name}: {valid} rounds of {load.calls} calls in {time.monotonic() - began_s:.0f} s"
         f", {disturbed} more set aside as the host took over {STEAL_MAX:.0%} of the CPUs",
         flush=True,
     )
-    if kept < rounds:
-        raise RuntimeError(f"{kept} of {rounds} rounds were undisturbed by the host")
+    if valid < rounds:
+        raise RuntimeError(f"{valid} of {rounds} rounds were undisturbed by the host")
     for way in ways[1:]:
         promise = PROMISE if way.name == syscalls.KERNEL_PROGRAM else None
         name = f"{load.name}, {way.name}"
-        yield Comparison(name, "µs", tuple(found[way.name]), tuple(found[""]), promise)
+        yield Comparison(name, "µs", tuple(us_per_call[way.name]), tuple(us_per_call[""]), promise)
 
 
 def _order(ways: Sequence[syscalls.Way], number: int) -> list[syscalls.Way]:
-    """Each order turned and then its reverse, so that no way always follows the same one."""
-    turn = number % len(ways)
-    turned = [*ways[turn:], *ways[:turn]]
-    return turned if number // len(ways) % 2 else turned[::-1]
+    """Return the order of a round: rotations of `ways`, first reversed, then as they are.
+
+    So no method always follows the same other one.
+    """
+    shift = number % len(ways)
+    rotated = [*ways[shift:], *ways[:shift]]
+    return rotated if number // len(ways) % 2 else rotated[::-1]
 
 
-def _say(where: str, sides: dict[str, Side], steal_share: float, quiet: bool) -> None:
-    """A line of a round's figures for who waits; what the bench found is said on the other one."""
-    bare = sides[UNTRACED.name].us_per_call
-    told = ", ".join(
-        f"{name or 'uncounted'} {side.us_per_call:.1f} µs ({side.us_per_call / bare:.3f})"
+def _print_progress(place: str, sides: dict[str, Side], steal_share: float, quiet: bool) -> None:
+    """Print a line of progress on standard error; results go to standard output."""
+    uncounted_us = sides[UNTRACED.name].us_per_call
+    texts = ", ".join(
+        f"{name or 'uncounted'} {side.us_per_call:.1f} µs ({side.us_per_call / uncounted_us:.3f})"
         for name, side in sides.items()
     )
-    aside = "" if quiet else "; set aside"
-    print(f"  {where}: {told}; stolen {steal_share:.1%}{aside}", file=sys.stderr, flush=True)
+    suffix = "" if quiet else "; set aside"
+    print(f"  {place}: {texts}; stolen {steal_share:.1%}{suffix}", file=sys.stderr, flush=True)
 
 
-def agreement(made: Bench) -> Iterator[tuple[str, float | None, float | None]]:
-    """Each call of KNOWN with its count in the kernel and by strace; None where one may not."""
-    folder = made.folder / "agreement"
+def agreement(workbench: Bench) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield each call of KNOWN with its counts in the kernel and by strace.
+
+    A count is None where its method is not available.
+    """
+    folder = workbench.folder / "agreement"
     folder.mkdir()
     program = [sys.executable, "-S", "-c", PROGRAM]
     subprocess.run(syscalls.traced(program, folder), check=True, timeout=HANG_S)
-    theirs = syscalls.parse_table((folder / syscalls.TABLE).read_text())
-    ours = _counted(folder, program)
+    by_strace = syscalls.parse_table((folder / syscalls.TABLE).read_text())
+    in_kernel = _counted_in_kernel(folder, program)
     for name in KNOWN:
-        yield name, ours.get(name), theirs[name][0] if name in theirs else None
+        yield name, in_kernel.get(name), by_strace[name][0] if name in by_strace else None
 
 
-def _counted(folder: Path, program: Sequence[str]) -> dict[str, float]:
+def _counted_in_kernel(folder: Path, program: Sequence[str]) -> dict[str, float]:
+    """Return the kernel's counts of a program's system calls; {} where it cannot count them."""
     agent = AgentClient(folder / "agent")
     try:
         way = syscalls.choose(agent.hello)
@@ -257,7 +274,7 @@ def _counted(folder: Path, program: Sequence[str]) -> dict[str, float]:
         ended_ns = agent.request("mark", name="end")["t_ns"]
         series = agent.request("sample_stop")["series"]
         frame = quantities_frame("r", "h", readings, series)
-        found = syscalls.from_readings(frame, way.meter, (began_ns, ended_ns), ["program"])
-        return {name: value[0] for name, value in found["program"]["calls"].items()}
+        counts = syscalls.from_readings(frame, way.meter, (began_ns, ended_ns), ["program"])
+        return {name: value[0] for name, value in counts["program"]["calls"].items()}
     finally:
         agent.close()

@@ -1,8 +1,8 @@
-"""Two programs that work in turns on a core: each is stopped while the other one runs.
+"""Two programs that run in turns on one core: each is stopped while the other runs.
 
-What a shared host takes comes and goes within milliseconds and seconds. Runs of a second after one
-another meet different machines; slices of some milliseconds in turns meet the same one, and
-whoever ends a slice on its core sees whether that core was there.
+The CPU time that a shared host takes varies within milliseconds and seconds. Consecutive runs of a
+second have different conditions; alternating slices of some milliseconds have the same, and the
+end of a slice, on the same core, shows whether the host took the core.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SLICE_NS = (2e6, 4e6)
-"""A slice takes some time between these, so that nothing periodic falls on one side's alone."""
+"""Shortest and longest slice; a random length keeps periodic events from hitting only one side."""
 AWAY_NS = 1_000_000
-"""Who wakes later than this on the core of the slice had no core to wake on: the host had it."""
+"""Largest delay of a wake-up on the slice's core; after a longer one, the host had the core."""
 
 
 @dataclass
 class Turn:
-    """One of the two: a process group, and whether it has done what is timed.
+    """One of the two programs: a process group, and whether its timed part is done.
 
-    It runs when this begins. Times are ns of CLOCK_MONOTONIC.
+    The program runs at the start. Times are in ns of CLOCK_MONOTONIC.
     """
 
     group: int
     is_done: Callable[[], bool]
     slices: list[tuple[int, int]] = field(default_factory=list)
-    """When it could run. Taken between the signals, so nobody's time is in none too long."""
+    """Intervals (begin, end) in which it could run. The times are read between the signals, so no
+    interval is too long."""
     _since_ns: int | None = field(default_factory=time.monotonic_ns)
 
     def stop(self) -> None:
@@ -53,12 +54,12 @@ class Turn:
             os.killpg(self.group, number)
 
     def active_ns(self, begin_ns: int, end_ns: int) -> int:
-        """How much of a time it could run."""
+        """Return for how long, in ns, the program could run between two times."""
         return sum(max(0, min(to, end_ns) - max(since, begin_ns)) for since, to in self.slices)
 
 
 def place(session: int, core: int) -> None:
-    """Keeps a session's threads, and those that they start, on a core."""
+    """Keep a session's threads, and those that they start, on a core."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended
             if int(stat.read_text().rpartition(")")[2].split()[3]) != session:
@@ -69,7 +70,7 @@ def place(session: int, core: int) -> None:
 
 @contextlib.contextmanager
 def on_cores(*cores: int) -> Iterator[None]:
-    """Keeps this thread on these cores, and what it starts meanwhile."""
+    """Keep this thread, and processes that it starts meanwhile, on these cores."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -79,9 +80,10 @@ def on_cores(*cores: int) -> Iterator[None]:
 
 
 def take_turns(first: Turn, second: Turn, timeout_s: float, seed: int) -> None:
-    """Lets `first`, then `second`, and so on run until both are done.
+    """Let `first` and `second` run in turns until both are done.
 
-    Who is left alone has its slices too, of which the core's absence is taken off.
+    A program that remains alone still has slices, so that the time when the host had the core is
+    subtracted for it too.
     """
     lengths = random.Random(seed)
     deadline_s = time.monotonic() + timeout_s

@@ -1,7 +1,7 @@
-"""The product's statistics over many campaigns at once, and the check that they are the product's.
+"""Vectorized twins of the product's statistics over many campaigns, and a check that they agree.
 
-Data have shape (trials, blocks, levels) and are logs. `same_as_product` takes a few trials through
-`wattwire.stats` itself: a twin that drifted from its original would simulate something else.
+Data have shape (trials, blocks, levels) and are logs. `same_as_product` compares a few trials with
+`wattwire.stats` itself, because a twin that differs would simulate another statistic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ CHECKED = 5
 
 @dataclass(frozen=True)
 class Blocks:
-    """The block analysis of each trial: contrasts with level 0, their error, and F."""
+    """The block analysis of each trial: contrasts with level 0, shape (trials, levels − 1), their
+    standard error and F, shape (trials,), and the residual degrees of freedom."""
 
     contrasts: FloatArray
     error: FloatArray
@@ -33,13 +34,13 @@ class Blocks:
     degrees: int
 
     def limits(self, confidence: float) -> Limits:
-        """Limits of each contrast, shape (trials, levels − 1)."""
+        """Return the confidence limits of each contrast, shape (trials, levels − 1) each."""
         half = distributions.t.ppf(0.5 + confidence / 2, self.degrees) * self.error[:, None]
         return self.contrasts - half, self.contrasts + half
 
 
 def block_analysis(data: FloatArray) -> Blocks:
-    """Ordinary least squares on blocks and levels, for complete blocks."""
+    """Return the ordinary-least-squares fit on blocks and levels, for complete blocks."""
     trials, blocks, levels = data.shape
     inside = data - data.mean(axis=2, keepdims=True)
     means = inside.mean(axis=1)
@@ -52,7 +53,7 @@ def block_analysis(data: FloatArray) -> Blocks:
 
 
 def block_ranks_p(data: FloatArray, name: str) -> FloatArray:
-    """p of Friedman's or Quade's test of each trial; values are taken to have no ties."""
+    """Return p of Friedman's or Quade's test, shape (trials,), for values without ties."""
     _, blocks, levels = data.shape
     scores = np.argsort(np.argsort(data, axis=2), axis=2) * 2 - (levels - 1)
     weights = np.ones(data.shape[:2], dtype=np.int64)
@@ -67,7 +68,7 @@ def block_ranks_p(data: FloatArray, name: str) -> FloatArray:
 
 
 def signed_rank_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
-    """Hodges–Lehmann limits of level 1 − level 0, paired in blocks."""
+    """Return Hodges–Lehmann limits of level 1 − level 0, paired in blocks, shape (trials,) each."""
     pairs = data[:, :, 1] - data[:, :, 0]
     first, second = np.triu_indices(pairs.shape[1])
     walsh = np.sort((pairs[:, first] + pairs[:, second]) / 2.0, axis=1)
@@ -76,7 +77,7 @@ def signed_rank_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
 
 
 def rank_sum_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
-    """Hodges–Lehmann limits of level 1 − level 0, unpaired."""
+    """Return Hodges–Lehmann limits of level 1 − level 0, unpaired, shape (trials,) each."""
     count = data.shape[1]
     differences = data[:, :, None, 1] - data[:, None, :, 0]
     ordered = np.sort(differences.reshape(data.shape[0], -1), axis=1)
@@ -84,13 +85,14 @@ def rank_sum_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
 
 
 def _ends(ordered: FloatArray, tail: FloatArray, confidence: float) -> Limits:
+    """Return the order statistics that are the limits, by the tail probabilities of the test."""
     allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
     cut = int(allowed[-1]) + 1 if allowed.size else 1
     return ordered[:, cut - 1], ordered[:, ordered.shape[1] - cut]
 
 
 def delta_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
-    """Newcombe's limits of Cliff's delta of level 1 against level 0."""
+    """Return Newcombe's limits of Cliff's delta, level 1 against level 0, shape (trials,) each."""
     count = data.shape[1]
     shares = (data[:, :, None, 1] > data[:, None, :, 0]).mean(axis=(1, 2))
     low, high = newcombe_limits(shares, count, count, confidence)
@@ -98,7 +100,7 @@ def delta_limits(data: FloatArray, confidence: float = 0.95) -> Limits:
 
 
 def mean_limits(values: FloatArray, confidence: float = 0.95) -> Limits:
-    """t limits of the mean of each row, shape (trials, runs)."""
+    """Return t limits of the mean of each row of `values`, shape (trials, runs)."""
     count = values.shape[1]
     half = (
         distributions.t.ppf(0.5 + confidence / 2, count - 1)
@@ -109,35 +111,35 @@ def mean_limits(values: FloatArray, confidence: float = 0.95) -> Limits:
 
 
 def block_interval_limits(pairs: FloatArray, confidence: float = 0.95) -> Limits:
-    """Limits of each group of contrasts as `block_intervals` prints them: (trials, groups).
+    """Return limits of each group of contrasts, as `block_intervals` does; shape (trials, groups).
 
     `pairs` has shape (trials, blocks, groups).
     """
     count, groups = pairs.shape[1:]
-    own = pairs.var(axis=1, ddof=1)
-    pooled = own.mean(axis=1, keepdims=True)
-    alike = bartlett_p(own, count)[:, None] >= DIFFERENT_P
-    borrowed = alike & (pooled >= own) & (groups > 1)
-    variance = np.where(borrowed, pooled, own)
-    degrees = np.where(borrowed, groups * (count - 1), count - 1)
+    variances = pairs.var(axis=1, ddof=1)
+    pooled = variances.mean(axis=1, keepdims=True)
+    similar = bartlett_p(variances, count)[:, None] >= DIFFERENT_P
+    use_pooled = similar & (pooled >= variances) & (groups > 1)
+    variance = np.where(use_pooled, pooled, variances)
+    degrees = np.where(use_pooled, groups * (count - 1), count - 1)
     half = distributions.t.ppf(0.5 + confidence / 2, degrees) * np.sqrt(variance / count)
     return pairs.mean(axis=1) - half, pairs.mean(axis=1) + half
 
 
 def bartlett_p(variances: FloatArray, count: int) -> FloatArray:
-    """Bartlett's p of each row of `variances`, each of `count` values."""
+    """Return Bartlett's p of each row of `variances`, which are of `count` values each."""
     groups = variances.shape[1]
     if groups < 2:
         return np.zeros(variances.shape[0])
     pooled = variances.mean(axis=1)
     total = groups * (count - 1)
-    found = total * np.log(pooled) - (count - 1) * np.log(variances).sum(axis=1)
+    statistic = total * np.log(pooled) - (count - 1) * np.log(variances).sum(axis=1)
     correction = 1.0 + (groups / (count - 1) - 1.0 / total) / (3.0 * (groups - 1))
-    return np.asarray(distributions.chi2.sf(found / correction, groups - 1))
+    return np.asarray(distributions.chi2.sf(statistic / correction, groups - 1))
 
 
 def unpaired_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> FloatArray:
-    """p of an analysis of variance that knows no blocks, over the values `kept`."""
+    """Return p of an analysis of variance without blocks, over the values `kept`; (trials,)."""
     counts, total, groups = _sizes(data, kept)
     values = data if kept is None else np.where(kept, data, 0.0)
     sums = values.sum(axis=1)
@@ -149,7 +151,7 @@ def unpaired_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> Float
 
 
 def kruskal_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> FloatArray:
-    """p of Kruskal and Wallis by chi-squared, over the values `kept`, which have no ties."""
+    """Return p of Kruskal–Wallis by chi-squared, over the values `kept` without ties; (trials,)."""
     counts, total, groups = _sizes(data, kept)
     values = data if kept is None else np.where(kept, data, np.inf)
     flat = values.reshape(data.shape[0], -1)
@@ -160,6 +162,7 @@ def kruskal_p(data: FloatArray, kept: NDArray[np.bool_] | None = None) -> FloatA
 
 
 def _sizes(data: FloatArray, kept: NDArray[np.bool_] | None) -> tuple[FloatArray, FloatArray, int]:
+    """Return the sizes of the groups, (trials, groups), their sums, and the number of groups."""
     trials, blocks, groups = data.shape
     if kept is None:
         return (
@@ -172,56 +175,61 @@ def _sizes(data: FloatArray, kept: NDArray[np.bool_] | None) -> tuple[FloatArray
 
 
 def within_fences(data: FloatArray) -> NDArray[np.bool_]:
-    """Values inside their group's quartiles ± 1.5 interquartile ranges."""
+    """Return whether each value is within 1.5 interquartile ranges of its group's quartiles."""
     low, high = np.quantile(data, [0.25, 0.75], axis=1, keepdims=True)
     reach = 1.5 * (high - low)
     return (data >= low - reach) & (data <= high + reach)
 
 
 def same_as_product(data: FloatArray) -> None:
-    """Raises AssertionError where a twin and the product's own function differ."""
-    found = block_analysis(data)
-    low, high = found.limits(0.95)
+    """Raise AssertionError where a twin and the product's own function differ."""
+    analysis = block_analysis(data)
+    low, high = analysis.limits(0.95)
     _, blocks, levels = data.shape
-    where = [block for block in range(blocks) for _ in range(levels)]
-    names = [f"level {level}" for _ in range(blocks) for level in range(levels)]
-    own = block_interval_limits(data[:, :, 1:] - data[:, :, :1])
-    fenced = within_fences(data)
-    ranked = {name: block_ranks_p(data, name) for name in ("Friedman", "Quade")}
+    block_of_run = [block for block in range(blocks) for _ in range(levels)]
+    level_of_run = [f"level {level}" for _ in range(blocks) for level in range(levels)]
+    block_limits = block_interval_limits(data[:, :, 1:] - data[:, :, :1])
+    within = within_fences(data)
+    ranks_p = {name: block_ranks_p(data, name) for name in ("Friedman", "Quade")}
     for trial in range(min(CHECKED, data.shape[0])):
         runs = data[trial]
-        fit = stats.fit_log(np.exp(runs.ravel()), where, {"level": names})
+        fit = stats.fit_log(np.exp(runs.ravel()), block_of_run, {"level": level_of_run})
         assert isinstance(fit, stats.Fit)
         ratio = stats.ratio(fit, "level", "level 1", "level 0")
         effect = stats.main_effect(fit, "level")
         assert isinstance(ratio, stats.Ratio)
         assert isinstance(effect, stats.Effect)
-        _alike(ratio.interval, np.exp(low[trial, 0]), np.exp(high[trial, 0]))
-        assert np.isclose(effect.statistic, found.statistic[trial])
+        _check_interval(ratio.interval, np.exp(low[trial, 0]), np.exp(high[trial, 0]))
+        assert np.isclose(effect.statistic, analysis.statistic[trial])
         for name, test in (("Friedman", stats.friedman), ("Quade", stats.quade)):
-            known = test(runs)
-            if isinstance(known, stats.BlockRanks):
-                assert np.isclose(known.p, ranked[name][trial])
-        one, other = runs[:, 1], runs[:, 0]
-        pairs = stats.paired_ratio_by_ranks(np.exp(one), np.exp(other))
-        _alike(pairs, *(np.exp(end[trial]) for end in signed_rank_limits(data)))
-        shift = stats.shift_by_ranks(one, other)
-        _alike(shift, *(end[trial] for end in rank_sum_limits(data)))
-        delta = stats.cliffs_delta(one, other)
-        _alike(delta, *(end[trial] for end in delta_limits(data)))
+            product_test = test(runs)
+            if isinstance(product_test, stats.BlockRanks):
+                assert np.isclose(product_test.p, ranks_p[name][trial])
+        first, second = runs[:, 1], runs[:, 0]
+        pairs = stats.paired_ratio_by_ranks(np.exp(first), np.exp(second))
+        _check_interval(pairs, *(np.exp(end[trial]) for end in signed_rank_limits(data)))
+        shift = stats.shift_by_ranks(first, second)
+        _check_interval(shift, *(end[trial] for end in rank_sum_limits(data)))
+        delta = stats.cliffs_delta(first, second)
+        _check_interval(delta, *(end[trial] for end in delta_limits(data)))
         groups = (runs[:, 1:] - runs[:, :1]).T
-        for place, found_ in enumerate(stats.block_intervals(list(groups), 0.95)):
-            _alike(found_, *(end[trial, place] for end in own))
-        for kept in (np.ones_like(fenced), fenced):
+        for group, interval in enumerate(stats.block_intervals(list(groups), 0.95)):
+            _check_interval(interval, *(end[trial, group] for end in block_limits))
+        for kept in (np.ones_like(within), within):
             values = [runs[kept[trial, :, level], level] for level in range(levels)]
-            known_p = distributions.f_oneway(*values).pvalue
-            assert np.isclose(known_p, unpaired_p(data, kept)[trial])
-            known_p = distributions.kruskal(*values).pvalue
-            assert np.isclose(known_p, kruskal_p(data, kept)[trial])
-        mean = stats.mean_interval(one)
-        _alike(mean, *(end[trial] for end in mean_limits(data[:, :, 1])))
+            reference_p = distributions.f_oneway(*values).pvalue
+            assert np.isclose(reference_p, unpaired_p(data, kept)[trial])
+            reference_p = distributions.kruskal(*values).pvalue
+            assert np.isclose(reference_p, kruskal_p(data, kept)[trial])
+        mean = stats.mean_interval(first)
+        _check_interval(mean, *(end[trial] for end in mean_limits(data[:, :, 1])))
 
 
-def _alike(found: object, low: float, high: float) -> None:
-    if isinstance(found, stats.Interval):
-        assert np.allclose([found.low, found.high], [low, high], atol=1e-9), (found, low, high)
+def _check_interval(interval: object, low: float, high: float) -> None:
+    """Raise AssertionError where an interval of the product has other limits than its twin."""
+    if isinstance(interval, stats.Interval):
+        assert np.allclose([interval.low, interval.high], [low, high], atol=1e-9), (
+            interval,
+            low,
+            high,
+        )

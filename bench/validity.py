@@ -1,4 +1,4 @@
-"""Whether a load excludes a busy cell and an idle one alike: planted loads of three classes."""
+"""Check with planted loads of three classes that a load excludes busy and idle cells alike."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ SETTLE_S = 0.02
 CALLS_PER_S_MIN = 2000
 DIFFERENCE, NORMAL, IDLE = 0.15, 0.95, 0.05
 BETWEEN = 10
-"""After so many rounds a line says how far it is."""
+"""Number of rounds between two lines of progress."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: which load, which cell, why it would be excluded, its median latency."""
+    """One run: its load, its cell, the reasons to exclude it, and its median latency."""
 
     number: int
     load: str
@@ -56,7 +56,7 @@ class Run:
 
 
 class Loads:
-    """The planted loads: a process for each core and load, stopped while another works."""
+    """The planted loads: one process per core and load, stopped while another load is active."""
 
     def __init__(self) -> None:
         self.names = [f"{kind}, {share:.0%}" for kind in CLASSES for share in SHARES]
@@ -66,12 +66,12 @@ class Loads:
                 argv = [sys.executable, str(LOAD), kind, str(share)]
                 started = [subprocess.Popen(argv) for _ in range(os.cpu_count() or 1)]
                 self._started[f"{kind}, {share:.0%}"] = started
-        for process in (one for some in self._started.values() for one in some):
+        for process in (p for processes in self._started.values() for p in processes):
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
 
     @contextlib.contextmanager
     def planted(self, name: str) -> Iterator[None]:
-        """Let the load of this name work."""
+        """Run the load of this name for the duration of the context."""
         for process in self._started.get(name, []):
             process.send_signal(signal.SIGCONT)
         time.sleep(SETTLE_S)
@@ -82,29 +82,30 @@ class Loads:
                 process.send_signal(signal.SIGSTOP)
 
     def end(self) -> None:
-        """End them all."""
-        for process in (one for some in self._started.values() for one in some):
+        """Kill the processes of all loads."""
+        for process in (p for processes in self._started.values() for p in processes):
             process.kill()
             process.wait()
 
 
 class Cells:
-    """loopback/cpp as a cell that keeps two cores busy, and as one that mostly waits."""
+    """The cell loopback/cpp in two studies: one keeps two cores busy, the other mostly waits."""
 
-    def __init__(self, made: Bench) -> None:
-        self._made, self._runs = made, 0
-        self.agent = AgentClient(made.folder / "agent")
+    def __init__(self, workbench: Bench) -> None:
+        self._made, self._runs = workbench, 0
+        self.agent = AgentClient(workbench.folder / "agent")
         self._studies = {}
         fixed = {"idle": {"rate_hz": 25}, "busy": {"loop": "closed", "clients": 2, "count": 2000}}
         for name in CELLS:
             self._prepare(name, fixed[name])
-        trial = self.run(0, NONE, "busy")
-        if trial.p50_us is None:
+        trial_run = self.run(0, NONE, "busy")
+        if trial_run.p50_us is None:
             raise RuntimeError("the busy cell measured nothing")
-        count = max(CALLS_PER_S_MIN * WINDOW_S, WINDOW_S * 1e6 / trial.p50_us)
+        count = max(CALLS_PER_S_MIN * WINDOW_S, WINDOW_S * 1e6 / trial_run.p50_us)
         self._prepare("busy", {**fixed["busy"], "count": int(count)})
 
     def _prepare(self, name: str, fixed: dict[str, object]) -> None:
+        """Set the study `name` to these fixed levels, and build its cell."""
         document = {
             "factors": {"cell": ["loopback/cpp"]},
             "fixed": {"pattern": "service", **fixed},
@@ -116,7 +117,7 @@ class Cells:
         self._studies[name] = (study, prepare(study, self._made.catalog, builder))
 
     def run(self, number: int, load: str, cell: str) -> Run:
-        """One run with fresh nodes, judged by the default limits."""
+        """Do one run with new nodes, and check it against the default limits."""
         study, prepared = self._studies[cell]
         self._runs += 1
         token = f"wwbench{self._runs}"
@@ -128,31 +129,36 @@ class Cells:
         middleware = next(iter(cells.values())).middleware
         nodes = node_plans(treatment, study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, treatment, "", "")
-        one = OneRun(
+        one_run = OneRun(
             self.agent, study, planned, middleware, nodes, prepared.builds, token, folder, Silent()
         )
-        made = Collected(planned, 1, one.execute(), study, folder, {}, None)
-        codes = sorted({reason.code for reason in made.reasons if reason.code in CONDITION_CODES})
-        row = made.row
+        collected = Collected(planned, 1, one_run.execute(), study, folder, {}, None)
+        codes = sorted(
+            {reason.code for reason in collected.reasons if reason.code in CONDITION_CODES}
+        )
+        row = collected.row
         subprocess.run(["rm", "-rf", str(folder)], check=True)
-        share, p50 = row.get("other_load_share"), row.get("latency_p50_us")
-        return Run(number, load, cell, tuple(codes), share, p50)
+        other_load_share, p50_us = row.get("other_load_share"), row.get("latency_p50_us")
+        return Run(number, load, cell, tuple(codes), other_load_share, p50_us)
 
 
 class Silent:
-    """Hears of a run's phases and says nothing."""
+    """A listener for the phases of a run that prints nothing."""
 
     def event(self, kind: str, **fields: object) -> None:
-        """Say nothing."""
+        """Ignore the event."""
 
 
-def measure(made: Bench, rounds: int, journal: Path) -> list[Run]:
-    """Run all loads and none in rounds, both cells under each; what is in the journal stays."""
-    runs = [Run(**{**one, "codes": tuple(one["codes"])}) for one in _kept(journal)]
+def measure(workbench: Bench, rounds: int, journal: Path) -> list[Run]:
+    """Return runs of both cells without load and under each load, in `rounds` rounds.
+
+    Runs that are in the journal already are not repeated.
+    """
+    runs = [Run(**{**entry, "codes": tuple(entry["codes"])}) for entry in _journal_entries(journal)]
     done = {(run.number, run.load, run.cell) for run in runs}
     loads = Loads()
     try:
-        cells = Cells(made)
+        cells = Cells(workbench)
         with journal.open("a", encoding="utf-8") as file:
             for number in range(1, rounds + 1):
                 for load, cell in _order(number, loads.names):
@@ -171,7 +177,8 @@ def measure(made: Bench, rounds: int, journal: Path) -> list[Run]:
     return runs
 
 
-def _kept(journal: Path) -> list[dict[str, object]]:
+def _journal_entries(journal: Path) -> list[dict[str, object]]:
+    """Return the complete entries of the journal."""
     if not journal.exists():
         return []
     lines = journal.read_text("utf-8").splitlines()
@@ -179,22 +186,28 @@ def _kept(journal: Path) -> list[dict[str, object]]:
 
 
 def _order(number: int, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Loads in a random order, the two cells of each next to each other, in a random order too."""
-    order = random.Random(number)
-    loads = order.sample([NONE, *names], len(names) + 1)
-    return [(load, cell) for load in loads for cell in order.sample(CELLS, 2)]
+    """Return (load, cell) in a random order of loads, each with its two cells in a random order."""
+    rng = random.Random(number)
+    loads = rng.sample([NONE, *names], len(names) + 1)
+    return [(load, cell) for load in loads for cell in rng.sample(CELLS, 2)]
 
 
-def difference_limits(hits: int, trials: int, others: int, of: int) -> tuple[float, float]:
-    """95 % limits of the difference of two shares (Newcombe 1998, Stat. Med. 17:873, method 10)."""
-    (low, high), (other_low, other_high) = _wilson(hits, trials), _wilson(others, of)
-    share, other = hits / trials, others / of
-    below = math.hypot(share - low, other_high - other)
-    above = math.hypot(high - share, other - other_low)
-    return share - other - below, share - other + above
+def difference_limits(
+    hits: int, trials: int, other_hits: int, other_trials: int
+) -> tuple[float, float]:
+    """Return 95 % limits of the difference hits / trials − other_hits / other_trials.
+
+    Newcombe 1998, Stat. Med. 17:873, method 10.
+    """
+    (low, high), (other_low, other_high) = _wilson(hits, trials), _wilson(other_hits, other_trials)
+    share, other_share = hits / trials, other_hits / other_trials
+    below = math.hypot(share - low, other_high - other_share)
+    above = math.hypot(high - share, other_share - other_low)
+    return share - other_share - below, share - other_share + above
 
 
 def _wilson(hits: int, trials: int) -> tuple[float, float]:
+    """Return Wilson's 95 % limits of a share."""
     z = float(scipy_stats.norm.ppf(0.975))
     share = hits / trials
     middle = share + z * z / (2 * trials)
@@ -203,7 +216,7 @@ def _wilson(hits: int, trials: int) -> tuple[float, float]:
 
 
 def report(runs: Sequence[Run]) -> None:
-    """Print exclusion by load, with verdicts, and each cell's p50 with and without each load."""
+    """Print the exclusions by load, with verdicts, and each cell's p50 with and without a load."""
     names = list(dict.fromkeys(run.load for run in sorted(runs, key=lambda run: run.load)))
     print("\n## Excluded for other load, in a busy and in an idle cell\n")
     print("| load | busy | idle | difference, points (95 %) | alike | by class | by any limit |")
@@ -223,50 +236,62 @@ def report(runs: Sequence[Run]) -> None:
 
 
 def _shares(runs: Sequence[Run], name: str) -> str:
-    sides = [[run for run in runs if (run.load, run.cell) == (name, cell)] for cell in CELLS]
-    hits = [sum("other_load" in run.codes for run in side) for side in sides]
-    trials = [len(side) for side in sides]
+    """Return the table cells of one load: the shares of excluded runs, with verdicts."""
+    runs_by_cell = [[run for run in runs if (run.load, run.cell) == (name, cell)] for cell in CELLS]
+    hits = [sum("other_load" in run.codes for run in cell_runs) for cell_runs in runs_by_cell]
+    trials = [len(cell_runs) for cell_runs in runs_by_cell]
     if not all(trials):
         return "too few | | | undecided | | "
     low, high = difference_limits(hits[0], trials[0], hits[1], trials[1])
     within = low > -DIFFERENCE and high < DIFFERENCE
     beyond = low >= DIFFERENCE or high <= -DIFFERENCE
-    alike = "passed" if within else "failed" if beyond else "undecided"
-    any_limit = [sum(bool(run.codes) for run in side) for side in sides]
-    told = [f"{hit} of {of}" for hit, of in zip(hits, trials, strict=True)]
-    told.append(f"{100 * low:.1f} to {100 * high:.1f}")
-    told += [alike, _by_class(name, sum(hits), sum(trials))]
-    told.append(" and ".join(f"{n} of {of}" for n, of in zip(any_limit, trials, strict=True)))
-    return " | ".join(told)
+    verdict = "passed" if within else "failed" if beyond else "undecided"
+    any_limit = [sum(bool(run.codes) for run in cell_runs) for cell_runs in runs_by_cell]
+    texts = [f"{hit} of {total}" for hit, total in zip(hits, trials, strict=True)]
+    texts.append(f"{100 * low:.1f} to {100 * high:.1f}")
+    texts += [verdict, _by_class(name, sum(hits), sum(trials))]
+    texts.append(
+        " and ".join(
+            f"{excluded} of {total}" for excluded, total in zip(any_limit, trials, strict=True)
+        )
+    )
+    return " | ".join(texts)
 
 
 def _by_class(name: str, hits: int, trials: int) -> str:
-    """Whether a load that takes everything is excluded, and one that takes nothing is not."""
+    """Return the share of excluded runs of both cells, with a verdict for two kinds of load.
+
+    The limits must exclude a normal load of 100 %, and must not exclude SCHED_IDLE.
+    """
     interval = stats.share_interval(hits, trials)
-    told = f"{100 * hits / trials:.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
+    text = f"{100 * hits / trials:.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
     if name == "normal, 100%":
-        kept, broken = interval.low >= NORMAL, interval.high < NORMAL
+        passed, failed = interval.low >= NORMAL, interval.high < NORMAL
     elif name.startswith("SCHED_IDLE"):
-        kept, broken = interval.high <= IDLE, interval.low > IDLE
+        passed, failed = interval.high <= IDLE, interval.low > IDLE
     else:
-        return told
-    return f"{told}: {'passed' if kept else 'failed' if broken else 'undecided'}"
+        return text
+    return f"{text}: {'passed' if passed else 'failed' if failed else 'undecided'}"
 
 
 def _latency(runs: Sequence[Run], name: str, cell: str) -> str:
-    """Geometric means of the runs' medians, and their ratio over rounds."""
-    of = {(run.load, run.number): run.p50_us for run in runs if run.cell == cell and run.p50_us}
-    rounds = [number for load, number in of if load == name and (NONE, number) in of]
+    """Return table cells: geometric means of the runs' medians, and their ratio over rounds."""
+    p50_by_run = {
+        (run.load, run.number): run.p50_us for run in runs if run.cell == cell and run.p50_us
+    }
+    rounds = [
+        number for load, number in p50_by_run if load == name and (NONE, number) in p50_by_run
+    ]
     if len(rounds) < 3:
         return "too few | | | "
-    with_load = np.log([of[name, number] for number in rounds])
-    without = np.log([of[NONE, number] for number in rounds])
+    with_load = np.log([p50_by_run[name, number] for number in rounds])
+    without = np.log([p50_by_run[NONE, number] for number in rounds])
     ratios = with_load - without
     error = ratios.std(ddof=1) / math.sqrt(len(rounds)) * scipy_stats.t.ppf(0.975, len(rounds) - 1)
     low, high = np.exp(ratios.mean() - error), np.exp(ratios.mean() + error)
-    seen = [r.other_load_share for r in runs if (r.load, r.cell) == (name, cell)]
-    known = [share for share in seen if share is not None]
+    load_shares = [r.other_load_share for r in runs if (r.load, r.cell) == (name, cell)]
+    known_shares = [share for share in load_shares if share is not None]
     return (
         f"{np.exp(with_load.mean()):.1f} | {np.exp(without.mean()):.1f} | "
-        f"{np.exp(ratios.mean()):.3f} ({low:.3f} to {high:.3f}) | {np.median(known):.3f}"
+        f"{np.exp(ratios.mean()):.3f} ({low:.3f} to {high:.3f}) | {np.median(known_shares):.3f}"
     )

@@ -1,7 +1,7 @@
-"""Writes contract/vectors/*.json from the contract's text alone.
+"""Writer of contract/vectors/*.json from the contract's text alone.
 
-It imports no kit, so that a mistake of a kit cannot hide in the vectors. Run it after a change of
-CONTRACT.md and look at the difference: `python3 tools/make_vectors.py`.
+It imports no kit, so that the vectors cannot contain a mistake of a kit. Run it after a change of
+CONTRACT.md and check the difference: `python3 tools/make_vectors.py`.
 """
 
 from __future__ import annotations
@@ -17,29 +17,31 @@ TARGET = ROOT / "contract" / "vectors"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 WORD = 2**64
 UNKNOWN_NS = -(2**63)
-HEX_BYTES_MAX = 256  # longer payloads are given by digest, first and last 64
+HEX_BYTES_MAX = 256  # for longer payloads: the digest, the first and the last 64 bytes
 
 
 def mix(z: int) -> int:
+    """Return the 64-bit mix of one counter value."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % WORD
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % WORD
     return z ^ (z >> 31)
 
 
 def stream(seed: int, count: int) -> list[int]:
-    """C-19: byte 8j+b is byte b of word j."""
+    """Return `count` bytes of the fill's stream (C-19): byte 8j+b is byte b of word j."""
     words = (count + 7) // 8
     values = [mix((seed + (j + 1) * 0x9E3779B97F4A7C15) % WORD) for j in range(words)]
     return [(values[i // 8] >> (8 * (i % 8))) & 255 for i in range(count)]
 
 
 def payload(seed: int, seq: int, begin_ns: int, length: int, encoding: str) -> bytes:
+    """Return a payload of `length` bytes (C-19), or of `length` characters for a text (C-20)."""
     header = struct.pack("<Qq", seq, begin_ns)
     trailer = struct.pack("<Q", seq)
     if encoding == "bytes":
         fill = bytes(stream(seed, max(0, length - 16)))
-        whole = header + fill
-        return whole[: length - 8] + trailer if length >= 24 else whole[:length]
+        data = header + fill
+        return data[: length - 8] + trailer if length >= 24 else data[:length]
     characters = "".join(ALPHABET[value % 64] for value in stream(seed, max(0, length - 32)))
     text = header.hex() + characters
     text = text[: length - 16] + trailer.hex() if length >= 48 else text[:length]
@@ -50,6 +52,7 @@ GIVEN = ((0, 0, 0), (7, (2 << 48) | 5, 1_234_567_890_123), (2**53 - 1, (65534 <<
 
 
 def payload_vectors() -> list[dict[str, Any]]:
+    """Return payloads of many sizes (C-19, C-20)."""
     cases = []
     for seed, seq, begin_ns in GIVEN:
         for encoding in ("bytes", "text"):
@@ -67,28 +70,28 @@ def payload_vectors() -> list[dict[str, Any]]:
 
 
 def check_vectors() -> list[dict[str, Any]]:
-    """C-21: arrivals at a receiver whose peers.nodes is [2], seed 7, payload of 64."""
+    """Return arrivals at a receiver with peers.nodes [2], seed 7 and payloads of 64 (C-21)."""
     seq, begin_ns = (2 << 48) | 5, 1_234_567_890_123
     cases = []
     for encoding in ("bytes", "text"):
         good = payload(7, seq, begin_ns, 64, encoding)
         unit = 2 if encoding == "text" else 1
-        deep = 16 * unit + 8 + 1  # beyond the first word of the fill
-        other = payload(7, (9 << 48) | 5, begin_ns, 64, encoding)
-        foreign = payload(8, seq, begin_ns, 64, encoding)
-        flip = bytearray(good)
-        flip[deep] ^= 1
-        tail = bytearray(good)
-        tail[-1] = ord("f") if encoding == "text" else tail[-1] ^ 1
+        fill_offset = 16 * unit + 8 + 1  # beyond the first word of the fill
+        other_node = payload(7, (9 << 48) | 5, begin_ns, 64, encoding)
+        other_seed = payload(8, seq, begin_ns, 64, encoding)
+        flipped = bytearray(good)
+        flipped[fill_offset] ^= 1
+        changed_trailer = bytearray(good)
+        changed_trailer[-1] = ord("f") if encoding == "text" else changed_trailer[-1] ^ 1
         arrivals = (
             ("intact", good, "ok", "ok"),
-            ("a byte of the fill changed", bytes(flip), "ok", "corrupt"),
-            ("trailer changed", bytes(tail), "corrupt", "corrupt"),
+            ("a byte of the fill changed", bytes(flipped), "ok", "corrupt"),
+            ("trailer changed", bytes(changed_trailer), "corrupt", "corrupt"),
             ("one byte too short", good[:-1], "corrupt", "corrupt"),
             ("one byte too long", good + b"A", "corrupt", "corrupt"),
             ("cut inside the sequence", good[: 4 * unit], "corrupt", "corrupt"),
-            ("another node", other, "foreign", "foreign"),
-            ("another seed", foreign, "foreign", "foreign"),
+            ("another node", other_node, "foreign", "foreign"),
+            ("another seed", other_seed, "foreign", "foreign"),
         )
         for name, data, header, full in arrivals:
             case: dict[str, Any] = {"name": name, "encoding": encoding, "bytes": 64, "seed": 7}
@@ -101,7 +104,10 @@ def check_vectors() -> list[dict[str, Any]]:
 
 
 def short_vectors() -> list[dict[str, Any]]:
-    """C-21: counters of short payloads, completed nearest to the next expected one, node 2."""
+    """Return arrivals of short payloads of node 2 with their completed counters (C-21).
+
+    A counter is completed to the value nearest to the next expected one.
+    """
     sequences = (
         ("bytes", 0, (0, 1, 2, 3)),
         ("bytes", 1, (0, 1, 2, 254, 255, 256, 257, 255, 600)),
@@ -113,17 +119,17 @@ def short_vectors() -> list[dict[str, Any]]:
     cases = []
     for encoding, length, counters in sequences:
         arrivals = [payload(7, (2 << 48) | c, 1, length, encoding).hex() for c in counters]
-        known = length // 2 if encoding == "text" else length
+        known_bytes = length // 2 if encoding == "text" else length
         expected, next_expected = [], 0
         for counter in counters:
-            modulus = 256 ** min(known, 6)
+            modulus = 256 ** min(known_bytes, 6)
             low = counter % modulus
-            near = next_expected if known == 0 else min(
+            completed = next_expected if known_bytes == 0 else min(
                 (c for c in range(low, next_expected + 2 * modulus, modulus)),
                 key=lambda c, n=next_expected: (abs(c - n), -c),
             ) if modulus <= 65536 else counter  # fmt: skip
-            expected.append(near)
-            next_expected = max(next_expected, near + 1)
+            expected.append(completed)
+            next_expected = max(next_expected, completed + 1)
         case: dict[str, Any] = {"encoding": encoding, "bytes": length, "seed": 7, "node": 2}
         case.update(arrivals_hex=arrivals, counters=expected)
         cases.append(case)
@@ -131,7 +137,7 @@ def short_vectors() -> list[dict[str, Any]]:
 
 
 def record(seed: int, seq: int, begin_ns: int, length: int) -> dict[str, Any]:
-    """C-32: the record of a nominal size of `length` bytes at most."""
+    """Return the record with a nominal size of at most `length` bytes (C-32)."""
     words = [mix((seed + (j + 1) * 0x9E3779B97F4A7C15) % WORD) for j in range(9 + length // 16)]
 
     def value(j: int) -> float:
@@ -154,24 +160,27 @@ def record(seed: int, seq: int, begin_ns: int, length: int) -> dict[str, Any]:
     }
 
 
-def answer(given: dict[str, Any], reply: str) -> dict[str, Any]:
-    """C-32: what a server makes of the request `given`; `reply.literal` is "granted"."""
+def answer(request: dict[str, Any], reply: str) -> dict[str, Any]:
+    """Return a server's reply to `request` (C-32); `reply.literal` is "granted"."""
     if reply == "echo":
-        return given
-    nothing = {"header": {"seq": "0", "send_ns": "0"}, "trailer": {"seq": "0"}}
-    kept = {name: given[name] for name in nothing} if reply == "ack" else nothing
+        return request
+    empty_fields = {"header": {"seq": "0", "send_ns": "0"}, "trailer": {"seq": "0"}}
+    identity = {name: request[name] for name in empty_fields} if reply == "ack" else empty_fields
     pose = {"position": dict.fromkeys("xyz", 0.0), "orientation": dict.fromkeys("xyzw", 0.0)}
     name = "granted" if reply == "literal" else ""
-    return {**kept, "name": name, "pose": pose, "samples": []}
+    return {**identity, "name": name, "pose": pose, "samples": []}
 
 
 def record_vectors() -> dict[str, Any]:
-    """`check` is what a receiver whose peers.nodes is [2] makes of arrivals; seed 7."""
-    made = []
+    """Return records, replies and arrivals (C-32).
+
+    The arrivals in `check` are at a receiver with peers.nodes [2] and seed 7.
+    """
+    records = []
     for seed, seq, begin_ns in GIVEN:
         for length in (96, 111, 112, 128, 1024):
             case: dict[str, Any] = {"seed": seed, "seq": seq, "begin_ns": begin_ns}
-            made.append({**case, "bytes": length, "record": record(seed, seq, begin_ns, length)})
+            records.append({**case, "bytes": length, "record": record(seed, seq, begin_ns, length)})
     seq, begin_ns = (2 << 48) | 5, 1_234_567_890_123
     good = record(7, seq, begin_ns, 128)
     replies = [{"reply": kind, "record": answer(good, kind)} for kind in ("echo", "ack", "literal")]
@@ -193,13 +202,14 @@ def record_vectors() -> dict[str, Any]:
     )  # fmt: skip
     check = []
     for name, changes, header, full in arrivals:
-        found = {**good, **changes}
-        check.append({"name": name, "bytes": 128, "seed": 7, "nodes": [2], "record": found})
-        check[-1].update(header=header, full=full, seq=int(found["header"]["seq"]))
-    return {"made": made, "replies": replies, "check": check}
+        arrived = {**good, **changes}
+        check.append({"name": name, "bytes": 128, "seed": 7, "nodes": [2], "record": arrived})
+        check[-1].update(header=header, full=full, seq=int(arrived["header"]["seq"]))
+    return {"made": records, "replies": replies, "check": check}
 
 
 def sample_vectors() -> list[dict[str, Any]]:
+    """Return sample files with their decoded content (C-24, C-25)."""
     records = [
         [(2 << 48) | 0, 1000, 1010, 1500, 64, 1, 0, 1],
         [(2 << 48) | 1, 2000, 2010, UNKNOWN_NS, 64, 1, 1, 4],
@@ -220,6 +230,7 @@ def sample_vectors() -> list[dict[str, Any]]:
 
 
 def base_spec(pattern: str, role: str, node: int, peers: list[int]) -> dict[str, Any]:
+    """Return a complete valid spec without settings."""
     return {
         "contract": 2, "run": "vector01", "cell": "loopback/python", "pattern": pattern,
         "role": role, "node": node, "index": 0, "peers.nodes": peers, "peers.count": len(peers),
@@ -243,10 +254,11 @@ ROLES = {
 
 
 def spec_vectors() -> dict[str, Any]:
-    """`settings.*` are left out: the reader adds the defaults of the cell it tests.
+    """Return valid, invalid and unsound specs, without `settings.*`.
 
-    A node refuses what is `invalid`; what is `unsound` (changes of a valid one) the harness
-    refuses, and a node may.
+    The reader of the vectors adds the default settings of the cell that it tests. A node must
+    refuse `invalid` specs. The harness refuses `unsound` ones, which are changes of a valid spec;
+    a node may refuse them.
     """
     valid = []
     for pattern, (receiver, sender) in ROLES.items():
@@ -258,13 +270,13 @@ def spec_vectors() -> dict[str, Any]:
     record = {**publisher, "payload.encoding": "record", "payload.bytes": 96}
     valid.append({"name": "a record of the least size", "spec": record})
     invalid = []
-    wrong: tuple[tuple[str, Any], ...] = (
+    wrong_values: tuple[tuple[str, Any], ...] = (
         ("contract", 1), ("contract", True), ("run", 5), ("node", "2"), ("index", True),
         ("peers.nodes", 1), ("peers.endpoints", "x"), ("loop", 0), ("period_ns", "5"),
         ("payload.bytes", None), ("payload.literal", 5), ("verify", []), ("quiet_ms", True),
         ("settings.surprise", 1), ("tls.key", False),
     )  # fmt: skip
-    for key, value in wrong:
+    for key, value in wrong_values:
         invalid.append({"name": f"{key} = {value!r}", "spec": {**publisher, key: value}})
         invalid[-1].update(code=2, key=key)
     for key in publisher:
@@ -285,10 +297,12 @@ def spec_vectors() -> dict[str, Any]:
     for key, value in values:
         changes = {key: value}
         unsound.append({"name": f"{key} = {value!r}", "of": "topic publisher", "changes": changes})
-    least = "a record of the least size"
+    smallest_record = "a record of the least size"
     for key, value in (("payload.bytes", 95), ("payload.literal", "Hello")):
         changes = {key: value}
-        unsound.append({"name": f"record: {key} = {value!r}", "of": least, "changes": changes})
+        unsound.append(
+            {"name": f"record: {key} = {value!r}", "of": smallest_record, "changes": changes}
+        )
     texts = [
         {"name": "not JSON", "text": "{", "code": 2, "key": "--spec"},
         {"name": "not an object", "text": "[]", "code": 2, "key": "--spec"},
@@ -297,7 +311,10 @@ def spec_vectors() -> dict[str, Any]:
 
 
 def dialogue_vectors() -> dict[str, Any]:
-    """The order of lines per role; LISTENING only where the pattern's `listens` is the role."""
+    """Return the order of lines per role, their fields, and the exit codes.
+
+    A role prints LISTENING only where it is the pattern's `listens`.
+    """
     sender = ["READY", "< GO", "SENT", "< STOP", "DONE"]
     receiver = ["READY", "< GO", "< STOP", "DONE"]
     roles = {}

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "packages-debian.txt"
 PLACES = (NAME, f"languages/*/{NAME}", f"middleware/*/{NAME}", f"middleware/*/*/{NAME}")
-EXTRA_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # servers live there; a user's PATH may not
+EXTRA_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # for servers; a user's PATH may lack them
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Package:
     purpose: str
 
     def present(self) -> bool:
-        """Tell whether what the package brings is there, however it came."""
+        """Return whether the program, file or module of the package exists, however installed."""
         if self.shown_by.startswith("/"):
             return Path(self.shown_by).exists()
         if self.shown_by.startswith("python:"):
@@ -42,13 +42,16 @@ class Package:
 
 
 def listed() -> list[Package]:
-    """The packages of every list in the repository, the root's first."""
+    """Return the packages of every list in the repository, those of the root first."""
     paths = [path for place in PLACES for path in sorted(ROOT.glob(place))]
     return [p for path in paths for p in read_packages(path.read_text("utf-8"), str(path))]
 
 
 def read_packages(text: str, where: str = NAME) -> list[Package]:
-    """Parse the list. Raises ValueError naming the line that has fewer than four columns."""
+    """Return the packages of a list.
+
+    Raises ValueError that gives the line with fewer than four columns.
+    """
     packages = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
@@ -64,8 +67,8 @@ def read_packages(text: str, where: str = NAME) -> list[Package]:
 
 
 def install(names: list[str]) -> bool:
-    """Install packages with apt-get; True when all of it went well."""
-    # Servers are run by the nodes that want them: RUNLEVEL keeps packages from starting theirs.
+    """Install packages with apt-get, and return whether that succeeded."""
+    # Nodes start the servers that they need, so RUNLEVEL keeps packages from starting theirs.
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     commands = (
         ["apt-get", "-qq", "update"],
@@ -80,12 +83,12 @@ def install(names: list[str]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Return 0 where the verb may go on; 3 only if an installation failed under CI=true."""
+    """Return 0 where the verb may continue, 3 only where an installation failed with CI=true."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("verb", help="a verb of the Makefile, such as demo or test")
     verb = parser.parse_args(arguments).verb
-    wanted = [p for p in listed() if verb in p.verbs]
-    missing = [p for p in wanted if not p.present()]
+    needed = [p for p in listed() if verb in p.verbs]
+    missing = [p for p in needed if not p.present()]
     if not missing:
         return 0
     names = list(dict.fromkeys(p.name for p in missing))

@@ -1,10 +1,10 @@
-"""How often the paper path finds a difference where there is none: writes its table of rates.
+"""Simulated rates of false alarms of the paper path, and the writer of their table.
 
     python -m tools.paper_rates [TRIALS]
 
-Groups without any difference are drawn from several models and walked through `decide`; counted is
-how often the test over all groups rejects at 5 %, with all values and with outliers removed. The
-table lies beside the walk (wattwire/stats/paper/rates_table.py), so that a page can print it.
+Groups without a difference are drawn from several models and passed to `decide`. The rates are
+those at which the test over all groups rejects at 5 %, with all values and without outliers. The
+table is in wattwire/stats/paper/rates_table.py, so that a page can print it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ Model = Callable[[np.random.Generator, int, int], Drawn]
 
 
 def _blocked(rng: np.random.Generator, groups: int, runs: int) -> Drawn:
-    """A block's level scatters as much as its runs do: half of the variance is the block's."""
+    """Return values, (groups, runs), half of whose variance is between blocks."""
     return rng.normal(size=(1, runs)) + rng.normal(size=(groups, runs))
 
 
 def _contaminated(rng: np.random.Generator, groups: int, runs: int) -> Drawn:
-    wide = rng.random((groups, runs)) < 0.1
-    return np.asarray(rng.normal(size=(groups, runs)) * np.where(wide, 10.0, 1.0))
+    """Return values, (groups, runs), a tenth of which have ten times the standard deviation."""
+    is_contaminated = rng.random((groups, runs)) < 0.1
+    return np.asarray(rng.normal(size=(groups, runs)) * np.where(is_contaminated, 10.0, 1.0))
 
 
 MODELS: dict[str, Model] = {
@@ -49,30 +50,35 @@ MODELS: dict[str, Model] = {
 
 
 def rate(model: str, groups: int, runs: int, trials: int) -> dict[str, Any]:
-    """Shares of `trials` in which the walk rejects, with all values and without outliers."""
+    """Return a row: shares of `trials` that reject with all values and without outliers.
+
+    `turned` is the share in which the two disagree.
+    """
     rng = np.random.default_rng([SEED, list(MODELS).index(model), groups, runs])
-    rejected, without, turned = 0, 0, 0
+    rejected, rejected_without_outliers, disagreeing = 0, 0, 0
     for _ in range(trials):
         drawn = MODELS[model](rng, groups, runs)
-        path = decide({str(at): values for at, values in enumerate(drawn)}, pairs=False)
-        every = path.with_all.test
-        kept = (path.without_outliers or path.with_all).test
-        rejected += isinstance(every, Significance) and every.rejects(LEVEL)
-        without += isinstance(kept, Significance) and kept.rejects(LEVEL)
-        turned += path.disagrees
+        path = decide({str(number): values for number, values in enumerate(drawn)}, pairs=False)
+        all_values_test = path.with_all.test
+        kept_test = (path.without_outliers or path.with_all).test
+        rejected += isinstance(all_values_test, Significance) and all_values_test.rejects(LEVEL)
+        rejected_without_outliers += isinstance(kept_test, Significance) and kept_test.rejects(
+            LEVEL
+        )
+        disagreeing += path.disagrees
     return {
         "model": model,
         "groups": groups,
         "runs": runs,
         "with_all": rejected / trials,
-        "without_outliers": without / trials,
-        "turned": turned / trials,
+        "without_outliers": rejected_without_outliers / trials,
+        "turned": disagreeing / trials,
     }
 
 
 def written(rates: list[dict[str, Any]], trials: int) -> str:
-    """The table as a module of constants."""
-    rows = [tuple(one.values()) for one in rates]
+    """Return the table as the text of a module of constants."""
+    rows = [tuple(rate_row.values()) for rate_row in rates]
     listed = "\n".join(f"    {row!r},".replace("'", '"') for row in rows)
     return (
         '"""Written by tools/paper_rates.py: how often the walk alarms without a difference."""\n\n'

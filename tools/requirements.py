@@ -1,4 +1,4 @@
-"""Compare an installed tool's version with the oldest that this repository works with.
+"""Comparison of an installed tool's version with the oldest that this repository works with.
 
 Usage: requirements.py python|cargo. Prints nothing where the version suffices and "unpinned" where
 Python is older than the pinned packages; exits with 3 and a sentence where it is too old to work.
@@ -49,8 +49,11 @@ def check_cargo(reported: str) -> str:
 
 
 def refuse(tool: str, running: tuple[int, ...], oldest: tuple[int, ...], remedy: str) -> None:
-    found, allowed = (".".join(map(str, v)) for v in (running, oldest))
-    print(f"{tool}: found {found}; allowed: {allowed} or newer; {remedy}", file=sys.stderr)
+    """Print the versions and a remedy on standard error, and raise SystemExit with code 3."""
+    running_text, oldest_text = (".".join(map(str, v)) for v in (running, oldest))
+    print(
+        f"{tool}: found {running_text}; allowed: {oldest_text} or newer; {remedy}", file=sys.stderr
+    )
     raise SystemExit(3)
 
 

@@ -1,8 +1,8 @@
-"""`python tools/rust_cells.py [FOLDER…]`: a workshop for Rust cells, and their lints.
+"""`python tools/rust_cells.py [FOLDER…]`: a workspace for Rust cells, and their lints.
 
-A cell depends on its language's kit at `_kit`, which is there only when the cell is built. This
-lays each cell out under target/rust-cells with links to the true files, so that cargo, clippy
-and an editor work there on what is committed. Without FOLDER: all cells.
+A cell depends on its language's kit at `_kit`, which exists only in a build. This program makes a
+folder for each cell under target/rust-cells with links to the original files, so that cargo,
+clippy and editors there work on the committed files. Without FOLDER: all cells.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ CLIPPY = ("cargo", "clippy", "--quiet", "--locked", "--all-targets", "--target-d
 
 
 def rust_cells() -> list[Path]:
-    """The folders of all cells that are crates."""
+    """Return the folders of all cells that are crates."""
     return sorted(path.parent for path in (ROOT / "middleware").glob("*/*/Cargo.toml"))
 
 
 def heavy(cell: Path) -> str:
-    """What the cell's manifest says about a long build; empty: it is short."""
+    """Return the manifest's text about a long build of the cell, "" for a short build."""
     table = tomllib.loads((cell / "node.toml").read_text(encoding="utf-8"))
     return str(table.get("build", {}).get("heavy", ""))
 
 
 def lay_out(cell: Path, workshop: Path = WORKSHOP) -> Path:
-    """A folder with links to the cell's files and to the kit as `_kit`."""
+    """Make a folder with links to the cell's files and to the kit as `_kit`, and return it."""
     folder = workshop / f"{cell.parent.name}-{cell.name}"
     folder.mkdir(parents=True, exist_ok=True)
     for link in folder.iterdir():
@@ -49,24 +49,27 @@ def lay_out(cell: Path, workshop: Path = WORKSHOP) -> Path:
 
 
 def lint(crate: Path) -> bool:
-    """Clippy's opinion; what it says goes to standard error."""
+    """Return whether clippy accepts a crate; its messages go to standard error."""
     command = [*CLIPPY, str(WORKSHOP / "target"), "--", "-D", "warnings"]
     return subprocess.run(command, cwd=crate, check=False).returncode == 0
 
 
 def main(words: Sequence[str]) -> int:
     cells = [Path(word).resolve() for word in words] or rust_cells()
-    bad = [] if lint(KIT) else [KIT]
+    failed = [] if lint(KIT) else [KIT]
     for cell in cells:
         folder = lay_out(cell)
-        why = "" if words or os.environ.get("WATTWIRE_HEAVY") == "1" else heavy(cell)
-        if why:
-            print(f"{cell.relative_to(ROOT)}: not linted, its build takes {why}", file=sys.stderr)
+        heavy_build = "" if words or os.environ.get("WATTWIRE_HEAVY") == "1" else heavy(cell)
+        if heavy_build:
+            print(
+                f"{cell.relative_to(ROOT)}: not linted, its build takes {heavy_build}",
+                file=sys.stderr,
+            )
         elif not lint(folder):
-            bad.append(cell)
-    for crate in bad:
+            failed.append(cell)
+    for crate in failed:
         print(f"{crate}: clippy has something to say, see above", file=sys.stderr)
-    return 1 if bad else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,34 +1,23 @@
 //! wattwire-agent: one process per host. It starts what is measured, samples it and leaves
 //! nothing behind. `PROTOCOL.md` is its whole border.
 
-mod attach;
-mod bpf;
 mod builder;
 mod cache;
-mod census;
-mod cgroup;
-mod clean;
-mod clock;
-mod fingerprint;
-mod guard;
-mod launch;
-mod load;
-mod members;
+mod host;
 mod meter;
-mod others;
 mod output;
-mod own;
-mod perf;
-mod ports;
-mod process;
+mod processes;
 mod protocol;
-mod pump;
 mod replay;
 mod sampler;
 mod samples;
 mod serve;
-mod shm;
-mod tree;
+
+// Meters and the other modules name these without the folder that they are in.
+use host::{bpf, clock, fingerprint, load, others, perf, ports, tree};
+use processes::{
+    attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm,
+};
 
 const USAGE: &str = "\
 usage: wattwire-agent serve      read requests from standard input (agent/PROTOCOL.md)

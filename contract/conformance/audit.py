@@ -1,4 +1,4 @@
-"""What must hold of every node that went through a whole run: its lines, counts and records."""
+"""Checks of each node after a complete run: its lines, counts and records."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ LINE_ORDER = tuple(SCHEMA_CLAUSES)
 
 @dataclass(frozen=True)
 class Expect:
-    """What a scenario did on purpose, so that the audit does not take it for a breach."""
+    """Deviations that a scenario causes on purpose, so that the audit reports no breach."""
 
     complete: bool = True
-    """Every sender was let through its whole schedule."""
+    """True where every sender could complete its schedule."""
     timeouts: bool = False
     overflow: bool = False
     foreign: bool = False
@@ -54,7 +54,7 @@ class Expect:
 
 @dataclass(frozen=True)
 class NodeRun:
-    """One node after its end, with its files."""
+    """One ended node with its files."""
 
     node: NodeProcess
     samples: Samples
@@ -74,21 +74,26 @@ class NodeRun:
 
     @property
     def sends(self) -> bool:
+        """Return whether the node's role sends messages or makes calls."""
         return self.spec["role"] in SENDING_ROLES
 
     @property
     def unrecorded(self) -> bool:
-        """A server that shares nothing, whose clients' records count (C-34)."""
+        """Return whether the node is a server without records of its own (C-34).
+
+        Its processes share no memory, so the records of its clients count instead.
+        """
         capabilities = self.node.cell.capabilities
         return not self.sends and "server_unrecorded" in capabilities
 
     @property
     def unit(self) -> int:
-        """Characters or bytes that carry one byte of the header."""
+        """Return the number of characters or bytes per byte of the header."""
         return 2 if self.spec["payload.encoding"] == "text" else 1
 
     @property
     def length(self) -> int:
+        """Return the `bytes` that a record of this node must have, by C-25."""
         literal: str = self.spec["payload.literal"]
         size: int = self.spec["payload.bytes"]
         if self.spec["payload.encoding"] == "record":
@@ -97,10 +102,12 @@ class NodeRun:
 
     @property
     def carries_seq(self) -> bool:
+        """Return whether the payload has room for the sequence number."""
         return not self.spec["payload.literal"] and self.length >= 8 * self.unit
 
     @property
     def carries_time(self) -> bool:
+        """Return whether the payload has room for the send time."""
         return not self.spec["payload.literal"] and self.length >= 16 * self.unit
 
     def of_kind(self, *kinds: int) -> list[Record]:
@@ -110,14 +117,14 @@ class NodeRun:
         return Problem(clause, f"{self.label}: {text}")
 
 
-def some(found: list[Any]) -> str:
-    """A few of the offenders, and how many there are."""
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return ", ".join(str(item) for item in found[:3]) + more
+def some(items: list[Any]) -> str:
+    """Return the first three items of a list as text, with the number of further items."""
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return ", ".join(str(item) for item in items[:3]) + more
 
 
 def audit_lines(node: NodeProcess, listening_role: str, settings: dict[str, Any]) -> list[Problem]:
-    """C-05, C-06, C-07, and the schema of each line."""
+    """Return the breaches of C-05, C-06, C-07 and of each line's schema."""
     problems = []
     for line in node.lines:
         if line.fields is None:
@@ -128,9 +135,9 @@ def audit_lines(node: NodeProcess, listening_role: str, settings: dict[str, Any]
         for breach in breaches(line.keyword.lower(), line.fields):
             problems.append(Problem(clause, f"{node.label}: {line.keyword}: {breach}"))
     keywords = [line.keyword for line in node.lines if line.fields is not None]
-    order = [keyword for keyword in LINE_ORDER if keyword in keywords]
-    if keywords != order:
-        text = f"{node.label}: lines {' '.join(keywords)}; each once, as {' '.join(order)}"
+    due_keywords = [keyword for keyword in LINE_ORDER if keyword in keywords]
+    if keywords != due_keywords:
+        text = f"{node.label}: lines {' '.join(keywords)}; each once, as {' '.join(due_keywords)}"
         problems.append(Problem("C-05", text))
     listens = node.spec["role"] == listening_role
     if ("LISTENING" in keywords) != listens:
@@ -144,6 +151,7 @@ def audit_lines(node: NodeProcess, listening_role: str, settings: dict[str, Any]
 
 
 def _ready(node: NodeProcess, settings: dict[str, Any]) -> Iterator[str]:
+    """Yield a text for each wrong field of the node's READY line."""
     line = node.line("READY")
     if line is None or line.fields is None:
         return
@@ -162,7 +170,7 @@ def _ready(node: NodeProcess, settings: dict[str, Any]) -> Iterator[str]:
 
 
 def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
-    """C-16, C-26 and C-34: DONE against the files."""
+    """Yield the breaches of C-16, C-26 and C-34: differences between DONE and the files."""
     done = run.node.fields("DONE")
     unknown = [name for name in ("received", "foreign", "corrupt") if done.get(name) is None]
     if done and bool(unknown) is not run.unrecorded:
@@ -189,6 +197,7 @@ def audit_counts(run: NodeRun, expect: Expect) -> Iterator[Problem]:
 
 
 def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Iterator[Problem]:
+    """Yield the breaches where the counts of DONE differ from those of the records."""
     answered = [r for r in run.of_kind(MESSAGE, CALL, RESULT) if not r.flags & (TIMEOUT | FAILED)]
     if run.sends:
         attempts = run.of_kind(MESSAGE, CALL, RESULT)
@@ -199,9 +208,9 @@ def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Itera
         sent, received = None, len(run.of_kind(MESSAGE, CALL, GOAL))
     if sent is not None and done.get("sent") != sent:
         yield run.problem("C-16", f"DONE says sent {done.get('sent')}; the records say {sent}")
-    # A server that was left has a request in hand whose answer could not be handed over.
-    left = expect.timeouts and not run.sends and done.get("received", 0) >= received
-    if done.get("received") != received and not left:
+    # After a timeout the server may count a request whose reply it could not hand over.
+    may_exceed = expect.timeouts and not run.sends and done.get("received", 0) >= received
+    if done.get("received") != received and not may_exceed:
         text = f"DONE says received {done.get('received')}; the records say {received}"
         yield run.problem("C-16", text)
     corrupt = len({(r.seq, r.kind, r.end_ns) for r in run.records if r.flags & CORRUPT})
@@ -211,12 +220,12 @@ def _count_problems(run: NodeRun, done: dict[str, Any], expect: Expect) -> Itera
 
 
 def audit_records(run: NodeRun, group: Group, expect: Expect) -> Iterator[Problem]:
-    """C-13, C-17, C-25, C-27: each record by itself."""
+    """Yield the breaches of C-13, C-17, C-25 and C-27 that single records show."""
     spec, role = run.spec, run.spec["role"]
-    bad: dict[tuple[str, str], list[Any]] = {}
+    records_by_breach: dict[tuple[str, str], list[Any]] = {}
 
     def note(clause: str, text: str, record: Record) -> None:
-        bad.setdefault((clause, text), []).append(tuple(record))
+        records_by_breach.setdefault((clause, text), []).append(tuple(record))
 
     peers = {*spec["peers.nodes"], UNKNOWN_PEER}
     lengths = {run.length}
@@ -245,16 +254,17 @@ def audit_records(run: NodeRun, group: Group, expect: Expect) -> Iterator[Proble
             note("C-21", "flagged corrupt where every payload was sound", record)
         if record.flags & (TIMEOUT | FAILED) and not expect.timeouts:
             note("C-12", "flagged timeout or failed where nothing failed", record)
-        when_ns = record.intended_ns if record.intended_ns != UNKNOWN_NS else record.end_ns
-        if when_ns != UNKNOWN_NS and bool(record.flags & WARM_UP) != (when_ns < warm_until_ns):
+        time_ns = record.intended_ns if record.intended_ns != UNKNOWN_NS else record.end_ns
+        if time_ns != UNKNOWN_NS and bool(record.flags & WARM_UP) != (time_ns < warm_until_ns):
             note("C-13", f"warm-up flag is wrong (warm until {warm_until_ns})", record)
         for text in _time_breaches(run, group, record):
             note("C-27", text, record)
-    for (clause, text), records in bad.items():
+    for (clause, text), records in records_by_breach.items():
         yield run.problem(clause, f"{text}: records {some(records)}")
 
 
 def _time_breaches(run: NodeRun, group: Group, record: Record) -> Iterator[str]:
+    """Yield a text for each breach of C-27 by the times of one record."""
     window = range(group.start_ns, group.done_ns + 1)
     if (record.intended_ns == UNKNOWN_NS) is (run.sends and record.kind != FEEDBACK):
         yield "intended_ns is known where it must be unknown, or the reverse"
@@ -276,18 +286,20 @@ def _time_breaches(run: NodeRun, group: Group, record: Record) -> Iterator[str]:
 
 
 def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Problem]:
-    """C-10, C-11, C-14, C-17: a sender's records against its schedule."""
+    """Yield the breaches of C-10, C-11, C-14 and C-17: a sender's records against its schedule."""
     spec, sent = run.spec, run.node.fields("SENT")
     done = run.node.fields("DONE")
     demanded = scheduled(spec)
     attempts = sorted(run.of_kind(MESSAGE, CALL, RESULT), key=lambda record: record.seq)
     counters = [record.counter for record in attempts]
-    twice = [counter for counter, count in Counter(counters).items() if count > 1]
-    if twice:
-        yield run.problem("C-17", f"counters {some(twice)} were used more than once")
+    repeated = [counter for counter, count in Counter(counters).items() if count > 1]
+    if repeated:
+        yield run.problem("C-17", f"counters {some(repeated)} were used more than once")
     overflow = done.get("overflow", 0)
-    gapless = bool(overflow) or spec["pacing"] == "native" or counters == list(range(len(counters)))
-    if counters and not gapless:
+    without_gaps = (
+        bool(overflow) or spec["pacing"] == "native" or counters == list(range(len(counters)))
+    )
+    if counters and not without_gaps:
         missing = sorted(set(range(max(counters) + 1)) - set(counters))
         text = f"counters must run from 0 without a gap; first {counters[0]}"
         yield run.problem("C-17", f"{text}, missing {some(missing)}")
@@ -297,18 +309,18 @@ def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Probl
     if sent.get("sent") != done.get("sent"):
         text = f"SENT says sent {sent.get('sent')}, DONE says {done.get('sent')}"
         yield run.problem("C-14", text)
-    through = sent.get("sent", 0) + sent.get("skipped", 0)
-    if expect.complete and through < demanded and not expect.timeouts:
+    handled = sent.get("sent", 0) + sent.get("skipped", 0)
+    if expect.complete and handled < demanded and not expect.timeouts:
         text = (
-            f"sent and skipped {through} of {demanded} messages in a window that nothing disturbed"
+            f"sent and skipped {handled} of {demanded} messages in a window that nothing disturbed"
         )
         yield run.problem("C-10" if spec["loop"] == "open" else "C-11", text)
-    most = demanded + spec["count_beyond"]
-    if through > most:
-        yield run.problem("C-11", f"sent {through}, where the spec allows {most} at most")
-    if (run.node.line("COUNTED") is None) is (through > demanded):
+    handled_max = demanded + spec["count_beyond"]
+    if handled > handled_max:
+        yield run.problem("C-11", f"sent {handled}, where the spec allows {handled_max} at most")
+    if (run.node.line("COUNTED") is None) is (handled > demanded):
         text = f"COUNTED must be printed exactly where more than {demanded} calls are made; "
-        yield run.problem("C-11", f"{text}{through} were made")
+        yield run.problem("C-11", f"{text}{handled} were made")
     if spec["pacing"] == "kit" and sent.get("skipped"):
         yield run.problem("C-10", f"skipped {sent['skipped']} slots with pacing kit")
     if attempts and not overflow:
@@ -317,6 +329,7 @@ def audit_schedule(run: NodeRun, group: Group, expect: Expect) -> Iterator[Probl
 
 
 def _sent_times(run: NodeRun, sent: dict[str, Any], attempts: list[Record]) -> Iterator[Problem]:
+    """Yield the breaches where the times of SENT are not those of the records (C-14)."""
     first_ns = min(record.begin_ns for record in attempts)
     if sent.get("begin_ns") != first_ns:
         text = f"SENT's begin_ns is {sent.get('begin_ns')}; the first message began at {first_ns}"
@@ -328,28 +341,31 @@ def _sent_times(run: NodeRun, sent: dict[str, Any], attempts: list[Record]) -> I
 
 
 def _intended(run: NodeRun, group: Group) -> Iterator[Problem]:
+    """Yield the breaches of a sender's intended times (C-10, C-11)."""
     spec = run.spec
-    bad: dict[tuple[str, str], list[Any]] = {}
+    records_by_breach: dict[tuple[str, str], list[Any]] = {}
     period_ns, phase_ns = spec["period_ns"], spec["phase_ns"]
-    grid = []
+    slots = []
     for record in run.records:
         if record.kind == FEEDBACK:
             continue
         if spec["loop"] == "closed":
             if record.intended_ns != record.begin_ns:
-                bad.setdefault(("C-11", "intended_ns is not begin_ns"), []).append(tuple(record))
+                records_by_breach.setdefault(("C-11", "intended_ns is not begin_ns"), []).append(
+                    tuple(record)
+                )
             continue
         offset_ns = record.intended_ns - group.start_ns - phase_ns
         slot = offset_ns // period_ns
-        grid.append((record.kind, slot))
+        slots.append((record.kind, slot))
         due = slot == record.counter or spec["pacing"] == "native"
         if offset_ns % period_ns or not due or not 0 <= slot < scheduled(spec):
             text = f"intended_ns is not start + {phase_ns} + counter x {period_ns}"
-            bad.setdefault(("C-10", text), []).append(tuple(record))
+            records_by_breach.setdefault(("C-10", text), []).append(tuple(record))
         if record.begin_ns < max(group.start_ns, record.intended_ns - period_ns // 2):
-            bad.setdefault(("C-10", "left too early"), []).append(tuple(record))
-    for (clause, text), records in bad.items():
+            records_by_breach.setdefault(("C-10", "left too early"), []).append(tuple(record))
+    for (clause, text), records in records_by_breach.items():
         yield run.problem(clause, f"{text}: records {some(records)}")
-    twice = [slot for slot, count in Counter(grid).items() if count > 1]
-    if twice:
-        yield run.problem("C-10", f"slots {some(twice)} were taken more than once")
+    repeated = [slot for slot, count in Counter(slots).items() if count > 1]
+    if repeated:
+        yield run.problem("C-10", f"slots {some(repeated)} were taken more than once")

@@ -1,4 +1,4 @@
-"""What must hold between the nodes of a run: who got what, and whose times bracket whose."""
+"""Checks between the nodes of a run: what arrived, and the order of times across nodes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ from .samples import (
 )  # fmt: skip
 
 BEST_EFFORT_LOSS_MAX = 0.1
-"""A best-effort cell may lose some on a loaded machine; more at these rates is a breach."""
+"""Largest share of messages that a best-effort cell may lose on a loaded machine; a larger share
+at these rates is a breach."""
 LOSSLESS = ("at_least_once", "exactly_once", "reliable")
 
 
 def node_runs(group: Group) -> list[NodeRun]:
-    """Every node of a finished group, with its files read."""
+    """Return every node of a finished group, with its files read."""
     strangers = {spec["node"] for member, spec in group.members if member.stranger}
     return [
         NodeRun(node, group.samples(node), node.spec["node"] in strangers) for node in group.nodes
@@ -45,7 +46,7 @@ def node_runs(group: Group) -> list[NodeRun]:
 
 
 def audit(group: Group, expect: Expect | None = None) -> list[Problem]:
-    """Every problem of a finished group, by the clauses that hold in any run."""
+    """Return every breach of a finished group, of the clauses that apply to every run."""
     expect = expect or Expect()
     runs = node_runs(group)
     problems: list[Problem] = []
@@ -74,6 +75,7 @@ def size_clause(run: NodeRun) -> str:
 
 
 def sent_by_seq(senders: list[NodeRun]) -> dict[int, Record]:
+    """Return the senders' records of messages, calls and results that did not fail, by `seq`."""
     return {
         record.seq: record
         for sender in senders
@@ -83,11 +85,11 @@ def sent_by_seq(senders: list[NodeRun]) -> dict[int, Record]:
 
 
 def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
-    """What was received was sent."""
+    """Yield a breach where a receiver recorded sequence numbers that no sender recorded."""
     if receiver.spec["payload.literal"]:
         return
-    known = {r.seq for sender in senders for r in sender.records}
-    unknown = [r.seq for r in receiver.records if r.seq not in known and not r.flags & CORRUPT]
+    sent_seqs = {r.seq for sender in senders for r in sender.records}
+    unknown = [r.seq for r in receiver.records if r.seq not in sent_seqs and not r.flags & CORRUPT]
     if unknown:
         text = f"received sequences that nobody sent: {some([hex(seq) for seq in unknown])}"
         yield receiver.problem(size_clause(receiver), text)
@@ -96,6 +98,7 @@ def _identity(senders: list[NodeRun], receiver: NodeRun) -> Iterator[Problem]:
 def _topic(
     group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
 ) -> Iterator[Problem]:
+    """Yield the breaches of topics: losses, duplicates and wrong send times."""
     sent = sent_by_seq(senders)
     for receiver in receivers:
         literal = bool(receiver.spec["payload.literal"])
@@ -103,9 +106,9 @@ def _topic(
         lost = len(sent) - sum(arrivals.values()) if literal else len(set(sent) - set(arrivals))
         delivery = receiver.node.fields("READY").get("guarantee", {}).get("delivery", "")
         if delivery != "at_least_once" and not literal and not expect.duplicates:
-            twice = [hex(seq) for seq, count in arrivals.items() if count > 1]
-            if twice:
-                text = f"received more than once with delivery {delivery}: {some(twice)}"
+            repeated = [hex(seq) for seq, count in arrivals.items() if count > 1]
+            if repeated:
+                text = f"received more than once with delivery {delivery}: {some(repeated)}"
                 yield receiver.problem("C-29", text)
         allowed = 0 if delivery in LOSSLESS else len(sent) * BEST_EFFORT_LOSS_MAX
         if not expect.loss and not expect.corrupt and lost > allowed:
@@ -126,12 +129,13 @@ def _topic(
 def _service(
     group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
 ) -> Iterator[Problem]:
+    """Yield the breaches of services and pingpong: calls against the server's requests."""
     clause = "C-28" if group.pattern == "pingpong" else "C-27"
     if group.pattern == "pingpong":
         for run in (*senders, *receivers):
-            other = [tuple(r) for r in run.records if r.kind != CALL]
-            if other:
-                text = f"pings and pongs are recorded as calls, but there are {some(other)}"
+            wrong_kinds = [tuple(r) for r in run.records if r.kind != CALL]
+            if wrong_kinds:
+                text = f"pings and pongs are recorded as calls, but there are {some(wrong_kinds)}"
                 yield run.problem("C-28", text)
     served: dict[int, Record] = {}
     for receiver in receivers:
@@ -141,9 +145,9 @@ def _service(
         for record in receiver.of_kind(CALL):
             served[record.seq] = record
         calls = Counter(record.seq for record in receiver.of_kind(CALL))
-        twice = [hex(seq) for seq, count in calls.items() if count > 1]
-        if twice and not expect.timeouts:
-            yield receiver.problem("C-25", f"requests recorded more than once: {some(twice)}")
+        repeated = [hex(seq) for seq, count in calls.items() if count > 1]
+        if repeated and not expect.timeouts:
+            yield receiver.problem("C-25", f"requests recorded more than once: {some(repeated)}")
     for sender in senders if receivers else ():
         answered = [r for r in sender.of_kind(CALL) if not r.flags & (TIMEOUT | FAILED)]
         unserved = [hex(r.seq) for r in answered if r.seq not in served]
@@ -163,15 +167,17 @@ def _service(
 def _literal_requests(
     senders: list[NodeRun], receiver: NodeRun, expect: Expect
 ) -> Iterator[Problem]:
+    """Yield a breach where the server recorded another number of literal requests than was sent."""
     sent = sum(len(sender.of_kind(CALL)) for sender in senders)
-    found = len(receiver.of_kind(CALL))
-    if found != sent and not expect.timeouts:
-        yield receiver.problem("C-22", f"recorded {found} requests; the clients made {sent}")
+    received = len(receiver.of_kind(CALL))
+    if received != sent and not expect.timeouts:
+        yield receiver.problem("C-22", f"recorded {received} requests; the clients made {sent}")
 
 
 def _action(
     group: Group, senders: list[NodeRun], receivers: list[NodeRun], expect: Expect
 ) -> Iterator[Problem]:
+    """Yield the breaches of actions: goals, acceptances, feedback and results."""
     if expect.timeouts:
         return
     for sender in senders:
@@ -195,15 +201,16 @@ def _action(
             ACCEPT: counts[GOAL],
             FEEDBACK: counts[GOAL] * receiver.spec["action.feedback"],
         }
-        found = {kind: counts[kind] for kind in expected}
-        if found != expected:
-            text = f"records per kind (2 goal, 3 accept, 4 feedback) {found}; must be {expected}"
+        recorded = {kind: counts[kind] for kind in expected}
+        if recorded != expected:
+            text = f"records per kind (2 goal, 3 accept, 4 feedback) {recorded}; must be {expected}"
             yield receiver.problem("C-30", text)
 
 
 def _feedback(
     sender: NodeRun, receivers: list[NodeRun], goals: set[int], expect: Expect
 ) -> Iterator[Problem]:
+    """Yield the breaches of one client's feedback: its number, and its send times."""
     published: dict[int, list[int]] = defaultdict(list)
     for receiver in receivers:
         for record in receiver.of_kind(FEEDBACK):
@@ -212,13 +219,13 @@ def _feedback(
     for record in sender.of_kind(FEEDBACK):
         arrived[record.seq].append(record.begin_ns)
     expected = sender.spec["action.feedback"]
-    short = [hex(seq) for seq in goals if len(arrived[seq]) != expected]
+    incomplete = [hex(seq) for seq in goals if len(arrived[seq]) != expected]
     if not sender.carries_seq:
-        # Nothing in such a feedback says whose it is: only their number can be told.
+        # Such a feedback does not identify its goal, so only the total can be compared.
         count = sum(len(times) for times in arrived.values())
-        short = [str(count)] * (expected * len(goals) - count)
-    if not expect.loss and len(short) > BEST_EFFORT_LOSS_MAX * len(goals):
-        text = f"goals whose feedback messages are not {expected}: {some(short)}"
+        incomplete = [str(count)] * (expected * len(goals) - count)
+    if not expect.loss and len(incomplete) > BEST_EFFORT_LOSS_MAX * len(goals):
+        text = f"goals whose feedback messages are not {expected}: {some(incomplete)}"
         yield sender.problem("C-30", text)
     if sender.carries_time:
         wrong = [
@@ -233,7 +240,10 @@ def _feedback(
 
 
 def closing_problems(group: Group) -> list[Problem]:
-    """A receiver's last arrival after its own STOP, and DONE not before quiet (C-15)."""
+    """Return the breaches of C-15: DONE of a receiver while neither of its bounds had passed.
+
+    `linger_ms` counts from STOP; `quiet_ms` from STOP or from the last arrival after it.
+    """
     problems = []
     for node in group.receivers:
         line, stop_ns = node.line("DONE"), group.stop_ns.get(node)
@@ -245,8 +255,8 @@ def closing_problems(group: Group) -> list[Problem]:
             quiet_from_ns + node.spec["quiet_ms"] * 1_000_000,
             stop_ns + node.spec["linger_ms"] * 1_000_000,
         )
-        # The reader's own time stamps are late, never early: a slack of a few ms is for ends
-        # that are taken before the kit notes the arrival.
+        # The suite's time stamps of lines are late, never early. The slack of 20 ms allows for
+        # an `end_ns` that a kit takes before it notes the arrival.
         if line.t_ns < earliest_ns - 20_000_000:
             early_ms = (earliest_ns - line.t_ns) / 1e6
             text = f"{node.label}: DONE came {early_ms:.0f} ms before quiet_ms or linger_ms"

@@ -1,4 +1,4 @@
-"""What is checked, and what a check says: the suite's words."""
+"""The cell under test, the clauses of the contract, and the results of the suite."""
 
 from __future__ import annotations
 
@@ -64,26 +64,26 @@ def _no_service() -> AbstractContextManager[list[str]]:
 
 
 class Wire(Protocol):
-    """The other side of a middleware's wire without a kit: `middleware/MW/wire.py`.
+    """A peer on a middleware's wire without a kit: `middleware/MW/wire.py`.
 
-    `Wire(token)` may listen; `endpoint` is what a node finds in peers.endpoints. Kinds: 0 message,
-    1 request, 2 reply. `sender`, as `receive` gives it, is where a reply goes.
+    `Wire(token)` may listen; `endpoint` is its entry in a node's peers.endpoints. Kinds: 0 message,
+    1 request, 2 reply. `sender`, as returned by `receive`, is the endpoint for the reply.
     """
 
     endpoint: str
 
     def send(self, kind: int, number: int, data: bytes, endpoint: str) -> None:
-        """Sends one message, request or reply; raises OSError where nobody is there."""
+        """Send one message, request or reply. Raises OSError without a listener at `endpoint`."""
 
     def receive(self, timeout_s: float) -> tuple[int, int, bytes, str] | None:
-        """The next (kind, number, data, sender), or None at the timeout."""
+        """Return the next (kind, number, data, sender), or None at the timeout."""
 
     def close(self) -> None:
-        """Frees what it opened."""
+        """Release all resources."""
 
 
 def wire_of(folder: Path) -> Callable[[str], Wire] | None:
-    """The class Wire of a middleware's `wire.py`, or None where there is no such file."""
+    """Return the class Wire of a middleware's `wire.py`, or None without such a file."""
     path = folder / "wire.py"
     if not path.is_file():
         return None
@@ -94,18 +94,21 @@ def wire_of(folder: Path) -> Callable[[str], Wire] | None:
 
 @dataclass(frozen=True)
 class CellUnderTest:
-    """A built cell: how its node is started and what its manifests declare.
+    """A built cell: the command of its nodes and the declarations of its manifests.
 
-    `argv` is the command before `--spec`; `env` is laid over the caller's environment;
-    `listens` names the role that prints LISTENING per pattern, or "none"; `settings` are the
-    middleware's settings without their prefix, at the values to test with, `excluded` a value for
-    each that this cell does not have; `wire_name` is what it speaks where a middleware has
-    several wires, and only cells of one name talk to each other; `error_replies` says that its
-    server answers what it must not serve with an error (C-36); `tls_setting` names the
-    setting that switches TLS on, where there is one; `prompt` are spec keys with which no call
-    waits for an acknowledgement (RFC 896), for scenarios that need a steady pace; `wire` makes
-    a peer without a kit for a run's token, where the middleware's folder has one; `service` gives
-    a context manager that runs what the middleware needs beside nodes and yields its endpoints.
+    - `argv`: the command before `--spec`; `env`: additions to the caller's environment.
+    - `listens`: per pattern the role that prints LISTENING, or "none".
+    - `settings`: the middleware's settings without their prefix, at the values of the test;
+      `excluded`: values that this cell does not support, by setting.
+    - `wire_name`: the cell's wire where a middleware has several; only cells with the same name
+      can talk to each other. `wire`: returns a peer without a kit for a run's token, where the
+      middleware's folder has one.
+    - `error_replies`: whether its server answers with an error what it must not serve (C-36).
+    - `tls_setting`: the setting that switches TLS on, or "".
+    - `prompt`: spec keys with which no call waits for an acknowledgement (RFC 896), for scenarios
+      that need a steady pace.
+    - `service`: returns a context manager that runs the middleware's service processes and yields
+      their endpoints.
     """
 
     name: str
@@ -132,17 +135,20 @@ class CellUnderTest:
 
     @property
     def variant(self) -> str:
-        """The part of the name that tells the cells of one middleware apart."""
+        """Return the part of the name that distinguishes the cells of one middleware."""
         return self.name.partition("/")[2]
 
     def bytes_max(self, encoding: str) -> int | None:
-        """The longest payload that the cell carries in an encoding; None: any."""
+        """Return the longest payload of the cell in an encoding, in bytes; None: no limit."""
         if encoding == "record" and self.record_bytes_max is not None:
             return self.record_bytes_max
         return self.payload_bytes_max
 
     def bytes_min(self, encoding: str) -> int:
-        """The shortest payload in an encoding; a text has two characters for a byte (C-20)."""
+        """Return the shortest payload of the cell in an encoding, in bytes.
+
+        A text has two characters per byte (C-20).
+        """
         return {"bytes": 1, "text": 2}.get(encoding, 0) * self.payload_bytes_min
 
     def listening_role(self, pattern: str) -> str:
@@ -151,7 +157,7 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Problem:
-    """One breach: the clause it breaks, and where, what was found, what is allowed."""
+    """One breach: the clause, and a text with the place, the value and the allowed values."""
 
     clause: str
     text: str
@@ -162,10 +168,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class ClauseResult:
-    """`status` is passed, failed or skipped; `detail` says why in words.
+    """The result of one clause: `status` is passed, failed or skipped; `detail` gives the reason.
 
-    `clause` is a clause's number, or `pair` for two languages together, whose `name` is then
-    `pair[middleware: sender -> receiver]` and whose detail names the clauses that broke.
+    `clause` is a clause's number, or `pair` for two languages together; `name` is then
+    `pair[middleware: sender -> receiver]`, and `detail` names the broken clauses.
     """
 
     clause: str
@@ -176,7 +182,7 @@ class ClauseResult:
 
 
 class Broken(Exception):
-    """A scenario cannot go on, because a node broke a clause."""
+    """Raised where a scenario cannot continue because a node broke a clause."""
 
     def __init__(self, clause: str, text: str) -> None:
         super().__init__(f"{clause}: {text}")
@@ -184,4 +190,4 @@ class Broken(Exception):
 
 
 class Skipped(Exception):
-    """A scenario does not apply to this cell, for the reason given."""
+    """Raised where a scenario does not apply to this cell, with the reason."""

@@ -1,4 +1,4 @@
-"""Calls that are answered with an error, by a cell's own server that takes them for strangers'."""
+"""Calls answered with an error, by a server of the same cell that belongs to another run (C-36)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ_BYTES = 65_536
 
 
 class Relay:
-    """Hands connections on to a port of this host; `turn` ends them and hands on to another."""
+    """A TCP relay to a port of this host; `turn` closes all connections and changes the port."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -64,6 +64,7 @@ class Relay:
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
+    """Copy bytes from `source` to `sink` until the end, then close the sending side of `sink`."""
     with contextlib.suppress(OSError):
         while data := source.recv(READ_BYTES):
             sink.sendall(data)
@@ -72,8 +73,10 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 def answered_with_errors(bench: Bench) -> list[Problem]:
-    """The client is matched with a server of its run; then its calls come to one of another run,
-    which must not serve them."""
+    """Return the breaches of a client whose calls reach a server of another run.
+
+    The client first matches with a server of its own run. The other server must not serve it.
+    """
     cell = bench.cell
     if not cell.error_replies:
         raise Skipped("the middleware has no error replies: a stranger's call is not answered")
@@ -81,25 +84,25 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
     changes: dict[str, Any] = {"loop": "closed", "count": CALLS, "period_ns": 0, "duration_ns": 0}
     if "keep_alive" in cell.settings and cell.excluded.get("keep_alive") != "off":
         changes["settings__keep_alive"] = "off"  # a kept connection would end with the first server
-    own = bench.single(bench.lone_spec("service", "server"))
-    strange = {"peers__nodes": [SENDER_NODE + 1]}
-    other = bench.single(bench.lone_spec("service", "server", **strange))
-    nodes, relay = [own, other], None
+    own_server = bench.single(bench.lone_spec("service", "server"))
+    foreign_peer = {"peers__nodes": [SENDER_NODE + 1]}
+    foreign_server = bench.single(bench.lone_spec("service", "server", **foreign_peer))
+    nodes, relay = [own_server, foreign_server], None
     try:
-        relay = Relay(_port(own)[1])
-        address, port = _port(own)
+        relay = Relay(_port(own_server)[1])
+        address, port = _port(own_server)
         client = bench.single(
             bench.lone_spec("service", "client", **changes)
             | {"peers.endpoints": [address.replace(f":{port}", f":{relay.port}", 1)]}
         )
         nodes.append(client)
         await_line(client, "READY", "C-07")
-        relay.turn(_port(other)[1])
-        for node in (other, client):
+        relay.turn(_port(foreign_server)[1])
+        for node in (foreign_server, client):
             go(node)
         sent = await_line(client, "SENT", "C-14")
         done, records, problems = stop(client)
-        strangers = stop(other)[0].get("foreign")
+        strangers = stop(foreign_server)[0].get("foreign")
     finally:
         for node in nodes:
             node.kill()
@@ -110,17 +113,18 @@ def answered_with_errors(bench: Bench) -> list[Problem]:
 
 
 def _port(server: NodeProcess) -> tuple[str, int]:
-    """(endpoint, its port) of a server that listens."""
+    """Return the endpoint of a listening server, and the port in it."""
     endpoint = await_line(server, "LISTENING", "C-06")["endpoints"][0]
-    found = ADDRESS.search(endpoint)
-    if found is None:
+    address = ADDRESS.search(endpoint)
+    if address is None:
         raise Skipped(f"its endpoint {endpoint} names no port of this host")
-    return endpoint, int(found[2])
+    return endpoint, int(address[2])
 
 
 def _breaches(
     sent: dict[str, Any], done: dict[str, Any], records: list[Record], strangers: int | None
 ) -> Iterator[str]:
+    """Yield a text for each breach; `strangers` is the number of calls that the server refused."""
     if strangers is not None and strangers != CALLS:
         yield f"the server refused {strangers} calls; {CALLS} must have come to it"
     flags = sorted({record.flags & ~WARM_UP for record in records})
@@ -132,9 +136,9 @@ def _breaches(
     if any(record.end_ns != UNKNOWN_NS for record in records):
         yield "a failed call has an end_ns, which must be unknown"
     counts = {"sent": CALLS, "received": 0, "corrupt": 0, "recorded": CALLS}
-    found = {name: done.get(name) for name in counts}
-    if found != counts or sent.get("sent") != CALLS:
-        yield f"DONE says {found}, SENT says sent {sent.get('sent')}; must be {counts}"
+    done_counts = {name: done.get(name) for name in counts}
+    if done_counts != counts or sent.get("sent") != CALLS:
+        yield f"DONE says {done_counts}, SENT says sent {sent.get('sent')}; must be {counts}"
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:

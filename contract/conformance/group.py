@@ -1,4 +1,4 @@
-"""Drives the nodes of one run: the controller's part of the dialogue, as the contract has it."""
+"""Control of the nodes of one run: the controller's side of the contract's dialogue."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from .samples import Samples, read_samples
 from .spec import READY_TIMEOUT_MS, RECEIVER_NODE, SENDER_NODE, base_spec, new_token, overlap
 
 HANG_S = 20.0
-"""Protection against hangs only: whoever takes longer than a bound of the contract and this
-broke the bound, on a machine of any load."""
+"""Additional waiting time against hangs: a node that takes longer than a bound of the contract
+plus this time broke the bound, whatever the load of the machine."""
 AT_ONCE_S = 6.0
-"""`At once` on a machine of any load: the blocked node of a breach would stay for a minute."""
+"""Limit for `at once`, whatever the load of the machine: a node that breaks the clause stays
+blocked for a minute."""
 GO_MARGIN_NS = 200_000_000
 
 
 @dataclass(frozen=True)
 class Member:
-    """One node of a planned run. A stranger points at the others but is nobody's peer."""
+    """One node of a planned run. A stranger has the others as peers, but no node has it as one."""
 
     cell: CellUnderTest
     role: str
@@ -36,7 +37,7 @@ class Member:
 
 
 class Group:
-    """The nodes of one run. Use as a context manager: at its end no process is left."""
+    """The nodes of one run, as a context manager that leaves no process at its end."""
 
     def __init__(
         self, folder: Path, pattern: str, members: Sequence[Member], endpoints: Sequence[str]
@@ -53,6 +54,7 @@ class Group:
         self._plan(members)
 
     def _plan(self, members: Sequence[Member]) -> None:
+        """Fill `self.members` with the members and their specs, peers included."""
         counts: dict[str, int] = {}
         for member in members:
             index = counts.get(member.role, 0)
@@ -64,12 +66,12 @@ class Group:
                 spec["node"] = member.node
             self.members.append((member, spec))
         for member, spec in self.members:
-            other = [
+            peers = [
                 spec_["node"]
                 for member_, spec_ in self.members
                 if not member_.stranger and self._sends(member_) != self._sends(member)
             ]
-            spec.update({"peers.nodes": other, "peers.count": len(other)})
+            spec.update({"peers.nodes": peers, "peers.count": len(peers)})
             spec.update(member.changes)
             if "outstanding_max" not in member.changes:
                 spec["outstanding_max"] = overlap(spec)
@@ -101,26 +103,27 @@ class Group:
         return node
 
     def start(self) -> None:
-        """Starts the listeners, then those who connect to them; all are READY afterwards."""
+        """Start the listeners, then the nodes that connect to them; wait until all are READY."""
         listening = self.members[0][0].cell.listening_role(self.pattern)
-        first = [item for item in self.members if item[0].role == listening]
-        rest = [item for item in self.members if item[0].role != listening]
+        listening_members = [item for item in self.members if item[0].role == listening]
+        connecting_members = [item for item in self.members if item[0].role != listening]
         endpoints = list(self._endpoints)
         listeners = []
-        for member, spec in first:
+        for member, spec in listening_members:
             listeners.append(self.launch(member, {**spec, "peers.endpoints": endpoints}))
-        found: list[str] = []
+        listened: list[str] = []
         for node in sorted(listeners, key=lambda node: node.spec["node"]):
             line = node.wait_line("LISTENING", READY_TIMEOUT_MS / 1000 + HANG_S)
             if line is None or line.fields is None:
                 raise Broken("C-06", f"{node.label}: no LISTENING line; {node.why()}")
-            found += line.fields.get("endpoints", [])
-        for member, spec in rest:
-            self.launch(member, {**spec, "peers.endpoints": endpoints + found})
+            listened += line.fields.get("endpoints", [])
+        for member, spec in connecting_members:
+            self.launch(member, {**spec, "peers.endpoints": endpoints + listened})
         for node in self.nodes:
             self.expect(node, "READY", "C-07", READY_TIMEOUT_MS / 1000 + HANG_S)
 
     def expect(self, node: NodeProcess, keyword: str, clause: str, timeout_s: float) -> None:
+        """Wait for a line. Raises Broken with `clause` where it does not come in time."""
         if node.wait_line(keyword, timeout_s) is None:
             code = node.wait_exit(1.0)
             state = "still runs" if code is None else f"ended with {code}"
@@ -145,7 +148,7 @@ class Group:
             node.write(f"GO {self.start_ns}\n")
 
     def window_s(self, node: NodeProcess) -> float:
-        """How long a sender's window may last by its spec: C-10 to C-12."""
+        """Return the longest window of a sender by its spec, in seconds (C-10 to C-12)."""
         spec = node.spec
         if spec["loop"] == "closed":
             calls = spec["count"] + spec["count_beyond"]
@@ -172,14 +175,14 @@ class Group:
         self.done_ns = time.monotonic_ns()
 
     def finish(self) -> None:
-        """STOP to senders, then to receivers, each followed to its end."""
+        """Send STOP to the senders and wait for their end; then the same for the receivers."""
         self.stop(self.senders)
         self.wait_done(self.senders)
         self.stop(self.receivers)
         self.wait_done(self.receivers)
 
     def run(self, during: Callable[[Group], None] | None = None) -> Group:
-        """A whole run; `during` is called right after GO."""
+        """Do a complete run; `during` is called right after GO."""
         self.start()
         self.go()
         if during is not None:
@@ -198,7 +201,7 @@ def pair(
     pattern: str,
     changes: dict[str, Any] | None = None,
 ) -> list[Member]:
-    """One sender and one receiver that share what `changes` says."""
+    """Return one sender and one receiver, both with `changes` in their specs."""
     sending, receiving = PATTERN_ROLES[pattern]
     return [
         Member(sender, sending, dict(changes or {})),

@@ -1,4 +1,4 @@
-"""End of input, signals, the death of a peer, and where lines go."""
+"""Scenarios of end of input, signals, the death of a peer, and the descriptor of lines."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ GO_TRIES = 4
 ENDLESS = {"duration_ns": 60_000 * MILLISECOND_NS}
 
 
-def _ends(node: NodeProcess, code: int | None, clause: str, what: str) -> list[Problem]:
-    found = node.wait_exit(AT_ONCE_S)
-    if found is None:
-        return [Problem(clause, f"{node.label}: {what}: the process goes on")]
-    if code is not None and found != code:
-        return [Problem(clause, f"{node.label}: {what}: exit {found}, must be {code}")]
+def _ends(node: NodeProcess, code: int | None, clause: str, phase: str) -> list[Problem]:
+    """Return a breach of `clause` where the node goes on or ends with another code than `code`."""
+    exit_code = node.wait_exit(AT_ONCE_S)
+    if exit_code is None:
+        return [Problem(clause, f"{node.label}: {phase}: the process goes on")]
+    if code is not None and exit_code != code:
+        return [Problem(clause, f"{node.label}: {phase}: exit {exit_code}, must be {code}")]
     return []
 
 
 def end_of_input(pattern: str) -> Scenario:
-    """EOF while waiting for peers, when READY, in the window and after STOP."""
+    """Check the end of input while waiting for peers, when READY, in the window and after STOP."""
 
     def check(bench: Bench) -> list[Problem]:
         problems = []
         endpoints = dead_endpoints(bench, pattern)
-        lonely = []
+        lone_nodes = []
         for role in PATTERN_ROLES[pattern]:
             spec = bench.lone_spec(pattern, role)
             spec["peers.endpoints"] = endpoints
-            lonely.append(bench.single(spec))
-        for node in lonely:
+            lone_nodes.append(bench.single(spec))
+        for node in lone_nodes:
             node.close_input()
-        for node in lonely:
-            # Refusing a dead endpoint (4) may come before the end of input is read.
-            found = node.wait_exit(AT_ONCE_S)
+        for node in lone_nodes:
+            # A node may refuse a dead endpoint (4) before it reads the end of input.
+            exit_code = node.wait_exit(AT_ONCE_S)
             node.kill()
-            if found not in (4, 5):
-                text = f"{node.label}: end of input before READY: exit {found}, must be 5"
+            if exit_code not in (4, 5):
+                text = f"{node.label}: end of input before READY: exit {exit_code}, must be 5"
                 problems.append(Problem("C-09", text))
-        changes = {**ENDLESS, "linger_ms": 60_000, "quiet_ms": 60_000} | _open(bench)
+        changes = {**ENDLESS, "linger_ms": 60_000, "quiet_ms": 60_000} | _long_window(bench)
         for phase in ("READY", "the window", "the drain"):
             with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
                 group.start()
@@ -67,17 +68,18 @@ def end_of_input(pattern: str) -> Scenario:
     return Scenario(f"end-of-input[{pattern}]", ("C-09",), check)
 
 
-def _open(bench: Bench) -> dict[str, object]:
+def _long_window(bench: Bench) -> dict[str, object]:
+    """Return spec changes for a long closed loop where the cell has no open loop."""
     if "loop.open" in bench.cell.capabilities:
         return {}
     return {"duration_ns": 0, "count": 1_000_000}
 
 
 def blocked(pattern: str) -> Scenario:
-    """End of input while a call is open to a server that does not answer."""
+    """Check the end of input while a call is open to a server that does not answer."""
 
     def check(bench: Bench) -> list[Problem]:
-        changes = {"timeout_ns": 60_000 * MILLISECOND_NS, **ENDLESS, **_open(bench)}
+        changes = {"timeout_ns": 60_000 * MILLISECOND_NS, **ENDLESS, **_long_window(bench)}
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
             group.start()
             pause(group.receivers[0])
@@ -90,9 +92,10 @@ def blocked(pattern: str) -> Scenario:
 
 
 def terminated(bench: Bench) -> list[Problem]:
+    """Check that SIGTERM in the window ends every node."""
     pattern = bench.cell.patterns[0]
     problems = []
-    changes = {**ENDLESS, **_open(bench)}
+    changes = {**ENDLESS, **_long_window(bench)}
     with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
         group.start()
         group.go()
@@ -105,7 +108,7 @@ def terminated(bench: Bench) -> list[Problem]:
 
 
 def peer_killed(pattern: str) -> Scenario:
-    """The one who is left ends properly at STOP, or says 4; it never hangs."""
+    """Check that a node without its peer ends with DONE at STOP, or with 4, and never hangs."""
 
     def check(bench: Bench) -> list[Problem]:
         problems = []
@@ -126,37 +129,38 @@ def peer_killed(pattern: str) -> Scenario:
 
 
 def _survives(group: Group, victim: str) -> list[Problem]:
-    left = next(node for node in group.nodes if node.spec["role"] != victim)
-    if left.spec["role"] in SENDING_ROLES:
-        left.wait_line("SENT", group.window_s(left) + HANG_S)
+    """Return the breaches of the remaining node after the death of the node in role `victim`."""
+    survivor = next(node for node in group.nodes if node.spec["role"] != victim)
+    if survivor.spec["role"] in SENDING_ROLES:
+        survivor.wait_line("SENT", group.window_s(survivor) + HANG_S)
     else:
         time.sleep(0.3)
-    left.write("STOP\n")
-    code = left.wait_exit(left.spec["linger_ms"] / 1000 + HANG_S)
-    what = f"after SIGKILL of its {victim}"
+    survivor.write("STOP\n")
+    code = survivor.wait_exit(survivor.spec["linger_ms"] / 1000 + HANG_S)
+    cause = f"after SIGKILL of its {victim}"
     if code is None:
-        return [Problem("C-12", f"{left.label}: {what} it does not end at STOP")]
-    if code not in (0, 4) or (code == 0 and left.line("DONE") is None):
-        text = f"{left.label}: {what}: exit {code}; DONE and 0, or 4, is due; {left.why()}"
+        return [Problem("C-12", f"{survivor.label}: {cause} it does not end at STOP")]
+    if code not in (0, 4) or (code == 0 and survivor.line("DONE") is None):
+        text = f"{survivor.label}: {cause}: exit {code}; DONE and 0, or 4, is due; {survivor.why()}"
         return [Problem("C-12", text)]
     return []
 
 
 def lines_on_three(bench: Bench) -> list[Problem]:
-    """What a node says is on descriptor 3, and none of it is on its log."""
+    """Check that a node's lines are on descriptor 3, and none of them in its log."""
     node = bench.single({})
     node.wait_exit(HANG_S)
     node.kill()
     log = (node.folder / "stderr").read_text(encoding="utf-8", errors="replace")
-    spoken = [line for line in log.splitlines() if line.startswith("ERROR {")]
-    if node.line("ERROR") is not None and not spoken:
+    error_lines = [line for line in log.splitlines() if line.startswith("ERROR {")]
+    if node.line("ERROR") is not None and not error_lines:
         return []
     text = f"{node.label}: no ERROR line on descriptor 3 for an empty spec; {node.why()}"
     return [Problem("C-05", text)]
 
 
 def children(pattern: str) -> Scenario:
-    """No process that a node started holds the descriptor of its lines once the node is READY."""
+    """Check that no child process holds the descriptor of a node's lines once the node is READY."""
 
     def check(bench: Bench) -> list[Problem]:
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
@@ -164,7 +168,7 @@ def children(pattern: str) -> Scenario:
             problems = []
             for node in group.nodes:
                 end_ns = time.monotonic_ns() + CHILD_NS
-                # One that is being started holds it until it is another program, or has closed it.
+                # A child holds the descriptor until it has started its program or closed it.
                 while (holders := node.others_with_lines()) and time.monotonic_ns() < end_ns:
                     time.sleep(0.05)
                 for command in holders:
@@ -176,21 +180,22 @@ def children(pattern: str) -> Scenario:
 
 
 def silent_until_go(pattern: str) -> Scenario:
-    """READY, a pause, GO: what is recorded is the window's, and SENT counts no more."""
+    """Check that without GO nothing is sent, received or recorded, and no SENT is printed."""
 
     def check(bench: Bench) -> list[Problem]:
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern)) as group:
             group.start()
-            before = [node for node in group.nodes if node.line("SENT") or node.line("DONE")]
+            early_nodes = [node for node in group.nodes if node.line("SENT") or node.line("DONE")]
             time.sleep(0.3)
             group.stop(group.nodes)
             group.wait_done(group.nodes)
-            counted = [node.fields("DONE") for node in group.nodes]
+            done_fields = [node.fields("DONE") for node in group.nodes]
         problems = [
-            Problem("C-08", f"{node.label}: SENT or DONE before GO and STOP") for node in before
+            Problem("C-08", f"{node.label}: SENT or DONE before GO and STOP")
+            for node in early_nodes
         ]
-        for node, done in zip(group.nodes, counted, strict=True):
-            counts = {name: done.get(name) for name in ("sent", "received", "recorded")}
+        for node, fields in zip(group.nodes, done_fields, strict=True):
+            counts = {name: fields.get(name) for name in ("sent", "received", "recorded")}
             if any(counts.values()):
                 text = f"{node.label}: {counts} though GO never came"
                 problems.append(Problem("C-08", text))
@@ -200,7 +205,10 @@ def silent_until_go(pattern: str) -> Scenario:
 
 
 def go_soon(pattern: str) -> Scenario:
-    """GO names a start as near as wattwire ever does; where the machine is late, once more."""
+    """Check that nodes take a start as soon after GO as wattwire may set it.
+
+    A late machine can cause a refusal, so there are up to GO_TRIES tries.
+    """
 
     def check(bench: Bench) -> list[Problem]:
         problems: list[Problem] = []
@@ -211,10 +219,11 @@ def go_soon(pattern: str) -> Scenario:
                 sleep_until(group.start_ns + 200 * MILLISECOND_NS)
                 problems = [
                     Problem(
-                        "C-08", f"{node.label}: refused GO {GO_SOON_NS} ns ahead: {said.fields}"
+                        "C-08",
+                        f"{node.label}: refused GO {GO_SOON_NS} ns ahead: {error_line.fields}",
                     )
                     for node in group.nodes
-                    if (said := node.line("ERROR"))
+                    if (error_line := node.line("ERROR"))
                 ]
             if not problems:
                 break

@@ -1,4 +1,4 @@
-"""The payload by C-19, C-20 and C-32, from the contract alone: the suite's own reference."""
+"""Reference implementation of payloads (C-19, C-20, C-32), independent of the kits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ _MASK = (1 << 64) - 1
 
 
 def _mix(z: int) -> int:
+    """Return the 64-bit mix of one counter value."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
     return z ^ (z >> 31)
 
 
 def fill(seed: int, count: int) -> bytes:
-    """The first `count` bytes of the fill's stream."""
+    """Return the first `count` bytes of the fill's stream."""
     words = (count + 7) // 8
     stream = b"".join(
         struct.pack("<Q", _mix((seed + (j + 1) * 0x9E3779B97F4A7C15) & _MASK)) for j in range(words)
@@ -26,34 +27,34 @@ def fill(seed: int, count: int) -> bytes:
 
 
 def payload(seq: int, send_ns: int, size: int, seed: int, text: bool) -> bytes:
-    """The payload of `size` bytes, or of `size` characters in ASCII."""
+    """Return the payload of `size` bytes, or of `size` ASCII characters for a text."""
     unit = 2 if text else 1
     head = struct.pack("<Qq", seq, send_ns)
     stream = fill(seed, max(0, size))
     if text:
         header = head.hex()
         body = header + "".join(ALPHABET[byte % 64] for byte in stream)
-        whole = body[:size].encode()
+        data = body[:size].encode()
     else:
-        whole = (head + stream)[:size]
+        data = (head + stream)[:size]
     if size >= 24 * unit:
         trailer = struct.pack("<Q", seq)
         trailer = trailer.hex().encode() if text else trailer
-        whole = whole[: size - len(trailer)] + trailer
-    return whole
+        data = data[: size - len(trailer)] + trailer
+    return data
 
 
 SIZE_CLAUSES = {"bytes": "C-19", "text": "C-20", "record": "C-32"}
-"""The clause of each encoding."""
+"""Encoding → its clause."""
 
 
 def nominal_size(size: int) -> int:
-    """What a record of payload.bytes = `size` comes to by C-32's table."""
+    """Return the nominal size of a record with payload.bytes = `size`, in bytes (table of C-32)."""
     return 96 + (size - 96) // 16 * 16
 
 
 def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
-    """The record of payload.bytes = `size`, named and nested as in JSON."""
+    """Return the record with payload.bytes = `size`, named and nested as in JSON."""
     words = struct.unpack(f"<{9 + size // 16}Q", fill(seed, 8 * (9 + size // 16)))
     values = [struct.unpack("<i", struct.pack("<Q", word)[4:])[0] / 1024 for word in words]
     return {
@@ -72,28 +73,28 @@ def record(seq: int, send_ns: int, size: int, seed: int) -> dict[str, Any]:
 
 
 def answer(request: dict[str, Any], kind: str, literal: str) -> dict[str, Any]:
-    """The record that answers `request`."""
+    """Return the record that answers `request`."""
     if kind == "echo":
         return request
-    made = record(0, 0, 96, 0)
-    pose = {name: dict.fromkeys(axes, 0.0) for name, axes in made["pose"].items()}
+    template = record(0, 0, 96, 0)
+    pose = {name: dict.fromkeys(axes, 0.0) for name, axes in template["pose"].items()}
     if kind == "literal":
-        return {**made, "name": literal, "pose": pose}
+        return {**template, "name": literal, "pose": pose}
     return {**request, "name": "", "pose": pose, "samples": []}
 
 
 def encoded(seq: int, send_ns: int, size: int, seed: int, encoding: str) -> bytes:
-    """The payload as it is on the wire."""
+    """Return the payload as it is on the wire."""
     if encoding == "record":
         return json.dumps(record(seq, send_ns, size, seed)).encode()
     return payload(seq, send_ns, size, seed, encoding == "text")
 
 
-def same(found: bytes, due: bytes, encoding: str) -> bool:
-    """Whether two payloads on the wire say the same."""
+def same(received: bytes, due: bytes, encoding: str) -> bool:
+    """Return whether two payloads on the wire are equal; records are compared as JSON values."""
     if encoding != "record":
-        return found == due
+        return received == due
     try:
-        return bool(json.loads(found) == json.loads(due))
+        return bool(json.loads(received) == json.loads(due))
     except ValueError:
         return False

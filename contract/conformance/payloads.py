@@ -1,4 +1,4 @@
-"""Payloads, replies, strangers and pairs of languages (C-18 to C-23)."""
+"""Scenarios of payloads, replies, strangers and pairs of languages (C-18 to C-23)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PAIR_SIZES = (8, 64, 1000)
 RECORD_PAIR_SIZES = (96, 1000)
 
 
-def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
+def sizes(pattern: str, encoding: str, sizes_bytes: tuple[int, ...]) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"encoding.{encoding}")
         problems: list[Problem] = []
-        for size in wanted:
+        for size in sizes_bytes:
             if (
                 not bench.cell.bytes_min(encoding)
                 <= size
@@ -35,8 +35,8 @@ def sizes(pattern: str, encoding: str, wanted: tuple[int, ...]) -> Scenario:
                 changes |= open_loop(12, 10)
             else:
                 changes |= closed_loop(12)
-            found = bench.whole_run(pattern, changes)
-            problems += [Problem(p.clause, f"{size} {encoding}: {p.text}") for p in found]
+            run_problems = bench.whole_run(pattern, changes)
+            problems += [Problem(p.clause, f"{size} {encoding}: {p.text}") for p in run_problems]
         return problems
 
     clauses = (SIZE_CLAUSES[encoding], "C-21", *ALWAYS)
@@ -71,15 +71,15 @@ def reply(pattern: str, kind: str, record: bool = False) -> Scenario:
 
 
 def two_runs(pattern: str) -> Scenario:
-    """Two runs at once, told apart by their token alone."""
+    """Check two simultaneous runs that differ only in their token and their payload's seed."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
         changes = gentle(pattern, 40, 10)
-        other = {**changes, "payload.seed": SEED + 1}
+        other_changes = {**changes, "payload.seed": SEED + 1}
         with (
             bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as first,
-            bench.group(pattern, pair(bench.cell, bench.cell, pattern, other)) as second,
+            bench.group(pattern, pair(bench.cell, bench.cell, pattern, other_changes)) as second,
         ):
             for group in (first, second):
                 group.start()
@@ -94,7 +94,7 @@ def two_runs(pattern: str) -> Scenario:
 
 
 def strangers(bench: Bench) -> list[Problem]:
-    """Publishers that point at a subscriber and are not of its run, or send something else."""
+    """Check a subscriber that gets messages of other runs, and messages of a wrong length."""
     cell, changes = bench.cell, open_loop(20, 15)
     wrong_seed, unknown, wrong_length = SENDER_NODE + 1, 0x0909, SENDER_NODE + 2
     members = [
@@ -130,7 +130,7 @@ def strangers(bench: Bench) -> list[Problem]:
 
 
 def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Scenario:
-    """Two languages of one middleware: bytes and text, every fill byte verified."""
+    """Check two languages of one middleware in every encoding they share, with all fill bytes."""
 
     def check(bench: Bench) -> list[Problem]:
         problems: list[Problem] = []
@@ -147,8 +147,10 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
                 members = pair(sender, receiver, pattern, shared)
                 with bench.group(pattern, members) as group:
                     group.run()
-                    found = audit(group) + closing_problems(group)
-                problems += [Problem(p.clause, f"{size} {encoding}: {p.text}") for p in found]
+                    run_problems = audit(group) + closing_problems(group)
+                problems += [
+                    Problem(p.clause, f"{size} {encoding}: {p.text}") for p in run_problems
+                ]
         if not runs:
             raise Skipped("the two cells share no encoding")
         return problems
@@ -159,33 +161,36 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
 
 
 def pair_scenarios(cell: CellUnderTest, others: list[CellUnderTest]) -> list[Scenario]:
-    found = []
-    for other in others:
-        strange = (other.middleware, other.wire_name) != (cell.middleware, cell.wire_name)
-        if strange or other.name == cell.name:
+    pair_runs = []
+    for other_cell in others:
+        differs = (other_cell.middleware, other_cell.wire_name) != (cell.middleware, cell.wire_name)
+        if differs or other_cell.name == cell.name:
             continue
         for pattern in PATTERN_ROLES:
-            if pattern in cell.patterns and pattern in other.patterns:
-                found += [pair_run(cell, other, pattern), pair_run(other, cell, pattern)]
-    return found
+            if pattern in cell.patterns and pattern in other_cell.patterns:
+                pair_runs += [
+                    pair_run(cell, other_cell, pattern),
+                    pair_run(other_cell, cell, pattern),
+                ]
+    return pair_runs
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:
     calling = [pattern for pattern in patterns if pattern != "topic"]
-    found = []
+    all_scenarios = []
     for encoding in ENCODINGS:
         for pattern in patterns:
-            # Pingpong is the service's code (C-28), and actions are slow.
-            wanted = {"pingpong": (64,), "action": (0, 7, 64)}.get(pattern, GOLDEN_SIZES)
+            # Pingpong uses the code of the service (C-28), and actions are slow.
+            sizes_bytes = {"pingpong": (64,), "action": (0, 7, 64)}.get(pattern, GOLDEN_SIZES)
             if encoding == "record":
-                wanted = {"pingpong": (128,), "action": (96, 128)}.get(pattern, RECORD_SIZES)
-            found.append(sizes(pattern, encoding, wanted))
-    found += [literal(pattern) for pattern in patterns]
+                sizes_bytes = {"pingpong": (128,), "action": (96, 128)}.get(pattern, RECORD_SIZES)
+            all_scenarios.append(sizes(pattern, encoding, sizes_bytes))
+    all_scenarios += [literal(pattern) for pattern in patterns]
     for kind in ("echo", "ack", "literal"):
         for pattern in calling:
             if pattern != "pingpong":
-                found += [reply(pattern, kind), reply(pattern, kind, record=True)]
-    found += [two_runs(pattern) for pattern in patterns if pattern != "pingpong"]
+                all_scenarios += [reply(pattern, kind), reply(pattern, kind, record=True)]
+    all_scenarios += [two_runs(pattern) for pattern in patterns if pattern != "pingpong"]
     if "topic" in patterns:
-        found.append(Scenario("strangers", ("C-18", "C-21"), strangers))
-    return found
+        all_scenarios.append(Scenario("strangers", ("C-18", "C-21"), strangers))
+    return all_scenarios

@@ -1,4 +1,4 @@
-"""One node process: started in its own session, bounded, killed at the end."""
+"""Node processes: each in its own session, with bounded waits, killed at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .cell import CellUnderTest
 
 KEYWORDS = ("LISTENING", "READY", "COUNTED", "SENT", "DONE", "ERROR")
 LINES_ON_THREE = ("sh", "-c", 'exec "$@" 3>&1 1>&2', "sh")
-"""What goes before a node's command: its lines leave on descriptor 3 (C-05)."""
+"""Prefix of a node's command, with which its lines leave on descriptor 3 (C-05)."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Line:
 
 
 def parse_line(raw: bytes, t_ns: int) -> Line:
+    """Return one line of output that came at `t_ns`."""
     text = raw.decode("utf-8", "backslashreplace").rstrip("\n")
     keyword, _, rest = text.partition(" ")
     fields = None
@@ -77,6 +78,7 @@ class NodeProcess:
         return self._process.pid
 
     def _read(self) -> None:
+        """Append lines to `self.lines` until the end of the node's output; runs in a thread."""
         assert self._process.stdout is not None
         with open(self._process.stdout.fileno(), "rb", closefd=False) as stdout:
             for raw in stdout:
@@ -89,39 +91,40 @@ class NodeProcess:
             self._changed.notify_all()
 
     def line(self, keyword: str) -> Line | None:
-        """The first well-formed line with this keyword, if it came."""
+        """Return the first well-formed line with this keyword, None if none came so far."""
         for line in self.lines:
             if line.keyword == keyword and line.fields is not None:
                 return line
         return None
 
     def fields(self, keyword: str) -> dict[str, Any]:
+        """Return the fields of the first well-formed line with this keyword, {} without one."""
         line = self.line(keyword)
         return {} if line is None or line.fields is None else line.fields
 
     def wait_line(self, keyword: str, timeout_s: float) -> Line | None:
-        """Waits for a line; None where the process ended its output or the time was up."""
+        """Wait for a line and return it; None at the end of the output or of the time."""
 
-        def there() -> bool:
+        def came_or_ended() -> bool:
             return self._ended or self.line(keyword) is not None
 
         with self._changed:
-            self._changed.wait_for(there, timeout_s)
+            self._changed.wait_for(came_or_ended, timeout_s)
             return self.line(keyword)
 
     def others_with_lines(self) -> list[str]:
-        """Commands of other processes that hold the descriptor of this node's lines (C-05)."""
+        """Return the commands of other processes that hold the descriptor of the lines (C-05)."""
         assert self._process.stdout is not None
         pipe = f"pipe:[{os.fstat(self._process.stdout.fileno()).st_ino}]"
-        found: dict[str, str] = {}
+        commands: dict[str, str] = {}
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             pid = link.parts[2]
-            if int(pid) in (self.pid, os.getpid()) or pid in found:
+            if int(pid) in (self.pid, os.getpid()) or pid in commands:
                 continue
-            with contextlib.suppress(OSError):  # it ended meanwhile, or is somebody else's
+            with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to another user
                 if os.readlink(link) == pipe:
-                    found[pid] = (link.parents[1] / "cmdline").read_text().replace("\0", " ")
-        return sorted(found.values())
+                    commands[pid] = (link.parents[1] / "cmdline").read_text().replace("\0", " ")
+        return sorted(commands.values())
 
     def write(self, text: str) -> None:
         assert self._process.stdin is not None
@@ -137,7 +140,7 @@ class NodeProcess:
             os.killpg(self.pid, number)
 
     def wait_exit(self, timeout_s: float) -> int | None:
-        """The exit code (negative: the signal), or None where it still runs."""
+        """Return the exit code (negative: the signal), or None where the node still runs."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -153,7 +156,7 @@ class NodeProcess:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """Ends the whole session of the node; nothing is left."""
+        """Kill all processes of the node's session."""
         self.signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(10)
@@ -162,7 +165,7 @@ class NodeProcess:
                 self._process.stdin.close()
 
     def why(self) -> str:
-        """What the node said last: its ERROR line, else the end of its standard error."""
+        """Return the node's last words: its ERROR line, or the end of its standard error."""
         error = self.line("ERROR")
         if error is not None:
             return error.text

@@ -1,4 +1,4 @@
-"""Cells straight from the repository's folders, for tests of the suite and of the kits."""
+"""Cells built from the repository's folders, for tests of the suite and of the kits."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ def _manifest(*parts: str) -> dict[str, Any]:
 
 
 def kit_languages() -> list[str]:
-    """The languages whose kit is proved by mutants."""
+    """Return the languages whose kits are tested with mutants."""
     return sorted(path.parent.name for path in (ROOT / "languages").glob("*/mutants.toml"))
 
 
 def proving_middleware(language: str) -> str:
-    """The middleware with whose cell a kit is proved, as its `mutants.toml` says."""
+    """Return the middleware whose cell tests a language's kit, from its `mutants.toml`."""
     return str(_manifest("languages", language, "mutants.toml").get("middleware", "loopback"))
 
 
 def without(language: str) -> dict[str, str]:
-    """The clauses that the cell which proves a kit cannot show, and why."""
+    """Return the clauses that the cell of a kit's tests cannot show, each with the reason."""
     return dict(_manifest("languages", language, "mutants.toml").get("without", {}))
 
 
 def missing_tools(language: str) -> list[str]:
-    """What the cell that proves a kit needs on PATH and is not there."""
+    """Return the tools that the cell of a kit's tests requires and that are missing."""
     folder = ("middleware", proving_middleware(language), language)
     needed = [*_manifest("languages", language, "language.toml").get("requires", []),
               *_manifest(*folder, "node.toml").get("requires", [])]  # fmt: skip
@@ -54,32 +54,33 @@ def missing_tools(language: str) -> list[str]:
 
 
 def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
-    said: list[str] = []
+    """Return a command with `{name}` replaced, and `{name...}` by all items of a list."""
+    arguments: list[str] = []
     for word in words:
         if word.endswith("...}"):
-            said += names[word[1:-4]]
+            arguments += names[word[1:-4]]
             continue
-        said.append(re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), word))
-    return said
+        arguments.append(re.sub(r"\{(\w+)\}", lambda match: str(names[match[1]]), word))
+    return arguments
 
 
 def proving_cell(
     language: str, build: Path, kit: Path | None = None, extra_flags: tuple[str, ...] = ()
 ) -> CellUnderTest:
-    """Builds the cell that proves a kit into the folder `build`, with `kit` or the repository's.
+    """Build the cell that tests a kit in the folder `build`, and return it.
 
-    Source and kit are laid out as for a run: the kit is the folder `_kit` beside the source.
-
-    Raises RuntimeError with the compiler's last words where it does not build.
+    The kit is the folder `kit`, or the repository's. Source and kit have the same layout as for a
+    run: the kit is the folder `_kit` in the source. Raises RuntimeError with the end of the
+    compiler's messages where the build fails.
     """
     folder = ROOT / "middleware" / proving_middleware(language)
     tables = (_manifest("languages", language, "language.toml"),
               read_toml(folder / language / "node.toml"))  # fmt: skip
     middleware = read_toml(folder / "middleware.toml")
     source = build / "source"
-    unlaid = shutil.ignore_patterns("__pycache__", "tests", "target")
-    shutil.copytree(folder / language, source, ignore=unlaid)
-    shutil.copytree(kit or ROOT / "languages" / language / "kit", source / "_kit", ignore=unlaid)
+    ignored = shutil.ignore_patterns("__pycache__", "tests", "target")
+    shutil.copytree(folder / language, source, ignore=ignored)
+    shutil.copytree(kit or ROOT / "languages" / language / "kit", source / "_kit", ignore=ignored)
     names: dict[str, Any] = {
         "source": str(source), "build": str(build), "python": sys.executable,
         "kit": str(source / "_kit"), "cache": str(ROOT / "target" / "compilers"),
@@ -92,12 +93,12 @@ def proving_cell(
     for flags in [name for name in names if name.endswith("_flags")]:
         names[flags] = [*names[flags], *extra_flags]
     for command in merged["build"].get("commands", []):
-        done = subprocess.run(
+        result = subprocess.run(
             _replaced(command, names), cwd=build, capture_output=True, text=True,
             timeout=BUILD_TIMEOUT_S, check=False,
         )  # fmt: skip
-        if done.returncode:
-            raise RuntimeError(f"{folder.name}/{language} does not build: {done.stderr[-2000:]}")
+        if result.returncode:
+            raise RuntimeError(f"{folder.name}/{language} does not build: {result.stderr[-2000:]}")
     node = tables[1]
     return CellUnderTest(
         name=f"{folder.name}/{language}",

@@ -1,4 +1,4 @@
-"""Reads sample files by C-24 and C-25, and says what is wrong with them."""
+"""A reader of sample files (C-24, C-25) that reports their breaches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RECORD = struct.Struct("<QqqqIHBB")
 
 
 class Record(NamedTuple):
-    """One record of C-25; times in ns of the node's host."""
+    """One record of C-25; times in ns of the clock of the node's host."""
 
     seq: int
     intended_ns: int
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """All files of one node together."""
+    """The records of all files of one node."""
 
     records: list[Record]
     overflow: int
@@ -60,8 +60,9 @@ class Samples:
 
 
 def _header_problems(header: tuple[Any, ...], size: int, spec: dict[str, Any]) -> Iterator[str]:
+    """Yield a text for each wrong field of a header; `size` is the file's, in bytes."""
     magic, version, header_bytes, record_bytes, role, clock, node, pad, pad2 = header[:9]
-    count, _overflow, seed, rest = header[9:]
+    count, _overflow, seed, reserved = header[9:]
     expected = {
         "magic": (magic, b"WATTWIRE"),
         "version": (version, 1),
@@ -70,17 +71,17 @@ def _header_problems(header: tuple[Any, ...], size: int, spec: dict[str, Any]) -
         "role": (role, ROLE_CODES.index(spec["role"])),
         "clock": (clock, 1),
         "node": (node, spec["node"]),
-        "zeros": ((pad, pad2, rest), (0, 0, bytes(16))),
+        "zeros": ((pad, pad2, reserved), (0, 0, bytes(16))),
         "seed": (seed, spec["payload.seed"]),
         "count (by the file's size)": (64 + 40 * count, size),
     }
-    for name, (found, allowed) in expected.items():
-        if found != allowed:
-            yield f"{name}: found {found!r}, must be {allowed!r}"
+    for name, (value, allowed) in expected.items():
+        if value != allowed:
+            yield f"{name}: found {value!r}, must be {allowed!r}"
 
 
 def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
-    """Reads OUT/samples*.bin; a file that cannot be read is a problem, not an exception."""
+    """Return the content of OUT/samples*.bin; a malformed file is a problem, not an exception."""
     records: list[Record] = []
     overflow = 0
     problems: list[Problem] = []
@@ -99,6 +100,6 @@ def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
             for text in _header_problems(header, len(data), spec)
         ]
         overflow += header[10]
-        whole = (len(data) - 64) // 40 * 40
-        records += map(Record._make, _RECORD.iter_unpack(data[64 : 64 + whole]))
+        records_bytes = (len(data) - 64) // 40 * 40
+        records += map(Record._make, _RECORD.iter_unpack(data[64 : 64 + records_bytes]))
     return Samples(records, overflow, problems)

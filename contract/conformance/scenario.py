@@ -1,4 +1,4 @@
-"""A scenario: one thing that is done to a cell, and the clauses that it examines."""
+"""Scenarios: tests of a cell, each with the clauses that it examines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ALWAYS = (
     "C-05", "C-06", "C-07", "C-13", "C-14", "C-15", "C-16", "C-17", "C-18", "C-21", "C-24",
     "C-25", "C-26", "C-27",
 )  # fmt: skip
-"""What every whole run examines, beside its own purpose."""
+"""Clauses that every complete run examines, in addition to those of its scenario."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """`name` is unique in a suite; `check` returns every problem that it finds."""
+    """One test of a cell. `name` is unique in a suite; `check` returns every breach."""
 
     name: str
     clauses: tuple[str, ...]
@@ -33,12 +33,13 @@ class Scenario:
 
 
 class Bench:
-    """What a scenario works with: the cell, its service's endpoints, a folder of its own."""
+    """The means of a scenario: the cell, its service's endpoints, and a folder."""
 
     def __init__(self, cell: CellUnderTest, folder: Path, endpoints: Sequence[str]) -> None:
         self.cell, self.folder, self.endpoints = cell, folder, endpoints
 
     def need(self, *capabilities: str) -> None:
+        """Raise Skipped for the first capability that the cell does not declare."""
         for name in capabilities:
             if name not in self.cell.capabilities:
                 raise Skipped(f"the manifest does not declare {name}")
@@ -54,18 +55,22 @@ class Bench:
         during: Callable[[Group], None] | None = None,
         members: Sequence[Member] | None = None,
     ) -> list[Problem]:
-        """A run of one pair, or of `members`, audited; `changes` go into every spec."""
+        """Do a complete run and return its breaches.
+
+        The nodes are `members`, or one pair with `changes` in both specs.
+        """
         members = members or pair(self.cell, self.cell, pattern, changes)
         with self.group(pattern, members) as group:
             group.run(during)
             return audit(group, expect) + closing_problems(group)
 
     def single(self, spec: dict[str, Any], extra: Sequence[str] = ()) -> NodeProcess:
-        """Starts one node with exactly this spec; the caller kills it."""
+        """Start one node with exactly this spec; the caller must kill it."""
         folder = self.folder / new_token()
         return NodeProcess(self.cell, spec, folder, f"{spec.get('role')} ({self.cell.name})", extra)
 
     def lone_spec(self, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
+        """Return the spec of a single node with a run token of its own."""
         spec = base_spec(self.cell, pattern, role, **changes)
         spec["run"] = new_token()
         spec["peers.endpoints"] = list(self.endpoints)
@@ -77,7 +82,7 @@ def sleep_until(t_ns: int) -> None:
 
 
 class Stopwatch:
-    """The times at which a scenario paused and resumed a node, ns."""
+    """The times, in ns, at which a scenario paused and resumed a node."""
 
     def __init__(self) -> None:
         self.pause_ns = 0

@@ -1,4 +1,4 @@
-"""The contract's JSON Schemas, applied to what nodes print."""
+"""Validation of the lines of nodes by the contract's JSON Schemas."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def breaches(name: str, value: Any) -> Iterator[str]:
-    """Everything in which `value` departs from the named schema, one sentence each."""
+    """Yield a sentence for each deviation of `value` from the named schema."""
     for error in sorted(validator(name).iter_errors(value), key=lambda error: error.json_path):
         yield f"{error.json_path}: {error.message}"

@@ -1,4 +1,4 @@
-"""Valid specs for every role, and the many ways in which a key can be wrong."""
+"""Valid specs for every role, and specs with one wrong key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .cell import SENDING_ROLES, CellUnderTest
 MILLISECOND_NS = 1_000_000
 READY_TIMEOUT_MS = 20_000
 SEED = 0x0012_3456_789A_BCDE
-# Both bytes of a node number differ and none is zero, so that a swapped one shows.
+# The two bytes of a node number differ and are not zero, so that swapped bytes are detected.
 SENDER_NODE, RECEIVER_NODE = 0x0203, 0x0405
 
 ENCODINGS = ("bytes", "text", "record")
@@ -21,20 +21,20 @@ _tokens = itertools.count()
 
 
 def new_token() -> str:
-    """A run token that no other run on this host has."""
+    """Return a run token that is unique on this host."""
     return f"check{os.getpid():x}x{next(_tokens):x}"
 
 
 def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> dict[str, Any]:
-    """A complete spec of one node; `changes` are keys with `__` for the dot."""
+    """Return a complete spec of one node; `changes` are keys with `__` for the dot."""
     encodings = [name for name in ENCODINGS if f"encoding.{name}" in cell.capabilities]
-    open_loop_too = pattern == "topic" or "loop.open" in cell.capabilities
+    has_open_loop = pattern == "topic" or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
         "contract": 2, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
         "node": SENDER_NODE if role in SENDING_ROLES else RECEIVER_NODE, "index": 0,
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
-        "peers.count": 1, "peers.endpoints": [], "loop": "open" if open_loop_too else "closed",
-        "count": 0 if open_loop_too else 30, "count_beyond": 0, "phase_ns": 0,
+        "peers.count": 1, "peers.endpoints": [], "loop": "open" if has_open_loop else "closed",
+        "count": 0 if has_open_loop else 30, "count_beyond": 0, "phase_ns": 0,
         "period_ns": 0, "duration_ns": 0, "warmup_ns": 0, "overrun_ns": 5_000 * MILLISECOND_NS,
         "timeout_ns": 5_000 * MILLISECOND_NS, "outstanding_max": 1, "quiet_ms": 150,
         "linger_ms": 3_000, "ready_timeout_ms": READY_TIMEOUT_MS,
@@ -48,7 +48,7 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
         spec["payload.bytes"] = 128
     if pattern == "action" or "async_client" in cell.capabilities:
         spec["outstanding_max"] = 4
-    if open_loop_too:
+    if has_open_loop:
         spec.update(gentle(pattern, 40, 5))
     spec.update({f"settings.{name}": value for name, value in cell.settings.items()})
     spec.update({name.replace("__", "."): value for name, value in changes.items()})
@@ -56,15 +56,19 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
 
 
 def overlap(spec: dict[str, Any]) -> int:
-    """outstanding_max, less where only some middlewares could tell whose a reply is (C-33)."""
+    """Return `outstanding_max`, or 1 where replies do not identify their call (C-33).
+
+    Only some middlewares could then match a reply with its call.
+    """
     unit = 2 if spec["payload.encoding"] == "text" else 1
-    nameless = spec["payload.bytes"] < 8 * unit or spec["payload.literal"]
-    if spec["pattern"] != "action" and (nameless or spec["reply"] == "literal"):
+    anonymous = spec["payload.bytes"] < 8 * unit or spec["payload.literal"]
+    if spec["pattern"] != "action" and (anonymous or spec["reply"] == "literal"):
         return 1
     return int(spec["outstanding_max"])
 
 
 def first_reply(cell: CellUnderTest) -> str:
+    """Return the first kind of reply that the cell declares; "echo" without any."""
     for kind in ("echo", "ack", "literal"):
         if f"reply.{kind}" in cell.capabilities:
             return kind
@@ -76,7 +80,7 @@ def closed_loop(count: int) -> dict[str, Any]:
 
 
 def gentle(pattern: str, count: int, period_ms: int) -> dict[str, Any]:
-    """An open loop that an action can follow, too: each goal is five messages or more."""
+    """Return an open loop slow enough for actions: each goal is five messages or more."""
     if pattern == "action":
         return open_loop(count // 2, 3 * period_ms)
     return open_loop(count, period_ms)
@@ -88,7 +92,7 @@ def open_loop(count: int, period_ms: int) -> dict[str, Any]:
 
 
 def scheduled(spec: dict[str, Any]) -> int:
-    """How many messages C-10 or C-11 demands."""
+    """Return the number of messages that C-10 or C-11 requires."""
     if spec["loop"] == "closed":
         return int(spec["count"])
     return max(0, -int((spec["phase_ns"] - spec["duration_ns"]) // spec["period_ns"]))
@@ -99,11 +103,11 @@ def _wrong_type(value: Any) -> Any:
 
 
 def bad_specs(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(what is done, the key, the spec): what a node would misread (C-02)."""
+    """Yield (the change, the key, the spec) for specs that a node must refuse (C-02)."""
     for key in good:
-        without = {name: value for name, value in good.items() if name != key}
+        spec_without_key = {name: value for name, value in good.items() if name != key}
         if not key.startswith("settings."):
-            yield "missing", key, without
+            yield "missing", key, spec_without_key
             yield "wrongly typed", key, {**good, key: _wrong_type(good[key])}
     yield "version 1", "contract", {**good, "contract": 1}
     yield "true, no integer", "node", {**good, "node": True}

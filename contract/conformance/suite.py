@@ -1,4 +1,4 @@
-"""Runs the scenarios of a cell and turns what they found into one result per clause."""
+"""The runner of a cell's scenarios, which returns one result per clause."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from .host import Watch
 from .scenario import Bench, Scenario
 
 WORKERS = 3
-"""Scenarios at a time: they mostly wait, and more would disturb each other's schedules."""
+"""Scenarios at a time. They mostly wait, but more would disturb each other's schedules."""
 STOLEN_MAX = 0.02
-"""The share of the cores taken by the host above which a scenario that failed is run once more."""
+"""Share of the cores stolen by the host above which a failed scenario runs once more."""
 DETAILS = 6
+"""Most breaches in the text of one result."""
 
 
 @dataclass
 class Found:
-    """What one scenario came to; `skipped` is the reason where it did not apply.
+    """The outcome of one scenario; `skipped` is the reason where it did not apply.
 
-    `stolen_share` is above 0 where it failed first while the host took so much of the cores.
-    `ended_by` is the clause whose breach ended it before its end, "" where it came to its end.
+    `stolen_share` is above 0 where its first try failed while the host stole that share of the
+    cores. `ended_by` is the clause whose breach ended it early, "" where it reached its end.
     """
 
     scenario: Scenario
@@ -36,9 +37,9 @@ class Found:
 
 
 def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[Scenario]:
-    """Every scenario of a cell, the ones with the longest waits first."""
+    """Return every scenario of a cell, those with the longest waits first."""
     patterns = list(cell.patterns)
-    found = [
+    all_scenarios = [
         *usage.scenarios(),
         *lifecycle.scenarios(patterns),
         *window.scenarios(patterns),
@@ -51,7 +52,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
     ]
     if not patterns:
         raise ValueError(f"{cell.name}: no patterns; node.toml must declare at least one")
-    return found
+    return all_scenarios
 
 
 def _selected(scenario: Scenario, only: Sequence[str] | None) -> bool:
@@ -64,17 +65,17 @@ def _selected(scenario: Scenario, only: Sequence[str] | None) -> bool:
 
 
 def _run(scenario: Scenario, cell: CellUnderTest, folder: Path, endpoints: list[str]) -> Found:
-    found = Found(scenario)
+    outcome = Found(scenario)
     try:
-        found.problems = scenario.check(Bench(cell, folder, endpoints))
+        outcome.problems = scenario.check(Bench(cell, folder, endpoints))
     except Skipped as reason:
-        found.skipped = str(reason)
-    except Broken as broken:
-        found.problems, found.ended_by = [broken.problem], broken.problem.clause
-    found.problems = [
-        Problem(p.clause, f"{scenario.name}: {p.text}") for p in dict.fromkeys(found.problems)
+        outcome.skipped = str(reason)
+    except Broken as error:
+        outcome.problems, outcome.ended_by = [error.problem], error.problem.clause
+    outcome.problems = [
+        Problem(p.clause, f"{scenario.name}: {p.text}") for p in dict.fromkeys(outcome.problems)
     ]
-    return found
+    return outcome
 
 
 def run_scenarios(
@@ -84,64 +85,66 @@ def run_scenarios(
     workers: int = WORKERS,
     watch: Callable[[], Watch] = Watch,
 ) -> list[Found]:
-    """Runs the chosen scenarios; in the order given, `workers` at a time.
+    """Run the chosen scenarios, `workers` at a time, and return their outcomes in the same order.
 
-    Where the host had the cores, a node was late or dropped messages for no fault of its own: a
-    scenario that failed meanwhile is run once more, and its second outcome stands.
+    A scenario that failed while the host stole CPU time runs once more, and its second outcome
+    counts: its nodes may have been late or dropped messages through no fault of theirs.
     """
 
-    def one(scenario: Scenario) -> Found:
-        watched = watch()
-        found = _run(scenario, cell, Path(folder), endpoints)
-        share = watched.stolen_share()
-        if found.problems and share > STOLEN_MAX:
-            found = _run(scenario, cell, Path(folder), endpoints)
-            found.stolen_share = share
+    def run_one(scenario: Scenario) -> Found:
+        host_watch = watch()
+        outcome = _run(scenario, cell, Path(folder), endpoints)
+        stolen_share = host_watch.stolen_share()
+        if outcome.problems and stolen_share > STOLEN_MAX:
+            outcome = _run(scenario, cell, Path(folder), endpoints)
+            outcome.stolen_share = stolen_share
         if progress is not None:
-            progress(found)
-        return found
+            progress(outcome)
+        return outcome
 
     with (
         cell.service() as endpoints,
         tempfile.TemporaryDirectory(prefix="wattwire-check-") as folder,
         ThreadPoolExecutor(workers) as pool,
     ):
-        return list(pool.map(one, chosen))
+        return list(pool.map(run_one, chosen))
 
 
 def _verdict(
-    clause: str, name: str, examined: Sequence[Found], broken: list[Problem]
+    clause: str, name: str, examined: Sequence[Found], breaches: list[Problem]
 ) -> ClauseResult:
-    if broken:
-        lines = [str(problem) for problem in broken[:DETAILS]]
-        if len(broken) > DETAILS:
-            lines.append(f"and {len(broken) - DETAILS} more")
-        return ClauseResult(clause, name, "failed", "\n".join(lines), tuple(broken))
-    ran = [found for found in examined if not found.skipped]
-    whole = [found for found in ran if not found.ended_by]
-    if whole:
-        return ClauseResult(clause, name, "passed", f"{len(whole)} scenarios")
+    if breaches:
+        lines = [str(problem) for problem in breaches[:DETAILS]]
+        if len(breaches) > DETAILS:
+            lines.append(f"and {len(breaches) - DETAILS} more")
+        return ClauseResult(clause, name, "failed", "\n".join(lines), tuple(breaches))
+    applicable = [outcome for outcome in examined if not outcome.skipped]
+    completed = [outcome for outcome in applicable if not outcome.ended_by]
+    if completed:
+        return ClauseResult(clause, name, "passed", f"{len(completed)} scenarios")
     reasons = dict.fromkeys(
-        found.skipped or f"not tested: its scenarios ended early ({found.ended_by})"
-        for found in examined
+        outcome.skipped or f"not tested: its scenarios ended early ({outcome.ended_by})"
+        for outcome in examined
     )
     return ClauseResult(clause, name, "skipped", "; ".join(reasons) or "no scenario was chosen")
 
 
-def results(founds: Sequence[Found]) -> list[ClauseResult]:
-    """One result per clause over the cell's own scenarios, then one per pair of languages."""
-    own = [found for found in founds if not found.scenario.pair]
-    everything = [problem for found in own for problem in found.problems]
-    said = []
+def results(outcomes: Sequence[Found]) -> list[ClauseResult]:
+    """Return one result per clause over the cell's own scenarios, then one per language pair."""
+    own_outcomes = [outcome for outcome in outcomes if not outcome.scenario.pair]
+    own_breaches = [problem for outcome in own_outcomes for problem in outcome.problems]
+    clause_results = []
     for clause, name in CLAUSES.items():
-        examined = [found for found in own if clause in found.scenario.clauses]
-        broken = [problem for problem in everything if problem.clause == clause]
-        said.append(_verdict(clause, name, examined, broken))
-    for pair in dict.fromkeys(found.scenario.pair for found in founds if found.scenario.pair):
-        examined = [found for found in founds if found.scenario.pair == pair]
-        broken = [problem for found in examined for problem in found.problems]
-        said.append(_verdict("pair", pair, examined, broken))
-    return said
+        examined = [outcome for outcome in own_outcomes if clause in outcome.scenario.clauses]
+        breaches = [problem for problem in own_breaches if problem.clause == clause]
+        clause_results.append(_verdict(clause, name, examined, breaches))
+    for pair in dict.fromkeys(
+        outcome.scenario.pair for outcome in outcomes if outcome.scenario.pair
+    ):
+        examined = [outcome for outcome in outcomes if outcome.scenario.pair == pair]
+        breaches = [problem for outcome in examined for problem in outcome.problems]
+        clause_results.append(_verdict("pair", pair, examined, breaches))
+    return clause_results
 
 
 def run_suite(
@@ -151,18 +154,18 @@ def run_suite(
     report: Callable[[ClauseResult], None] | None = None,
     progress: Callable[[Found], None] | None = None,
 ) -> list[ClauseResult]:
-    """Checks a built cell, alone and paired with `others` of the same middleware.
+    """Check a built cell, alone and paired with `others` of the same middleware.
 
-    `only` restricts to clause numbers ("C-19"), scenario names ("sizes") or pairs ("pair": all),
-    and with it a clause that nothing chosen examines has no result;
-    `report` is called for each result at the end, `progress` for each scenario as it ends.
+    `only` restricts the scenarios to clause numbers ("C-19"), scenario names ("sizes") or pairs
+    ("pair": all); a clause that no chosen scenario examines has then no result. `report` is called
+    for each result at the end, `progress` for each scenario as it ends.
     """
     chosen = [s for s in scenarios_for(cell, others) if _selected(s, only)]
-    said = results(run_scenarios(cell, chosen, progress))
+    clause_results = results(run_scenarios(cell, chosen, progress))
     if only is not None:
         examined = {clause for s in chosen if not s.pair for clause in s.clauses} | {"pair"}
-        said = [r for r in said if r.clause in examined or r.status == "failed"]
+        clause_results = [r for r in clause_results if r.clause in examined or r.status == "failed"]
     if report is not None:
-        for result in said:
+        for result in clause_results:
             report(result)
-    return said
+    return clause_results

@@ -1,4 +1,4 @@
-"""Connections over TLS: what must work, and whom a client must not trust (C-35)."""
+"""Scenarios of TLS: a valid certificate, and certificates that a client must refuse (C-35)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOST = "127.0.0.1"
 
 
 def _switched_on(bench: Bench) -> dict[str, Any]:
-    """The setting that switches TLS on; skips where the cell has none."""
+    """Return the setting that switches TLS on. Raises Skipped where the cell has no TLS."""
     name = bench.cell.tls_setting
     if not name:
         raise Skipped("the middleware has no setting with the role tls")
@@ -29,7 +29,10 @@ def _switched_on(bench: Bench) -> dict[str, Any]:
 
 
 def _written(folder: Path, authority: trustme.CA, server: trustme.LeafCert) -> dict[str, str]:
-    """The spec keys of a server that shows `server`, and a client that trusts `authority`."""
+    """Write the files of both certificates, and return their spec keys.
+
+    A server with these keys shows `server`; a client trusts `authority`.
+    """
     folder.mkdir(parents=True)
     paths = {name: folder / f"{name}.pem" for name in ("authority", "certificate", "key")}
     authority.cert_pem.write_to_path(str(paths["authority"]))
@@ -50,7 +53,7 @@ def trusted(pattern: str) -> Scenario:
 
 
 def refused(pattern: str) -> Scenario:
-    """A server whose certificate is no good: the client ends with 4 and says why."""
+    """Check that a client ends with 4 and a reason where the server's certificate is invalid."""
 
     def check(bench: Bench) -> list[Problem]:
         changes = _switched_on(bench)
@@ -62,16 +65,17 @@ def refused(pattern: str) -> Scenario:
             "of another host": authority.issue_cert("elsewhere.example"),
         }
         problems: list[Problem] = []
-        for index, (what, certificate) in enumerate(cases.items()):
+        for index, (fault, certificate) in enumerate(cases.items()):
             folder = bench.folder / f"refused-{index}"
             keys = {**changes, **_written(folder, authority, certificate)}
-            problems += _refusal(bench, pattern, keys, f"a certificate that is {what}")
+            problems += _refusal(bench, pattern, keys, f"a certificate that is {fault}")
         return problems
 
     return Scenario(f"tls-refused[{pattern}]", ("C-35",), check)
 
 
-def _refusal(bench: Bench, pattern: str, keys: dict[str, Any], what: str) -> list[Problem]:
+def _refusal(bench: Bench, pattern: str, keys: dict[str, Any], case: str) -> list[Problem]:
+    """Return the breaches of a client that must refuse a server; both have `keys` in the spec."""
     sender, _ = PATTERN_ROLES[pattern]
     listener = bench.single(
         {**bench.lone_spec(pattern, bench.cell.listening_role(pattern)), **keys}
@@ -80,11 +84,11 @@ def _refusal(bench: Bench, pattern: str, keys: dict[str, Any], what: str) -> lis
         endpoints = await_line(listener, "LISTENING", "C-06")["endpoints"]
         spec = {**bench.lone_spec(pattern, sender, ready_timeout_ms=1_500), **keys}
         spec["run"], spec["peers.endpoints"] = listener.spec["run"], endpoints
-        return refusal(bench.single(spec), 4, "C-35", what, READY_TIMEOUT_MS / 1000 + HANG_S)[0]
+        return refusal(bench.single(spec), 4, "C-35", case, READY_TIMEOUT_MS / 1000 + HANG_S)[0]
     finally:
         listener.kill()
 
 
 def scenarios(patterns: list[str]) -> list[Scenario]:
-    calling = [pattern for pattern in patterns if pattern == "service"]
-    return [scenario(pattern) for pattern in calling for scenario in (trusted, refused)]
+    services = [pattern for pattern in patterns if pattern == "service"]
+    return [scenario(pattern) for pattern in services for scenario in (trusted, refused)]

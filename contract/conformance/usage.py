@@ -1,4 +1,4 @@
-"""Command line, spec, capabilities, and a start in the past (C-01 to C-04, C-08)."""
+"""Scenarios of command line, spec, capabilities and a start in the past (C-01 to C-04, C-08)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REPLIES = ("echo", "ack", "literal")
 
 
 def refusal(
-    node: NodeProcess, code: int, clause: str, what: str, timeout_s: float = HANG_S
+    node: NodeProcess, code: int, clause: str, case: str, timeout_s: float = HANG_S
 ) -> tuple[list[Problem], str]:
-    """Waits for the end of a node that must refuse; returns problems and the key it named."""
-    found = node.wait_exit(timeout_s)
+    """Wait for the end of a node that must refuse; return the breaches and the key it named."""
+    exit_code = node.wait_exit(timeout_s)
     node.kill()
-    where = f"{node.label}: {what}"
-    if found != code:
-        state = "it went on" if found is None else f"it ended with {found}"
+    where = f"{node.label}: {case}"
+    if exit_code != code:
+        state = "it went on" if exit_code is None else f"it ended with {exit_code}"
         return [Problem(clause, f"{where}: exit {code} is due, but {state}; {node.why()}")], ""
     error = node.fields("ERROR")
     if not error:
@@ -44,12 +44,12 @@ def bad_keys(shard: int) -> Scenario:
         role = (sender, receiver)[shard % 2]
         cases = list(bad_specs(bench.lone_spec(pattern, role)))
         problems: list[Problem] = []
-        for what, key, spec in cases[shard::SHARDS]:
-            found, named = refusal(bench.single(spec), 2, "C-02", f"{key}: {what}")
-            problems += found
-            # Two keys that contradict each other: either may be named.
-            if not found and named != key and what != "role of another pattern":
-                text = f"{role}: {key}: {what}: the ERROR line names {named!r}"
+        for change, key, spec in cases[shard::SHARDS]:
+            refusal_problems, named = refusal(bench.single(spec), 2, "C-02", f"{key}: {change}")
+            problems += refusal_problems
+            # Where two keys contradict each other, the node may name either.
+            if not refusal_problems and named != key and change != "role of another pattern":
+                text = f"{role}: {key}: {change}: the ERROR line names {named!r}"
                 problems.append(Problem("C-02", text))
         return problems
 
@@ -69,40 +69,45 @@ def command_line(bench: Bench) -> list[Problem]:
 
 
 def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
-    found: list[tuple[str, dict[str, Any]]] = []
+    """Return (name, spec) for each role, capability, size and setting that the cell lacks."""
+    cases: list[tuple[str, dict[str, Any]]] = []
     for pattern, roles in PATTERN_ROLES.items():
         if pattern not in cell.patterns:
-            found += [(f"role {role}", base_spec(cell, pattern, role)) for role in roles]
+            cases += [(f"role {role}", base_spec(cell, pattern, role)) for role in roles]
     for pattern in cell.patterns:
         sender = PATTERN_ROLES[pattern][0]
-        wanted: dict[str, dict[str, Any]] = {
+        specs_by_capability: dict[str, dict[str, Any]] = {
             f"encoding.{kind}": {"payload__encoding": kind, "payload__bytes": 128}
             for kind in ENCODINGS
         }
-        wanted["pacing.native"] = {"pacing": "native"}
-        wanted["literal"] = {"payload__literal": "Hello World"}
+        specs_by_capability["pacing.native"] = {"pacing": "native"}
+        specs_by_capability["literal"] = {"payload__literal": "Hello World"}
         if pattern in ("service", "pingpong"):
-            wanted["async_client"] = {"outstanding_max": 2, **open_loop(40, 5)}
+            specs_by_capability["async_client"] = {"outstanding_max": 2, **open_loop(40, 5)}
         if pattern != "topic":
-            wanted.update({f"reply.{kind}": {"reply": kind} for kind in REPLIES})
-        for name, changes in wanted.items():
+            specs_by_capability.update({f"reply.{kind}": {"reply": kind} for kind in REPLIES})
+        for name, changes in specs_by_capability.items():
             if name not in cell.capabilities:
-                found.append((name, base_spec(cell, pattern, sender, **changes)))
+                cases.append((name, base_spec(cell, pattern, sender, **changes)))
     for encoding in ENCODINGS:
-        most = cell.bytes_max(encoding)
-        if f"encoding.{encoding}" in cell.capabilities and most is not None and most < 67_108_864:
+        longest = cell.bytes_max(encoding)
+        if (
+            f"encoding.{encoding}" in cell.capabilities
+            and longest is not None
+            and longest < 67_108_864
+        ):
             spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
-            spec.update({"payload.encoding": encoding, "payload.bytes": most + 1})
-            found.append((f"payload.bytes above {most} with {encoding}", spec))
-        least = cell.bytes_min(encoding)
-        if f"encoding.{encoding}" in cell.capabilities and least:
+            spec.update({"payload.encoding": encoding, "payload.bytes": longest + 1})
+            cases.append((f"payload.bytes above {longest} with {encoding}", spec))
+        shortest = cell.bytes_min(encoding)
+        if f"encoding.{encoding}" in cell.capabilities and shortest:
             spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
-            spec.update({"payload.encoding": encoding, "payload.bytes": least - 1})
-            found.append((f"payload.bytes below {least} with {encoding}", spec))
+            spec.update({"payload.encoding": encoding, "payload.bytes": shortest - 1})
+            cases.append((f"payload.bytes below {shortest} with {encoding}", spec))
     for name, value in cell.excluded.items():
         spec = base_spec(cell, cell.patterns[0], PATTERN_ROLES[cell.patterns[0]][0])
-        found.append((f"{name} = {value!r}", {**spec, f"settings.{name}": value}))
-    return found
+        cases.append((f"{name} = {value!r}", {**spec, f"settings.{name}": value}))
+    return cases
 
 
 def undeclared(bench: Bench) -> list[Problem]:
@@ -110,9 +115,9 @@ def undeclared(bench: Bench) -> list[Problem]:
     if not cases:
         raise Skipped("the cell declares every pattern and every capability")
     problems: list[Problem] = []
-    for what, spec in cases:
+    for name, spec in cases:
         spec["peers.endpoints"] = list(bench.endpoints)
-        problems += refusal(bench.single(spec), 3, "C-03", f"undeclared {what}")[0]
+        problems += refusal(bench.single(spec), 3, "C-03", f"undeclared {name}")[0]
     return problems
 
 
@@ -129,7 +134,7 @@ def past_start(bench: Bench) -> list[Problem]:
 
 
 def dead_endpoints(bench: Bench, pattern: str) -> list[str]:
-    """Endpoints where somebody listened and nobody does any more."""
+    """Return the services' endpoints and those of a listener that has been killed."""
     role = bench.cell.listening_role(pattern)
     if role == "none":
         return list(bench.endpoints)
@@ -144,7 +149,10 @@ def dead_endpoints(bench: Bench, pattern: str) -> list[str]:
 
 
 def nobody_there(bench: Bench) -> list[Problem]:
-    """A client must notice; the other roles may say that they cannot tell (matched null)."""
+    """Check nodes without a peer: a client must end with 4.
+
+    Other roles may instead report that they cannot know (`matched` null).
+    """
     problems: list[Problem] = []
     for pattern in bench.cell.patterns:
         listening = bench.cell.listening_role(pattern)
@@ -167,7 +175,7 @@ def nobody_there(bench: Bench) -> list[Problem]:
 
 
 def service_lost(bench: Bench) -> list[Problem]:
-    """No service process at the endpoint at all."""
+    """Check that nodes end with 4 where no service process listens at the endpoint."""
     if not bench.endpoints:
         raise Skipped("the middleware has no service process")
     problems: list[Problem] = []

@@ -1,4 +1,7 @@
-"""The window: schedules, lateness, timeouts, STOP, drain, overflow (C-10 to C-17, C-26 to C-30)."""
+"""Scenarios of the window: schedules, lateness, timeouts, STOP, drain and overflow.
+
+They examine C-10 to C-17 and C-26 to C-30.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ OWN = {"topic": ("C-29",), "service": (), "pingpong": ("C-28",), "action": ("C-3
 
 
 def plain(pattern: str) -> Scenario:
-    """An open loop with phase and warm-up."""
+    """Check an open loop with phase and warm-up."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
@@ -35,14 +38,14 @@ def closed(pattern: str) -> Scenario:
         bench.need("loop.closed")
         changes = closed_loop(50) | {"warmup_ns": 10 * MILLISECOND_NS}
         problems = bench.whole_run(pattern, changes)
-        # Nothing in a closed loop is due later: a warm-up longer than it flags everything.
+        # A warm-up longer than the closed loop must flag every record.
         return problems + bench.whole_run(pattern, closed_loop(5) | {"warmup_ns": 10**11})
 
     return Scenario(f"closed[{pattern}]", ("C-11", *OWN[pattern], *ALWAYS), check)
 
 
 def beyond(pattern: str) -> Scenario:
-    """A closed loop that goes on after its count: to its own end, and until STOP."""
+    """Check a closed loop that goes on after its count: to its own end, and until STOP."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.closed")
@@ -52,8 +55,8 @@ def beyond(pattern: str) -> Scenario:
             problems = audit(group) + closing_problems(group)
             sender = group.senders[0]
             if sender.fields("SENT").get("sent") != 25:
-                found = sender.fields("SENT").get("sent")
-                text = f"{sender.label}: without STOP 25 calls must be made; {found} were"
+                sent = sender.fields("SENT").get("sent")
+                text = f"{sender.label}: without STOP 25 calls must be made; {sent} were"
                 problems.append(Problem("C-11", text))
         return problems or _stopped_beyond(bench, pattern)
 
@@ -61,7 +64,10 @@ def beyond(pattern: str) -> Scenario:
 
 
 def _stopped_beyond(bench: Bench, pattern: str) -> list[Problem]:
-    """STOP comes while the server is held: the call that is open then ends as any other."""
+    """Return the breaches where STOP comes while the server is paused.
+
+    The call that is open at STOP must end like any other.
+    """
     changes = closed_loop(20) | {"count_beyond": 150_000, "record.capacity": 200_000}
     with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
         group.start()
@@ -84,7 +90,7 @@ def native(pattern: str) -> Scenario:
         bench.need("loop.open", "pacing.native")
         changes = open_loop(25, 20) | {"pacing": "native"}
         watch = Stopwatch()
-        # Held for a few periods, so that there are slots to pass over.
+        # A pause of a few periods leaves slots that a native timer may pass over.
         return bench.whole_run(
             pattern, changes, during=lambda group: _hold(group, group.senders[0], watch, 150, 110)
         )
@@ -100,7 +106,7 @@ def fan_out(bench: Bench) -> list[Problem]:
 
 
 def many_senders(pattern: str) -> Scenario:
-    """Two senders and one receiver: each seq keeps its sender's node."""
+    """Check two senders with one receiver: each `seq` keeps its sender's node."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
@@ -115,7 +121,7 @@ def many_senders(pattern: str) -> Scenario:
 
 
 def late(pattern: str) -> Scenario:
-    """The sender is held for 300 ms of its window: it is late, and stays on its schedule."""
+    """Check a sender that is paused for 300 ms: it is late, and returns to its schedule."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "pacing.kit")
@@ -124,7 +130,7 @@ def late(pattern: str) -> Scenario:
         def hold(group: Group) -> None:
             _hold(group, group.senders[0], watch, 150, 300)
 
-        # A call takes longer than a message, and must leave time to catch up.
+        # A call takes longer than a message, so its period is longer, to leave time to catch up.
         window = gentle(pattern, 90, 10) if pattern == "topic" else gentle(pattern, 60, 20)
         changes = window | bench.cell.prompt
         with bench.group(pattern, pair(bench.cell, bench.cell, pattern, changes)) as group:
@@ -138,12 +144,16 @@ def late(pattern: str) -> Scenario:
 
 
 def _drops(group: Group) -> bool:
-    """Whether the middleware says that it drops: the burst after the hold may overflow it then."""
+    """Return whether the middleware declares that it drops messages when overloaded.
+
+    The burst after the pause may then overflow it.
+    """
     overloads = [node.fields("READY")["guarantee"]["overload"] for node in group.nodes]
     return any(overload.startswith("drop") for overload in overloads)
 
 
 def _hold(group: Group, node: Any, watch: Stopwatch, after_ms: int, for_ms: int) -> None:
+    """Pause `node` for `for_ms`, from `after_ms` after the start, and note the times."""
     sleep_until(group.start_ns + after_ms * MILLISECOND_NS)
     pause(node)
     watch.pause_ns = time.monotonic_ns()
@@ -153,25 +163,26 @@ def _hold(group: Group, node: Any, watch: Stopwatch, after_ms: int, for_ms: int)
 
 
 def _late_breaches(attempts: list[Record], watch: Stopwatch) -> list[tuple[str, str]]:
-    found = []
+    """Return (clause, text) for each breach of a sender that was paused."""
+    breaches = []
     settle_ns = 30 * MILLISECOND_NS
-    held = range(watch.pause_ns + settle_ns, watch.resume_ns)
-    inside = [tuple(record) for record in attempts if record.begin_ns in held]
-    if inside:
-        text = f"held from {held.start} to {held.stop}, yet messages began then"
-        found.append(("C-27", f"{text}: {some(inside)}"))
-    due = [record for record in attempts if record.intended_ns in held]
-    if not due:
-        found.append(("C-10", "no message keeps an intended time of the time it was held"))
+    pause_ns = range(watch.pause_ns + settle_ns, watch.resume_ns)
+    during_pause = [tuple(record) for record in attempts if record.begin_ns in pause_ns]
+    if during_pause:
+        text = f"held from {pause_ns.start} to {pause_ns.stop}, yet messages began then"
+        breaches.append(("C-27", f"{text}: {some(during_pause)}"))
+    due_in_pause = [record for record in attempts if record.intended_ns in pause_ns]
+    if not due_in_pause:
+        breaches.append(("C-10", "no message keeps an intended time of the time it was held"))
     tail = [record.begin_ns - record.intended_ns for record in attempts[-10:]]
     if tail and min(tail) > (watch.resume_ns - watch.pause_ns) // 2:
         text = f"after being held it stays {min(tail)} ns behind; late messages are sent at once"
-        found.append(("C-10", text))
-    return found
+        breaches.append(("C-10", text))
+    return breaches
 
 
 def overrun(pattern: str) -> Scenario:
-    """The sender is held past the end of its window: what is left is not sent."""
+    """Check a sender that is paused past the end of its window: it must not send the rest."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "pacing.kit")
@@ -183,7 +194,7 @@ def overrun(pattern: str) -> Scenario:
             run = next(run for run in node_runs(group) if run.sends)
             last_ns = group.start_ns + (300 + 50) * MILLISECOND_NS
             after = [tuple(r) for r in run.of_kind(MESSAGE, CALL, RESULT) if r.begin_ns > last_ns]
-            # One may have been between its due time and its stamp when it was held.
+            # The pause may have begun between the due time and the time stamp of one message.
             if len(after) > 1:
                 text = f"sent after start + duration + overrun: {some(after)}"
                 problems.append(run.problem("C-10", text))
@@ -193,7 +204,7 @@ def overrun(pattern: str) -> Scenario:
 
 
 def broken_off(pattern: str) -> Scenario:
-    """STOP in the middle of a long schedule."""
+    """Check STOP in the middle of a long schedule."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
@@ -215,7 +226,7 @@ def broken_off(pattern: str) -> Scenario:
 
 
 def linger(bench: Bench) -> list[Problem]:
-    """The publisher goes on; the subscriber must drain for linger_ms and then end."""
+    """Check a subscriber whose publisher goes on: it must drain for `linger_ms` and then end."""
     changes = open_loop(1000, 10) | {"quiet_ms": 400, "linger_ms": 800}
     with bench.group("topic", pair(bench.cell, bench.cell, "topic", changes)) as group:
         group.start()
@@ -231,7 +242,7 @@ def linger(bench: Bench) -> list[Problem]:
         if not after:
             text = "messages came for all of linger_ms = 800 after STOP, but none is recorded "
             problems.append(Problem("C-15", f"{receiver.label}: {text}later than 400 ms after it"))
-        # Slack for a machine of any load; a node without the bound goes on for ten seconds.
+        # Slack for a loaded machine; a node without the bound goes on for ten seconds.
         latest_ns = stop_ns + (800 + 5_000) * MILLISECOND_NS
         if any(end_ns > latest_ns for end_ns in ends):
             text = f"{receiver.label}: messages recorded 5 s after linger_ms = 800 was over"
@@ -240,7 +251,7 @@ def linger(bench: Bench) -> list[Problem]:
 
 
 def drain(bench: Bench) -> list[Problem]:
-    """What is still on its way at STOP arrives: the receiver was held and finds a queue."""
+    """Check that messages in transit at STOP arrive: a paused receiver resumes with a queue."""
     changes = open_loop(8, 10)
     with bench.group("topic", pair(bench.cell, bench.cell, "topic", changes)) as group:
         group.start()
@@ -257,7 +268,7 @@ def drain(bench: Bench) -> list[Problem]:
 
 
 def timeouts(pattern: str, outstanding_max: int) -> Scenario:
-    """The server is held for longer than a call may last."""
+    """Check calls to a server that is paused for longer than their timeout."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open")
@@ -279,7 +290,7 @@ def timeouts(pattern: str, outstanding_max: int) -> Scenario:
 
 
 def overlap(pattern: str) -> Scenario:
-    """The server is held while calls fall due: as many are open as may be, and none is lost."""
+    """Check a paused server: `outstanding_max` calls are open meanwhile, and none is lost."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("loop.open", "async_client")
@@ -289,10 +300,10 @@ def overlap(pattern: str) -> Scenario:
             group.run(lambda group: _hold(group, group.receivers[0], watch, 150, 250))
             problems = audit(group) + closing_problems(group)
             run = next(run for run in node_runs(group) if run.sends)
-            most = _most_open(run.of_kind(CALL), run.spec["timeout_ns"], MILLISECOND_NS)
-            if most < 3:
+            open_max = _most_open(run.of_kind(CALL), run.spec["timeout_ns"], MILLISECOND_NS)
+            if open_max < 3:
                 text = "the server was held for 250 ms and a call is due every 20 ms, but at most "
-                text += f"{most} of outstanding_max = 3 calls were open at once"
+                text += f"{open_max} of outstanding_max = 3 calls were open at once"
                 problems.append(run.problem("C-33", text))
             return problems
 
@@ -300,36 +311,40 @@ def overlap(pattern: str) -> Scenario:
 
 
 def _most_open(calls: list[Record], timeout_ns: int, overlap_ns: int) -> int:
-    """Calls open at once; less than `overlap_ns` together is no overlap."""
+    """Return the largest number of calls open at once.
+
+    Two calls overlap where they are open together for at least `overlap_ns`.
+    """
     edges = []
     for record in calls:
         end_ns = record.end_ns if record.end_ns != UNKNOWN_NS else record.begin_ns + timeout_ns
         edges += [(record.begin_ns, 1), (max(record.begin_ns + 1, end_ns - overlap_ns), -1)]
-    open_now = open_most = 0
+    open_now = open_max = 0
     for _, step in sorted(edges):
         open_now += step
-        open_most = max(open_most, open_now)
-    return open_most
+        open_max = max(open_max, open_now)
+    return open_max
 
 
 def _timeout_breaches(calls: list[Record], outstanding_max: int) -> list[str]:
+    """Return a text for each breach of C-12 by the calls of a client with a paused server."""
     timeout_ns, slack_ns = 100 * MILLISECOND_NS, 40 * MILLISECOND_NS
-    found = []
+    breaches = []
     if not any(record.flags & TIMEOUT for record in calls):
-        found.append("the server was held for 450 ms, yet no call of 100 ms is flagged timeout")
+        breaches.append("the server was held for 450 ms, yet no call of 100 ms is flagged timeout")
     long = [
         tuple(record)
         for record in calls
         if record.end_ns != UNKNOWN_NS and record.end_ns - record.begin_ns > timeout_ns + slack_ns
     ]
     if long:
-        found.append(f"calls that lasted longer than timeout_ns are not flagged: {some(long)}")
-    # A little less than it was open for, so that a hand-over is no overlap.
-    open_most = _most_open(calls, timeout_ns, slack_ns // 4)
-    if open_most > outstanding_max:
-        text = f"{open_most} calls were open at once; outstanding_max is {outstanding_max}"
-        found.append(text)
-    return found
+        breaches.append(f"calls that lasted longer than timeout_ns are not flagged: {some(long)}")
+    # A short overlap is not counted, because one call may end just after the next began.
+    open_max = _most_open(calls, timeout_ns, slack_ns // 4)
+    if open_max > outstanding_max:
+        text = f"{open_max} calls were open at once; outstanding_max is {outstanding_max}"
+        breaches.append(text)
+    return breaches
 
 
 def overflow(pattern: str) -> Scenario:
@@ -344,7 +359,7 @@ def overflow(pattern: str) -> Scenario:
                 recorded, lost = done.get("recorded", 0), done.get("overflow", 0)
                 role = node.spec["role"]
                 if role not in SENDING_ROLES and done.get("received") is None:
-                    continue  # its clients' records count (C-34)
+                    continue  # the records of its clients count instead (C-34)
                 total = sent if role in SENDING_ROLES else done.get("received", 0)
                 if recorded > 10:
                     text = f"{node.label}: recorded {recorded} with room for 10"
@@ -361,7 +376,7 @@ def overflow(pattern: str) -> Scenario:
 
 
 def unrecorded(pattern: str) -> Scenario:
-    """A server that keeps no records answers as any other; the audit looks at its DONE."""
+    """Check that a server without records answers like any other; the audit checks its DONE."""
 
     def check(bench: Bench) -> list[Problem]:
         if "server_unrecorded" not in bench.cell.capabilities:
@@ -372,7 +387,7 @@ def unrecorded(pattern: str) -> Scenario:
 
 
 def planted_loss(bench: Bench) -> list[Problem]:
-    """Messages that the middleware is told to leave out are lost, exactly those."""
+    """Check that exactly the messages that the middleware drops on request are lost."""
     if "drop_counters" not in bench.cell.settings:
         raise Skipped("the middleware has no setting drop_counters")
     dropped = {0, 3, 7, 39}
@@ -412,26 +427,28 @@ def planted_duplicates(bench: Bench) -> list[Problem]:
 
 def scenarios(patterns: list[str]) -> list[Scenario]:
     calling = [pattern for pattern in patterns if pattern != "topic"]
-    found = [plain(pattern) for pattern in patterns]
-    found += [closed(pattern) for pattern in calling]
-    found += [beyond(pattern) for pattern in calling]
-    found += [native(pattern) for pattern in patterns]
-    found += [many_senders(pattern) for pattern in patterns if pattern != "pingpong"]
-    held = [pattern for pattern in patterns if pattern in ("topic", "service", "action")]
-    found += [late(pattern) for pattern in held]
-    found += [overrun(pattern) for pattern in held]
-    found += [broken_off(pattern) for pattern in held]
-    for most in (1, 3):
-        found += [timeouts(pattern, most) for pattern in calling if pattern != "pingpong"]
-    found += [overlap(pattern) for pattern in calling if pattern != "action"]
-    found += [overflow(pattern) for pattern in held]
-    found += [unrecorded(pattern) for pattern in patterns if pattern == "service"]
+    all_scenarios = [plain(pattern) for pattern in patterns]
+    all_scenarios += [closed(pattern) for pattern in calling]
+    all_scenarios += [beyond(pattern) for pattern in calling]
+    all_scenarios += [native(pattern) for pattern in patterns]
+    all_scenarios += [many_senders(pattern) for pattern in patterns if pattern != "pingpong"]
+    main_patterns = [pattern for pattern in patterns if pattern in ("topic", "service", "action")]
+    all_scenarios += [late(pattern) for pattern in main_patterns]
+    all_scenarios += [overrun(pattern) for pattern in main_patterns]
+    all_scenarios += [broken_off(pattern) for pattern in main_patterns]
+    for outstanding_max in (1, 3):
+        all_scenarios += [
+            timeouts(pattern, outstanding_max) for pattern in calling if pattern != "pingpong"
+        ]
+    all_scenarios += [overlap(pattern) for pattern in calling if pattern != "action"]
+    all_scenarios += [overflow(pattern) for pattern in main_patterns]
+    all_scenarios += [unrecorded(pattern) for pattern in patterns if pattern == "service"]
     if "topic" in patterns:
-        found += [
+        all_scenarios += [
             Scenario("fan-out", ("C-29", *ALWAYS), fan_out),
             Scenario("linger", ("C-15",), linger),
             Scenario("drain", ("C-15", *ALWAYS), drain),
             Scenario("planted-loss", ("C-29",), planted_loss),
             Scenario("planted-duplicates", ("C-16",), planted_duplicates),
         ]
-    return found
+    return all_scenarios

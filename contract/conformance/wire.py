@@ -1,7 +1,7 @@
-"""The suite as the other side of the wire: it sends what no sound node would send.
+"""Scenarios with the suite as the peer on the wire, which sends what no correct node would send.
 
-It speaks the wire of middlewares whose folder has a `wire.py`; records travel there as JSON. The
-kits do this work for every middleware alike.
+They apply to middlewares whose folder has a `wire.py`, where records are sent as JSON. The kits do
+the tested work in the same way for every middleware.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNREADABLE = b'{"header": {"seq": '
 
 @contextlib.contextmanager
 def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess, Wire]]:
-    """One node whose peer is the suite; nothing is left at the end."""
+    """Start one node whose peer is the suite; yield both, and stop both at the end."""
     wire: Wire = made_wire(bench, spec["run"])
     if spec["role"] in ("publisher", "client"):
         spec["peers.endpoints"] = [wire.endpoint]
@@ -50,7 +50,7 @@ def lone_node(bench: Bench, spec: dict[str, Any]) -> Iterator[tuple[NodeProcess,
 
 
 class AnsweringProbes:
-    """A wire that answers a client's probes by itself and hands out all other frames."""
+    """A wire that answers a client's probes itself and returns all other frames."""
 
     def __init__(self, wire: Wire, spec: dict[str, Any]) -> None:
         self.endpoint = wire.endpoint
@@ -87,7 +87,7 @@ class AnsweringProbes:
 
 
 def counter_of(request: bytes, encoding: str) -> int:
-    """The counter in a payload as it is on the wire (C-17)."""
+    """Return the counter in a payload as it is on the wire (C-17)."""
     if encoding == "record":
         seq = int(json.loads(request)["header"]["seq"])
     else:
@@ -97,13 +97,14 @@ def counter_of(request: bytes, encoding: str) -> int:
 
 
 def reply_to(kind: str, encoding: str, literal: str, request: bytes) -> bytes:
-    """What a server answers to a request on the wire."""
+    """Return a server's reply to a request, as it is on the wire."""
     if encoding == "record":
         return json.dumps(answer(json.loads(request), kind, literal)).encode()
     return {"echo": request, "ack": request[: 8 * unit_of(encoding)]}.get(kind, literal.encode())
 
 
 def await_line(node: NodeProcess, keyword: str, clause: str) -> dict[str, Any]:
+    """Wait for a line and return its fields. Raises Broken with `clause` where it is missing."""
     line = node.wait_line(keyword, READY_TIMEOUT_MS / 1000 + HANG_S)
     if line is None or line.fields is None:
         raise Broken(clause, f"{node.label}: no {keyword} line; {node.why()}")
@@ -111,6 +112,7 @@ def await_line(node: NodeProcess, keyword: str, clause: str) -> dict[str, Any]:
 
 
 def go(node: NodeProcess) -> int:
+    """Wait for READY, send GO, and return the start in ns."""
     await_line(node, "READY", "C-07")
     start_ns = time.monotonic_ns() + GO_MARGIN_NS
     node.write(f"GO {start_ns}\n")
@@ -118,7 +120,7 @@ def go(node: NodeProcess) -> int:
 
 
 def stop(node: NodeProcess) -> tuple[dict[str, Any], list[Record], list[Problem]]:
-    """STOP, then (DONE's fields, the records, what is wrong with the files)."""
+    """Send STOP, and return the fields of DONE, the records, and the breaches of the files."""
     node.write("STOP\n")
     done = await_line(node, "DONE", "C-15")
     node.wait_exit(HANG_S)
@@ -127,18 +129,19 @@ def stop(node: NodeProcess) -> tuple[dict[str, Any], list[Record], list[Problem]
 
 
 def made_wire(bench: Bench, token: str) -> Wire:
+    """Return the suite's side of the wire. Raises Skipped where the middleware has none."""
     if bench.cell.wire is None:
         raise Skipped("the middleware's folder has no wire.py: the suite cannot be its other side")
     return bench.cell.wire(token)
 
 
 def unit_of(encoding: str) -> int:
-    """Characters or bytes that carry one byte of the header."""
+    """Return the number of characters or bytes per byte of the header."""
     return 2 if encoding == "text" else 1
 
 
 def sent_bytes(encoding: str) -> Scenario:
-    """What a publisher puts on the wire, byte for byte."""
+    """Check what a publisher sends, byte for byte."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"encoding.{encoding}")
@@ -151,20 +154,20 @@ def sent_bytes(encoding: str) -> Scenario:
             spec = bench.lone_spec("topic", "publisher", **changes)
             with lone_node(bench, spec) as (node, wire):
                 go(node)
-                caught = [wire.receive(HANG_S) for _ in range(4)]
+                frames = [wire.receive(HANG_S) for _ in range(4)]
                 await_line(node, "SENT", "C-14")
                 _, records, _ = stop(node)
-            for record, frame in zip(sorted(records), caught, strict=False):
-                found = frame[2] if frame is not None else b""
+            for record, frame in zip(sorted(records), frames, strict=False):
+                data = frame[2] if frame is not None else b""
                 seq = SENDER_NODE << 48 | record.counter
                 due = encoded(seq, record.begin_ns, size, SEED, encoding)
-                if not same(found, due, encoding):
+                if not same(data, due, encoding):
                     at = next(
-                        (i for i in range(len(due)) if found[i : i + 1] != due[i : i + 1]), size
+                        (i for i in range(len(due)) if data[i : i + 1] != due[i : i + 1]), size
                     )
-                    text = f"{size} {encoding}: message {record.counter} has {len(found)} bytes, "
+                    text = f"{size} {encoding}: message {record.counter} has {len(data)} bytes, "
                     text += (
-                        f"first wrong at {at}: {found[at : at + 8]!r}, must be {due[at : at + 8]!r}"
+                        f"first wrong at {at}: {data[at : at + 8]!r}, must be {due[at : at + 8]!r}"
                     )
                     problems.append(Problem(clause, f"{node.label}: {text}"))
                     break
@@ -176,83 +179,88 @@ def sent_bytes(encoding: str) -> Scenario:
 
 
 def sent_literal(bench: Bench) -> list[Problem]:
-    """A literal is the payload, unstamped."""
+    """Check that a literal is the whole payload, without sequence and time."""
     bench.need("literal")
     literal = "Hello, this is a literal of 35 bytes"
     spec = bench.lone_spec("topic", "publisher", payload__literal=literal, **open_loop(4, 5))
     with lone_node(bench, spec) as (node, wire):
         go(node)
-        caught = [wire.receive(HANG_S) for _ in range(4)]
+        frames = [wire.receive(HANG_S) for _ in range(4)]
         await_line(node, "SENT", "C-14")
         _, _, problems = stop(node)
-    for frame in caught:
+    for frame in frames:
         if frame is None or frame[2] != literal.encode():
-            found = frame[2] if frame is not None else None
-            text = f"{node.label}: on the wire is {found!r}, must be {literal.encode()!r}"
+            data = frame[2] if frame is not None else None
+            text = f"{node.label}: on the wire is {data!r}, must be {literal.encode()!r}"
             return [*problems, Problem("C-22", text)]
     return problems
 
 
-def flip(data: bytes, at: int) -> bytes:
-    """Another character of the alphabet, or another byte, at `at`."""
-    other = b"B" if data[at : at + 1] == b"A" else b"A"
-    return data[:at] + other + data[at + 1 :]
+def flip(data: bytes, offset: int) -> bytes:
+    """Return `data` with another character of the alphabet, or another byte, at `offset`."""
+    replacement = b"B" if data[offset : offset + 1] == b"A" else b"A"
+    return data[:offset] + replacement + data[offset + 1 :]
 
 
 def _plants(encoding: str, now_ns: int) -> list[tuple[str, int, bytes]]:
-    """(what is expected, counter, payload): good, corrupt, unreadable, foreign, probe."""
+    """Return (kind, counter, payload) for messages to send to a subscriber.
+
+    Kinds: good, corrupt, unreadable, foreign, probe.
+    """
     unit = unit_of(encoding)
 
-    def good(counter: int, node: int = SENDER_NODE, seed: int = SEED) -> bytes:
+    def payload(counter: int, node: int = SENDER_NODE, seed: int = SEED) -> bytes:
         return encoded(node << 48 | counter, now_ns + counter, SIZE, seed, encoding)
 
     corrupt = [
-        ("corrupt", 4, flip(good(4), SIZE - 8 * unit - 1)),
-        ("corrupt", 5, flip(good(5), 16 * unit + 9)),
-        ("corrupt", 6, flip(good(6), SIZE - 1)),
-        ("corrupt", 7, good(7)[:-1]),
-        ("corrupt", 8, good(8) + b"A"),
+        ("corrupt", 4, flip(payload(4), SIZE - 8 * unit - 1)),
+        ("corrupt", 5, flip(payload(5), 16 * unit + 9)),
+        ("corrupt", 6, flip(payload(6), SIZE - 1)),
+        ("corrupt", 7, payload(7)[:-1]),
+        ("corrupt", 8, payload(8) + b"A"),
     ]
     if encoding == "record":
         corrupt = list(_corrupt_records(now_ns))
     return [
-        ("probe", PROBE, good(PROBE)),
-        ("good", 0, good(0)),
-        ("good", 1, good(1)),
-        ("good", 1, good(1)),
-        ("foreign", 2, good(2, node=SENDER_NODE + 1)),
-        ("foreign", 3, good(3, seed=SEED + 1)),
+        ("probe", PROBE, payload(PROBE)),
+        ("good", 0, payload(0)),
+        ("good", 1, payload(1)),
+        ("good", 1, payload(1)),
+        ("foreign", 2, payload(2, node=SENDER_NODE + 1)),
+        ("foreign", 3, payload(3, seed=SEED + 1)),
         *corrupt,
-        ("good", 10, good(10)),
-        ("good", 9, good(9)),
+        ("good", 10, payload(10)),
+        ("good", 9, payload(9)),
     ]
 
 
 def _corrupt_records(now_ns: int) -> Iterator[tuple[str, int, bytes]]:
-    def made(counter: int) -> dict[str, Any]:
+    """Yield (kind, counter, payload) for corrupt and unreadable records."""
+
+    def good_record(counter: int) -> dict[str, Any]:
         return record_of(SENDER_NODE << 48 | counter, now_ns + counter, SIZE, SEED)
 
     def moved(counter: int) -> dict[str, Any]:
-        found = made(counter)
-        found["pose"]["position"]["y"] += 1 / 1024
-        return found
+        record = good_record(counter)
+        record["pose"]["position"]["y"] += 1 / 1024
+        return record
 
-    last = made(5)["samples"][-1]
-    changed = {
-        4: {**made(4), "samples": made(4)["samples"][:-1]},
-        5: {**made(5), "samples": [*made(5)["samples"][:-1], {**last, "state": 256}]},
-        6: {**made(6), "trailer": {"seq": str(SENDER_NODE << 48 | 7)}},
+    last = good_record(5)["samples"][-1]
+    changed_records = {
+        4: {**good_record(4), "samples": good_record(4)["samples"][:-1]},
+        5: {**good_record(5), "samples": [*good_record(5)["samples"][:-1], {**last, "state": 256}]},
+        6: {**good_record(6), "trailer": {"seq": str(SENDER_NODE << 48 | 7)}},
         7: moved(7),
-        8: {**made(8), "samples": [*made(8)["samples"], last]},
+        8: {**good_record(8), "samples": [*good_record(8)["samples"], last]},
     }
-    for counter, found in changed.items():
-        yield "corrupt", counter, json.dumps(found).encode()
+    for counter, record in changed_records.items():
+        yield "corrupt", counter, json.dumps(record).encode()
     yield "unreadable", 11, UNREADABLE
-    yield "unreadable", 12, json.dumps({**made(12), "name": 12}).encode()
+    yield "unreadable", 12, json.dumps({**good_record(12), "name": 12}).encode()
 
 
 def received_bytes(encoding: str) -> Scenario:
-    """What a subscriber makes of good, corrupt, foreign, doubled and disordered messages."""
+    """Check a subscriber that gets good, corrupt, foreign, duplicate and reordered messages."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"encoding.{encoding}")
@@ -289,10 +297,10 @@ def _plant_breaches(
     for name, (clause, expected) in counts.items():
         if done.get(name) != expected:
             yield clause, f"DONE says {name} {done.get(name)}; planted were {expected}"
-    sound = sorted(r.counter for r in records if not r.flags & CORRUPT)
+    good = sorted(r.counter for r in records if not r.flags & CORRUPT)
     flagged = sorted(r.counter for r in records if r.flags & CORRUPT)
-    if sound != due["good"]:
-        yield "C-21", f"recorded as sound {sound}; must be {due['good']}"
+    if good != due["good"]:
+        yield "C-21", f"recorded as sound {good}; must be {due['good']}"
     if flagged != due["corrupt"]:
         yield "C-21", f"recorded as corrupt {flagged}; must be {due['corrupt']}"
     if any(record.counter == PROBE for record in records):
@@ -300,7 +308,7 @@ def _plant_breaches(
     strangers = [tuple(r) for r in records if r.node != SENDER_NODE or r.counter in due["foreign"]]
     if strangers:
         yield "C-18", f"recorded foreign messages: {some(strangers)}"
-    # Every good payload was stamped with the planting time plus its counter.
+    # The send time in every good payload is the same time plus the payload's counter.
     began = {r.counter: r.begin_ns - r.counter for r in records if not r.flags & CORRUPT}
     if len(set(began.values())) > 1:
         yield "C-27", f"begin_ns is not the payload's send time: {some(list(began.items()))}"
@@ -309,6 +317,6 @@ def _plant_breaches(
 def scenarios(patterns: list[str]) -> list[Scenario]:
     if "topic" not in patterns:
         return []
-    found = [sent_bytes(encoding) for encoding in ENCODINGS]
-    found.append(Scenario("wire-literal", ("C-22",), sent_literal))
-    return found + [received_bytes(encoding) for encoding in ENCODINGS]
+    all_scenarios = [sent_bytes(encoding) for encoding in ENCODINGS]
+    all_scenarios.append(Scenario("wire-literal", ("C-22",), sent_literal))
+    return all_scenarios + [received_bytes(encoding) for encoding in ENCODINGS]

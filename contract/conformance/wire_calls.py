@@ -1,4 +1,4 @@
-"""Calls seen from the other side of the wire: replies, wrong replies, overlapping calls."""
+"""Scenarios of calls with the suite as the peer: replies, wrong replies, overlapping calls."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .wire import (
 )  # fmt: skip
 
 TOGETHER = 3
-"""Calls that the overlap scenario keeps open at once."""
+"""Number of calls that the overlap scenario keeps open at once."""
 
 
 def served_bytes(kind: str, encoding: str) -> Scenario:
-    """What a server answers, byte for byte, and whom it does not answer."""
+    """Check a server's replies, byte for byte, and that it does not answer strangers."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"reply.{kind}", f"encoding.{encoding}")
@@ -52,32 +52,32 @@ def served_bytes(kind: str, encoding: str) -> Scenario:
                 due = reply_to(kind, encoding, literal, request)
                 wire.send(REQUEST, counter & 0xFFFF, request, endpoint)
                 frame = wire.receive(HANG_S)
-                found = frame[2] if frame is not None else b""
-                if not same(found, due, encoding):
-                    what = f"{kind}: {encoding} request {counter:#x} was answered with"
-                    problems.append(Problem("C-23", f"{node.label}: {what} {found!r:.80}"))
+                data = frame[2] if frame is not None else b""
+                if not same(data, due, encoding):
+                    reply_text = f"{kind}: {encoding} request {counter:#x} was answered with"
+                    problems.append(Problem("C-23", f"{node.label}: {reply_text} {data!r:.80}"))
             stranger = encoded((SENDER_NODE + 1) << 48, 1, SIZE, SEED, encoding)
             wire.send(REQUEST, 9, stranger, endpoint)
             time.sleep(0.1)
             done, records, file_problems = stop(node)
         counts = {"received": 2, "recorded": 2, "foreign": 1, "probes": 1}
-        found_counts = {name: done.get(name) for name in counts}
-        if found_counts != counts or len(records) != 2:
-            text_ = f"{node.label}: 2 requests, a probe and a stranger came to {found_counts}"
+        done_counts = {name: done.get(name) for name in counts}
+        if done_counts != counts or len(records) != 2:
+            text = f"{node.label}: 2 requests, a probe and a stranger came to {done_counts}"
             clause = "C-17" if done.get("probes") != 1 else "C-18"
-            problems.append(Problem(clause, text_))
+            problems.append(Problem(clause, text))
         return problems + file_problems
 
     return Scenario(f"wire-served[{kind} {encoding}]", ("C-23", "C-17", "C-18"), check)
 
 
 def checked_replies(kind: str, encoding: str) -> Scenario:
-    """What a client makes of wrong replies, of none, and of one that comes too late."""
+    """Check a client that gets wrong replies, no reply, and a reply that is too late."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need(f"reply.{kind}", f"encoding.{encoding}", "loop.open")
         literal = "granted" if kind == "literal" else ""
-        # Blocking calls and overlapping ones go different ways through a kit.
+        # Kits have different code for blocking and for overlapping calls.
         overlapping = encoding == "text" and "async_client" in bench.cell.capabilities
         changes = {
             "payload__bytes": SIZE, "payload__encoding": encoding, "reply": kind,
@@ -102,10 +102,10 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
         for record in records:
             due = encoded(record.seq, record.begin_ns, SIZE, SEED, encoding)
             if not same(sent.get(record.counter, due), due, encoding):
-                what = f"request {record.counter} is not the payload of its begin_ns"
-                breaches.append(("C-27", what))
-        for clause, what in breaches:
-            problems.append(Problem(clause, f"{node.label}: {kind} {encoding}: {what}"))
+                text = f"request {record.counter} is not the payload of its begin_ns"
+                breaches.append(("C-27", text))
+        for clause, text in breaches:
+            problems.append(Problem(clause, f"{node.label}: {kind} {encoding}: {text}"))
         return problems
 
     clauses = ("C-23", "C-21", "C-12", "C-16", "C-27")
@@ -115,26 +115,26 @@ def checked_replies(kind: str, encoding: str) -> Scenario:
 def _answers(
     kind: str, encoding: str, literal: str
 ) -> Callable[[int, bytes], tuple[bytes | None, float]]:
-    """(reply, seconds to wait before it) for call number and request."""
+    """Return a function of call number and request that gives (reply, delay before it in s)."""
     unit = unit_of(encoding)
 
     def wrong(reply: bytes) -> tuple[bytes, bytes]:
-        """Two replies that are not quite right."""
+        """Return two replies that are slightly wrong."""
         if encoding == "record":
-            found = json.loads(reply)
-            found["pose"]["orientation"]["w"] += 1.0
-            return json.dumps(found).encode(), UNREADABLE
+            record = json.loads(reply)
+            record["pose"]["orientation"]["w"] += 1.0
+            return json.dumps(record).encode(), UNREADABLE
         return flip(reply, 0 if kind != "echo" else 16 * unit + 9), reply[:-1]
 
     def answered(number: int, request: bytes) -> tuple[bytes | None, float]:
-        good = reply_to(kind, encoding, literal, request)
+        correct = reply_to(kind, encoding, literal, request)
         if number in (2, 3):
-            return wrong(good)[number - 2], 0
+            return wrong(correct)[number - 2], 0
         if number == 5:
             return None, 0
         if number == 7:
-            return good, 0.25
-        return good, 0
+            return correct, 0.25
+        return correct, 0
 
     return answered
 
@@ -146,6 +146,7 @@ def _serve(
     ended: threading.Event,
     sent: dict[int, bytes],
 ) -> None:
+    """Answer requests until `ended` is set, and note them in `sent` by counter."""
     while not ended.is_set():
         frame = wire.receive(0.1)
         if frame is None or frame[0] != REQUEST:
@@ -166,7 +167,7 @@ def _reply_breaches(
     if by_flag[CORRUPT] != [2, 3]:
         clause = "C-21" if kind == "echo" else "C-23"
         yield clause, f"flagged corrupt are calls {by_flag[CORRUPT]}; replies 2 and 3 were wrong"
-    # The server that answers late holds the next call up, too; that one may go either way.
+    # The late reply delays the next call as well, which may or may not time out.
     if not {5, 7} <= set(by_flag[TIMEOUT]) <= {5, 7, 8}:
         text = f"flagged timeout are calls {by_flag[TIMEOUT]}; 5 had no reply and 7 a late one"
         yield "C-12", text
@@ -179,7 +180,7 @@ def _reply_breaches(
 
 
 def overlapping(kind: str, encoding: str) -> Scenario:
-    """Three calls at a time, answered in reverse order once all three are there."""
+    """Check three calls at a time, answered in reverse order once all three are open."""
 
     def check(bench: Bench) -> list[Problem]:
         bench.need("async_client", f"reply.{kind}", f"encoding.{encoding}", "loop.open")
@@ -193,14 +194,14 @@ def overlapping(kind: str, encoding: str) -> Scenario:
         with lone_node(bench, spec) as (node, wire):
             go(node)
             for _ in range(3):
-                held = [wire.receive(HANG_S) for _ in range(TOGETHER)]
-                if None in held:
+                open_frames = [wire.receive(HANG_S) for _ in range(TOGETHER)]
+                if None in open_frames:
                     text = f"{TOGETHER} calls may be open, but the next one did not leave"
                     return [Problem("C-33", f"{node.label}: {text}; {node.why()}")]
                 if wire.receive(0.12) is not None:
                     text = f"a call left while outstanding_max = {TOGETHER} calls were open"
                     problems.append(Problem("C-12", f"{node.label}: {text}"))
-                for frame in reversed(held):
+                for frame in reversed(open_frames):
                     if frame is not None:
                         reply = reply_to(kind, encoding, literal, frame[2])
                         wire.send(REPLY, frame[1], reply, frame[3])
@@ -230,7 +231,7 @@ def scenarios(patterns: list[str]) -> list[Scenario]:
         return []
     kinds = [("echo", "bytes"), ("echo", "text"), ("ack", "text"), ("literal", "bytes")]
     kinds += [(kind, "record") for kind in ("echo", "ack", "literal")]
-    found = [served_bytes(kind, encoding) for kind, encoding in kinds]
-    found += [checked_replies(kind, encoding) for kind, encoding in kinds]
+    all_scenarios = [served_bytes(kind, encoding) for kind, encoding in kinds]
+    all_scenarios += [checked_replies(kind, encoding) for kind, encoding in kinds]
     overlaps = (("echo", "bytes"), ("ack", "record"), ("literal", "text"))
-    return found + [overlapping(kind, encoding) for kind, encoding in overlaps]
+    return all_scenarios + [overlapping(kind, encoding) for kind, encoding in overlaps]

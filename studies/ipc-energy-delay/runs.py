@@ -168,14 +168,14 @@ def _energy(
 
 def _verdict(run: Observation, recipe: str) -> tuple[str, str]:
     if not any(_kept(name) for name in run.values):
-        return "unknown", "none of its files holds a value"
+        return "invalid", "none of its files holds a value"
     if recipe == AUTHORS:
-        return "ok", ""
+        return "valid", ""
     if run.failed:
         return "failed", run.failed
     if run.metered != UNMETERED and "elapsed_s.client" not in run.values:
-        return "unknown", "no client time: nothing says that the client ran to its end"
-    return "ok", ""
+        return "invalid", "no client time: nothing says that the client ran to its end"
+    return "valid", ""
 
 
 def _kept(name: str) -> bool:
@@ -193,7 +193,7 @@ def _record(
         "position": None,  # the order inside a pass is told by no file
         "verdict": verdict,
         "outcome": "died" if run.failed else "completed",
-        "used": verdict == "ok",
+        "used": verdict == "valid",
         "control": "",
         "factor.platform": run.platform,
         "factor.middleware": run.ipc,

@@ -178,7 +178,7 @@ def _placed(per_run: pl.DataFrame) -> pl.DataFrame:
         attempt=pl.lit(1),
         block=pl.col("repetition") + 1,
         position=pl.int_range(1, pl.len() + 1).over("repetition"),
-        verdict=pl.when(usable).then(pl.lit("ok")).otherwise(pl.lit("unknown")),
+        verdict=pl.when(usable).then(pl.lit("valid")).otherwise(pl.lit("invalid")),
         outcome=pl.lit("completed"),
         used=usable,
         control=pl.lit(""),

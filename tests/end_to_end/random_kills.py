@@ -216,7 +216,7 @@ def _ledger(campaign: Path) -> list[str]:
             done = [row for row in rows if row[0] == "done"]
             if any(row[0] == "begun" for row in rows):
                 problems.append(f"{run}: an attempt is still open")
-            if [row[1] for row in done].count("ok") != 1 or done[-1][1] != "ok":
+            if [row[1] for row in done].count("valid") != 1 or done[-1][1] != "valid":
                 problems.append(f"{run}: attempts are {rows}")
             for _, _, name in done:
                 if not (campaign / "runs" / name / "messages.parquet").exists():

@@ -247,7 +247,7 @@ def test_a_disk_that_fills_up_stops_the_campaign_and_resume_goes_on(cli, mini, t
         campaign = Campaign(folder / "c")
         attempts = [a for a in campaign.journal.attempts() if a.state == "done"]
         campaign.close()
-        assert len({a.run for a in attempts if a.verdict == "ok"}) == 9
+        assert len({a.run for a in attempts if a.verdict == "valid"}) == 9
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
 
@@ -264,7 +264,7 @@ def test_a_reader_that_leaves_does_not_end_the_measurement(cli, mini, tmp_path, 
     process.stdout.close()
     process.wait(60)
     campaign = Campaign(tmp_path / "c")
-    assert len([a for a in campaign.journal.attempts() if a.verdict == "ok"]) == 3
+    assert len([a for a in campaign.journal.attempts() if a.verdict == "valid"]) == 3
     campaign.close()
     process.stderr.close()
 

@@ -134,7 +134,7 @@ def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
     result, found = lies(middleware, lie)
     assert result.code == 4, result.out + result.err
     assert "0 of 1 run of the design can be used" in result.out
-    assert (found["verdict"], found["corrupt"], found["sent"]) == ("unknown", CALLS_OF_A_LIAR,
+    assert (found["verdict"], found["corrupt"], found["sent"]) == ("invalid", CALLS_OF_A_LIAR,
                                                                    CALLS_OF_A_LIAR)  # fmt: skip
     assert f"{CALLS_OF_A_LIAR} message" in result.out and "corrupt" in result.out
 
@@ -165,7 +165,7 @@ def test_a_call_answered_with_an_error_failed_and_its_run_counts(
     assert result.code == 0, result.out + result.err
     assert "1 of 1 run of the design can be used" in result.out
     assert f"sent {CALLS_OF_A_LIAR}, failed {CALLS_OF_A_LIAR}, lost 0" in result.out
-    assert [found[name] for name in COUNTS] == ["ok", "completed", CALLS_OF_A_LIAR, 0,
+    assert [found[name] for name in COUNTS] == ["valid", "completed", CALLS_OF_A_LIAR, 0,
                                                 CALLS_OF_A_LIAR, 0, 0]  # fmt: skip
     assert found["latency_p50_us"] is None
 
@@ -175,8 +175,8 @@ def test_refusing_every_second_call_at_once_makes_no_stack_fast(lies, nothing_le
     result, found = lies("rest", "half")
     assert result.code == 0, result.out + result.err
     half = CALLS_OF_A_LIAR // 2
-    assert [found[name] for name in COUNTS] == ["ok", "completed", CALLS_OF_A_LIAR, half, half, 0,
-                                                0]  # fmt: skip
+    counts = [found[name] for name in COUNTS]
+    assert counts == ["valid", "completed", CALLS_OF_A_LIAR, half, half, 0, 0]
     assert found["latency_p50_us"] > 0 and found["latency_p90_us"] is None
     shown = cli("show", tmp_path / "c", "1").out
     assert re.search(rf"calls failed +{half}\b", shown), shown
@@ -265,7 +265,7 @@ def test_a_server_that_is_killed_is_a_result_and_no_call_is_forgotten(
     code, killed = killed_in_the_window(cli, written, tmp_path, "server-0")
     assert code == 0 and killed
     found = row(tmp_path / "c")
-    assert (found["outcome"], found["verdict"]) == ("died", "ok")
+    assert (found["outcome"], found["verdict"]) == ("died", "valid")
     assert found["sent"] == count == found["received_unique"] + found["failed"] + found["lost"]
     assert found["failed"] + found["lost"] > 0
 

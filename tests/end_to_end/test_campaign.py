@@ -39,8 +39,8 @@ def assert_all_done_once(path):
     assert runs
     for run in runs:
         done = [a for a in tried if a.run == run and a.state == "done"]
-        assert [a.verdict for a in done].count("ok") == 1, (run, done)
-        assert done[-1].verdict == "ok", (run, done)
+        assert [a.verdict for a in done].count("valid") == 1, (run, done)
+        assert done[-1].verdict == "valid", (run, done)
 
 
 def test_a_study_is_run_counted_and_summarised(cli, mini, tmp_path, nothing_left):
@@ -219,7 +219,7 @@ def test_an_ordinary_user_gets_usable_runs_and_hears_what_rights_cost(cli, mini,
                  **environment_at(tmp_path / "home"))  # fmt: skip
     assert result.code == 0, result.err
     summary = pl.read_parquet(tmp_path / "c" / "summary.parquet")
-    assert (summary["verdict"] == "ok").any()
+    assert (summary["verdict"] == "valid").any()
     host = json.loads((tmp_path / "c" / "machine.json").read_text())["hosts"]["local"]
     assert host["cgroup"]["rung"] == "none"
     assert host["cgroup"]["lost"], "what the missing right costs is not said"

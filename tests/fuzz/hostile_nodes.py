@@ -149,10 +149,10 @@ def _finding(campaign: Path, mode: str) -> Finding:
     row = json.loads((folder / "summary.json").read_text(), parse_constant=_refuse)
     verdict, outcome = document["verdict"], document["outcome"]
     problems = []
-    sound = verdict == "ok" and outcome == "completed"
+    sound = verdict == "valid" and outcome == "completed"
     if expected == "fails" and verdict != "failed":
         problems.append("the contract was broken, but the verdict is not failed")
-    if expected == "counts" and verdict == "ok":
+    if expected == "counts" and verdict == "valid":
         problems.append("the counts do not fit, but the verdict is ok")
     if expected == "ends" and (verdict != "failed" and outcome == "completed"):
         problems.append("a node did not end as it should, but the run is completed")

@@ -11,7 +11,7 @@ import pytest
 from tests.tidy.tree import ROOT, files
 
 FILES_MAX = 25
-SUFFIXES = {".py"}
+SUFFIXES = {".py", ".rs"}
 
 
 def crowded(paths: list[Path]) -> dict[str, int]:

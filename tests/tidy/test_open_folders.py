@@ -74,7 +74,7 @@ def test_a_new_folder_is_listed_planned_run_and_reported(
     summary = campaign.summary()
     campaign.close()
     assert summary["cell"].to_list() == [f"{NEW}/python"] * 2
-    assert summary["verdict"].to_list() == ["ok", "ok"]
+    assert summary["verdict"].to_list() == ["valid", "valid"]
     assert summary["outcome"].to_list() == ["completed", "completed"]
     assert summary["sent"].to_list() == [15, 15] and summary["lost"].to_list() == [0, 0]
     capsys.readouterr()

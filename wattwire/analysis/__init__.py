@@ -1,1 +1,1 @@
-"""A campaign as numbers: contrasts, control runs, stopping, warm-up. No page is known here."""
+"""A campaign as numbers: contrasts, control runs, stopping, warm-up; independent of any report."""

@@ -1,7 +1,7 @@
-"""Which of many alternatives to take: the lowest in each response, and those that are as low.
+"""The best of several alternatives: the lowest in each response, and those equivalent to it.
 
 A study names the factors whose combinations are the alternatives (`answers.best_of`). The page's
-first sentence then names the lowest and its equals, instead of one ratio of many.
+first sentence then names the lowest alternative and its equals, instead of one ratio of many.
 """
 
 from __future__ import annotations
@@ -36,42 +36,45 @@ class Placed:
 
 @dataclass(frozen=True)
 class Choice:
-    """The alternatives of one response from the lowest up, or why they cannot be compared."""
+    """The alternatives of one response in ascending order, or why they cannot be compared."""
 
     response: Response
     placed: tuple[Placed, ...]
     why_not: str = ""
     without: Mapping[str, str] = field(default_factory=dict)
-    """Alternatives that are not ranked, since a run of theirs has no value: name to reason."""
+    """Reason by name for each alternative left unranked because one of its runs has no value."""
 
     def titles(self, group: str) -> list[str]:
-        """The alternatives of one group by name, from the lowest up."""
-        return [one.title for one in self.placed if one.group == group]
+        """Return the names of the alternatives of one group, in ascending order."""
+        return [alternative.title for alternative in self.placed if alternative.group == group]
 
 
 def factors_of(evidence: Evidence) -> tuple[str, ...]:
-    """The factors whose combinations are chosen among; empty where the study names none."""
-    named = evidence.study.get("answers", {}).get("best_of", ())
-    return tuple(name for name in named if name in evidence.varied)
+    """Return the factors whose combinations are the alternatives; empty if the study names none."""
+    requested_factors = evidence.study.get("answers", {}).get("best_of", ())
+    return tuple(name for name in requested_factors if name in evidence.varied)
 
 
 def choices(evidence: Evidence, answers: Answers) -> list[Choice]:
-    """One choice a response that some question asks of these factors, all held together."""
+    """Return one choice per response that a question asks of these factors.
+
+    The confidence level is Bonferroni-corrected, so that all choices hold together.
+    """
     factors = factors_of(evidence)
     responses = _responses(evidence, factors) if factors and evidence.usable.height else []
-    level = stats.bonferroni(CONFIDENCE, max(1, len(responses)))
-    return [_choice(evidence, answers, factors, response, level) for response in responses]
+    confidence = stats.bonferroni(CONFIDENCE, max(1, len(responses)))
+    return [_choice(evidence, answers, factors, response, confidence) for response in responses]
 
 
 def _responses(evidence: Evidence, factors: Sequence[str]) -> list[Response]:
-    asked = [
+    requested_responses = [
         resolve(name, evidence.described)
         for question in evidence.study.get("question", [])
         if set(factors) & set(question.get("factors", []))
         for name in question.get("responses", [])
     ]
-    known = dict.fromkeys(one for one in asked if not one.share)
-    return [response for response in known if measured(evidence.usable, response)]
+    with_ratio = dict.fromkeys(response for response in requested_responses if not response.share)
+    return [response for response in with_ratio if measured(evidence.usable, response)]
 
 
 def _choice(
@@ -81,58 +84,73 @@ def _choice(
     response: Response,
     level: float,
 ) -> Choice:
-    left_out = _without_value(evidence, factors, response)
+    excluded = _excluded_alternatives(evidence, factors, response)
     without = {
-        " ".join(map(evidence.title, factors, levels)): reason for levels, reason in left_out
+        " ".join(map(evidence.title, factors, levels)): reason for levels, reason in excluded
     }
-    own = {levels for levels, _ in left_out}
-    had = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
-    frame = evidence.usable.filter(pl.Series([one not in own for one in had], dtype=pl.Boolean))
-    fit = fit_of(evidence, frame, response) if own else usable_fit(evidence, response)
-    found = stats.lowest_of(fit, factors, level) if isinstance(fit, stats.Fit) else fit
-    if not isinstance(found, stats.Ranking):
-        return Choice(response, (), str(found), without)
+    excluded_levels = {levels for levels, _ in excluded}
+    levels_by_run = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
+    frame = evidence.usable.filter(
+        pl.Series([levels not in excluded_levels for levels in levels_by_run], dtype=pl.Boolean)
+    )
+    fit = fit_of(evidence, frame, response) if excluded_levels else usable_fit(evidence, response)
+    ranking = stats.lowest_of(fit, factors, level) if isinstance(fit, stats.Fit) else fit
+    if not isinstance(ranking, stats.Ranking):
+        return Choice(response, (), str(ranking), without)
     noise = math.exp(answers.noise.get(response.column, 0.0))
-    typical = _typical(evidence, frame, found.factors, response)
-    # A factor of which one level alone is left has no place in the model, and one in the name.
-    only = {name: levels_of(frame, name)[0] for name in factors} if own else {}
+    typical = _geometric_means(evidence, frame, ranking.factors, response)
+    # A factor with a single remaining level is not part of the model, but it is part of the name.
+    single_levels = {name: levels_of(frame, name)[0] for name in factors} if excluded_levels else {}
     placed = []
-    for place, one in enumerate(found.alternatives):
-        equal = answers.margin is not None and one.at_most <= 1 + answers.margin
-        apart = not one.may_be_lowest and one.over_lowest > noise
-        group = "lowest" if place == 0 else "equal" if equal else "higher" if apart else "open"
-        at_levels = {**only, **dict(zip(found.factors, one.levels, strict=True))}
+    for rank, alternative in enumerate(ranking.alternatives):
+        is_equal = answers.margin is not None and alternative.at_most <= 1 + answers.margin
+        is_higher = not alternative.may_be_lowest and alternative.over_lowest > noise
+        group = (
+            "lowest" if rank == 0 else "equal" if is_equal else "higher" if is_higher else "open"
+        )
+        at_levels = {**single_levels, **dict(zip(ranking.factors, alternative.levels, strict=True))}
         title = " ".join(map(evidence.title, at_levels, at_levels.values()))
-        of_runs = typical.get(tuple(map(evidence.word, found.factors, one.levels)), math.nan)
-        placed.append(Placed(title, one.levels, of_runs, one.over_lowest, one.at_most, group))
+        typical_value = typical.get(
+            tuple(map(evidence.word, ranking.factors, alternative.levels)), math.nan
+        )
+        placed.append(
+            Placed(
+                title,
+                alternative.levels,
+                typical_value,
+                alternative.over_lowest,
+                alternative.at_most,
+                group,
+            )
+        )
     return Choice(response, tuple(placed), without=without)
 
 
-def _without_value(
+def _excluded_alternatives(
     evidence: Evidence, factors: Sequence[str], response: Response
 ) -> list[tuple[tuple[Any, ...], str]]:
-    """The alternatives of which a run has no value to compare, each with the reason."""
-    had = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
-    found = []
-    for levels in dict.fromkeys(had):
-        at = dict(zip(factors, levels, strict=True))
-        reason = not_compared.why_not(evidence, evidence.usable, response, at)
+    """Return levels and reason of each alternative with a run that has no comparable value."""
+    levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
+    excluded = []
+    for levels in dict.fromkeys(levels_by_run):
+        level_by_factor = dict(zip(factors, levels, strict=True))
+        reason = not_compared.why_not(evidence, evidence.usable, response, level_by_factor)
         if reason:
-            found.append((levels, str(reason)))
-    return found
+            excluded.append((levels, str(reason)))
+    return excluded
 
 
-def _typical(
+def _geometric_means(
     evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str], response: Response
 ) -> dict[tuple[str, ...], float]:
-    """Geometric mean of each alternative's runs in `frame`, in the response's unit."""
+    """Return the geometric mean over each alternative's runs in `frame`, in the response's unit."""
     values = column(frame, response.column)
-    sides = zip(*(levels_of(frame, name) for name in factors), strict=True)
+    levels_by_run = zip(*(levels_of(frame, name) for name in factors), strict=True)
     logs: dict[tuple[str, ...], list[float]] = {}
-    for value, levels in zip(values.tolist(), sides, strict=True):
+    for value, levels in zip(values.tolist(), levels_by_run, strict=True):
         if value > 0 and math.isfinite(value):
             logs.setdefault(tuple(map(evidence.word, factors, levels)), []).append(math.log(value))
-    return {key: math.exp(float(np.mean(known))) for key, known in logs.items()}
+    return {key: math.exp(float(np.mean(log_values))) for key, log_values in logs.items()}
 
 
 # -- words -------------------------------------------------------------------------------------

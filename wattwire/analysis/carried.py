@@ -1,9 +1,9 @@
-"""Which runs have messages enough to carry their percentile of latency.
+"""The minimum number of messages that a run needs for its latency percentile to count.
 
-What: a run's percentile enters an answer, a median over runs or a limit only from
-`stats.carried_size` messages on, lost ones included. What it leaves out: whether they are
-independent. The interval of such an answer is over runs, so dependence inside runs is in their
-scatter; the percentile of one run alone (`stats.percentile`) has the stricter rule.
+What: a run's percentile enters an answer, a median over runs or a limit only if the run has at
+least `stats.carried_size` messages, lost ones included. What it leaves out: whether the messages
+are independent. The interval of such an answer is over runs, so their scatter already includes
+dependence within runs; the percentile of a single run (`stats.percentile`) has the stricter rule.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ WHAT = "messages in a run"
 
 
 def share_of(name: str) -> float | None:
-    """Return 0.99 for the column latency_p99_us; None for a column that is no percentile."""
+    """Return the quantile of a percentile column (latency_p99_us: 0.99); None for others."""
     quantile = re.fullmatch(r"latency_p(\d+)_us", name)
     return int(quantile[1]) / 10 ** len(quantile[1]) if quantile else None
 
 
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
-    """Tell which runs have too few messages for column `name`, shape (runs,).
+    """Return whether each run has too few messages for column `name`, shape (runs,).
 
-    A run of which the messages were not counted (imported data) has enough.
+    A run whose messages were not counted (imported data) has enough.
     """
     share, counts = share_of(name), after_warmup(frame, "expected")
     if share is None:
@@ -38,7 +38,7 @@ def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
 
 
 def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
-    """Return the fewest messages of the runs of `frame` and how many it takes; None: enough."""
+    """Return the fewest messages of any run and the number required; None if all have enough."""
     share = share_of(name)
     if share is None or not too_few(frame, name).any():
         return None

@@ -1,7 +1,7 @@
-"""The control runs as numbers: what two identical labels differ by, and the noise floor of ratios.
+"""Control runs: the differences of two identical labels, and the noise floor of ratios.
 
-No effect is claimed that is smaller than what the A/A difference may be: the far end of its
-interval, since its estimate may be near zero by luck.
+No effect is claimed that is smaller than the A/A difference may be: the end of its interval
+farther from 0, because the estimate may be near zero by chance.
 """
 
 from __future__ import annotations
@@ -18,53 +18,54 @@ from wattwire.analysis.responses import Response, resolve
 from wattwire.model.derived import FloatArray, column
 
 PAIRS_MIN = 3
-"""From so many pairs on there is an interval; below, the geometric mean alone is printed."""
+"""Minimum number of pairs for an interval; with fewer, only the geometric mean is printed."""
 
 
 CONFIDENCE = 0.95
 
 
 def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
-    """Every response of the study's questions that a ratio can be taken of, once each.
+    """Return the distinct responses of the study's questions that have ratios.
 
-    Of shares there are differences only: they are in it `with_shares`.
+    `with_shares` adds the shares, which have differences only.
     """
     questions: Iterable[Mapping[str, Any]] = evidence.study.get("question", [])
     names = [name for question in questions for name in question.get("responses", [])]
-    found = dict.fromkeys(resolve(name) for name in names)
-    return [response for response in found if with_shares or not response.share]
+    responses = dict.fromkeys(resolve(name) for name in names)
+    return [response for response in responses if with_shares or not response.share]
 
 
-def pairs(evidence: Evidence, response: Response, one: str, other: str) -> FloatArray:
-    """Ratio one/other of each block that holds both control runs, shape (pairs,)."""
-    upper, lower = control_pairs(evidence, response, one, other)
+def pairs(evidence: Evidence, response: Response, numerator: str, denominator: str) -> FloatArray:
+    """Return the ratio numerator / denominator of each block with both runs, shape (pairs,)."""
+    upper, lower = control_pairs(evidence, response, numerator, denominator)
     positive = (upper > 0) & (lower > 0)
     return upper[positive] / lower[positive]
 
 
 def differences(evidence: Evidence, response: Response) -> FloatArray:
-    """B − A of each block that holds both identical labels, in the response's unit."""
+    """Return B − A of each block with both identical labels, shape (pairs,), response's unit."""
     upper, lower = control_pairs(evidence, response, "b", "a")
     return upper - lower
 
 
 def control_pairs(
-    evidence: Evidence, response: Response, one: str, other: str
+    evidence: Evidence, response: Response, first: str, second: str
 ) -> tuple[FloatArray, FloatArray]:
-    """Both control runs of each block that holds them with a finite value, shape (pairs,) each."""
+    """Return both control runs' values of each block with two finite ones, shape (pairs,) each."""
     frame = evidence.controls
     values = pl.Series("value", column(frame, response.column))
     known = frame.select("block", "control").with_columns(values)
     known = known.filter(pl.col("value").is_finite())
-    sides = [known.filter(pl.col("control") == name) for name in (one, other)]
+    sides = [known.filter(pl.col("control") == name) for name in (first, second)]
     joined = sides[0].join(sides[1], on="block").sort("block")
     return joined["value"].to_numpy(), joined["value_right"].to_numpy()
 
 
 def noise_floor(differences: FloatArray) -> float | None:
-    """Return the end of the mean's 95 % t interval that is farther from 0; `differences` (pairs,).
+    """Return the end of the mean's 95 % t interval that is farther from 0, as an absolute value.
 
-    Below PAIRS_MIN pairs there is no interval: the largest |difference|. None without a pair.
+    `differences` has shape (pairs,). With fewer than PAIRS_MIN pairs there is no interval, and the
+    result is the largest |difference|; None without a pair.
     """
     if differences.size < PAIRS_MIN:
         return float(np.max(np.abs(differences))) if differences.size else None
@@ -75,11 +76,11 @@ def noise_floor(differences: FloatArray) -> float | None:
 
 
 def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
-    """The noise floor of each response asked for, by its column, on the scale of log ratios.
+    """Return the noise floor of each response of the questions, by column.
 
-    On the "plain" scale that of differences, in the response's unit.
+    It is a |log ratio| on the "log" scale, and a |difference| in the response's unit on "plain".
     """
-    found = {}
+    floors = {}
     for response in asked_responses(evidence, with_shares=scale == "plain"):
         values = (
             differences(evidence, response)
@@ -88,5 +89,5 @@ def noise(evidence: Evidence, scale: str = "log") -> dict[str, float]:
         )
         floor = noise_floor(values)
         if floor is not None:
-            found[response.column] = floor
-    return found
+            floors[response.column] = floor
+    return floors

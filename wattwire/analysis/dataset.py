@@ -1,4 +1,4 @@
-"""What a campaign holds, read once and sorted: factors, usable runs, set-aside runs."""
+"""A campaign's data for analysis, read once: factors, usable runs, excluded runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
 LEVEL_TOLERANCE = 1e-12
-"""Relative difference below which two numbers are one level, computed in two ways."""
+"""Relative difference below which two numbers are the same level, computed in two ways."""
 _DECIMAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 
@@ -49,15 +49,14 @@ class CampaignReader(Protocol):
 
 @dataclass
 class Evidence:
-    """A campaign's material for a page.
+    """A campaign's data for a report.
 
-    `attempts` has a row per run attempt; `usable` the counting attempts with verdict ok,
-    `set_aside` the counting ones without, `controls` the control runs with it, which are in
-    neither of the two. `traced` holds the usable runs that counted system calls: they are in no
-    other frame, `attempts` included. `factors` maps each factor to the levels planned, without
-    those of treatments that nobody asked for.
-    `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` remember what
-    was worked out once.
+    `attempts` has a row per run attempt. Of the attempts that count, `usable` has those with
+    verdict ok and `set_aside` the excluded ones; `controls` has the control runs with verdict ok,
+    which are in neither of the two. `traced` has the usable runs that counted system calls, which
+    are in no other frame, not even in `attempts`. `factors` maps each factor to its planned
+    levels, without those of treatments that were not requested.
+    `levels_seen`, `titles_seen`, `words_seen`, `fits`, `groups` and `baselines` are caches.
     """
 
     reader: CampaignReader
@@ -81,22 +80,22 @@ class Evidence:
     words_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     baselines: dict[str, Any] = field(default_factory=dict)
     edited: tuple[str, ...] = ()
-    """Frozen documents of the campaign that somebody changed afterwards."""
+    """Frozen documents of the campaign that were changed afterwards."""
     stopping: dict[str, Any] | None = None
-    """The last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
+    """Last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
     warm_up: dict[str, Any] | None = None
-    """What settling runs found, which are in no frame: `calls`, and what each cell needs."""
+    """Result of the settling runs, which are in no frame: `calls`, and each cell's warm-up."""
 
     @property
     def imported(self) -> bool:
-        """Whether others measured it: no messages, no meters of ours, no logs."""
+        """Whether the campaign was imported: it has no messages, no meter readings and no logs."""
         return isinstance(self.reader, ImportedCampaign)
 
     @property
     def warmup_calls(self) -> int:
-        """Calls of each client, in closed loop, that came before those that count.
+        """Number of warm-up calls of each client in a closed loop.
 
-        0 where every loop is open: such a warm-up is a time, whatever the study says of calls.
+        0 if every loop is open: such a warm-up is a time, even if the study states calls.
         """
         if self.warm_up:
             return int(self.warm_up["calls"])
@@ -107,18 +106,21 @@ class Evidence:
 
     @property
     def described(self) -> Mapping[str, Mapping[str, str]]:
-        """Unit, kind and title of the responses that came with imported data."""
+        """Unit, kind and title of the responses of imported data."""
         return self.reader.columns if isinstance(self.reader, ImportedCampaign) else {}
 
     @property
     def planned(self) -> list[dict[str, Any]]:
-        """Plan entries that were to be executed; blocks that a stop by width spared are not, and
-        neither are runs that count system calls and settling runs."""
+        """Plan entries to execute.
+
+        Excluded are blocks skipped by a stop by width, runs that count system calls, and settling
+        runs.
+        """
         kept = [entry for entry in self.plan if entry.get("control") not in (TRACED, SETTLING)]
         entries = [entry for entry in kept if not entry.get("skipped")]
-        return [e for e in entries if not self._spared(e)] if self.stopping else entries
+        return [e for e in entries if not self._skipped_by_stop(e)] if self.stopping else entries
 
-    def _spared(self, entry: Mapping[str, Any]) -> bool:
+    def _skipped_by_stop(self, entry: Mapping[str, Any]) -> bool:
         plan, block = self.study.get("plan", {}), entry.get("block") or 0
         if not self.stopping or block > int(plan.get("blocks", 0)):
             return False
@@ -129,32 +131,32 @@ class Evidence:
 
     @property
     def designed(self) -> list[dict[str, Any]]:
-        """Runs of the design: those that were to be executed, control runs left out."""
+        """Plan entries of the design to execute, without control runs."""
         return [entry for entry in self.planned if not entry.get("control")]
 
     @property
     def controls_planned(self) -> list[dict[str, Any]]:
-        """Control runs that were to be executed."""
+        """Plan entries of control runs to execute."""
         return [entry for entry in self.planned if entry.get("control")]
 
     def untried(self, entries: Sequence[Mapping[str, Any]]) -> int:
-        """How many of these entries of the plan no attempt was made at."""
+        """Return how many of these plan entries have no attempt."""
         tried = set(self.attempts["run"].to_list())
         return len({entry["run"] for entry in entries} - tried)
 
     @property
     def skipped(self) -> list[dict[str, Any]]:
-        """Plan entries that were not, with their reason."""
+        """Plan entries that were skipped, with their reason."""
         return [entry for entry in self.plan if entry.get("skipped")]
 
     @property
     def part(self) -> str:
-        """Which part of the design was asked for, in words; "" where the whole of it was."""
-        found = self.study.get(ONLY)
-        if not found:
+        """Phrase on the requested part of the design; "" if the whole design was requested."""
+        selection = self.study.get(ONLY)
+        if not selection:
             return ""
-        others = words.plural(int(found["unasked"]), "treatment")
-        return f"{found['said']}; beyond it the design has {others} that nobody asked for"
+        unrequested = words.plural(int(selection["unasked"]), "treatment")
+        return f"{selection['said']}; beyond it the design has {unrequested} that nobody asked for"
 
     @property
     def varied(self) -> list[str]:
@@ -162,43 +164,48 @@ class Evidence:
         return [name for name, levels in self.factors.items() if len(levels) > 1]
 
     def held(self, question: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Factors of a question that have one level here, in [factors] or in [fixed], with it."""
-        fixed, found = self.study.get("fixed", {}), []
+        """Return (factor, level) of a question's factors that have a single level here."""
+        fixed_levels, single_levels = self.study.get("fixed", {}), []
         for name in question.get("factors", []):
-            levels = self.factors.get(name, (fixed[name],) if name in fixed else ())
-            found += [(name, levels[0])] if len(levels) == 1 else []
-        return found
+            levels = self.factors.get(name, (fixed_levels[name],) if name in fixed_levels else ())
+            single_levels += [(name, levels[0])] if len(levels) == 1 else []
+        return single_levels
 
     def document(self, run: str, attempt: int | None) -> dict[str, Any]:
-        """What was written down about one attempt at a run."""
+        """Return the run document of one attempt."""
         counting = self.runs.get(run, {})
-        same = attempt is not None and counting.get("attempt") == attempt
-        return counting if same else self.reader.run(f"{run}-{attempt}")
+        is_counting = attempt is not None and counting.get("attempt") == attempt
+        return counting if is_counting else self.reader.run(f"{run}-{attempt}")
 
     def title(self, factor: str, level: Any) -> str:
-        """A level's name for readers."""
+        """Return a level's name for readers."""
         key = (factor, type(level), str(level))
         if key not in self.titles_seen:
             self.titles_seen[key] = words.level_title(factor, level, self.titles)
         return self.titles_seen[key]
 
     def word(self, factor: str, level: Any) -> str:
-        """A level without its unit, by a word that no other level of the factor has.
+        """Return a level without its unit, as a word that no other level of the factor has.
 
-        Where True and "yes" are both levels, each says what it is.
+        If True and "yes" are both levels, each word includes its type.
         """
         key = (factor, type(level), str(level))
         if key not in self.words_seen:
             planned = self.factors.get(factor, ())
-            own = next((one for one in planned if same_level(one, level)), level)
-            word = words.plain(own)
-            if any(words.plain(one) == word and not same_level(one, own) for one in planned):
-                word = f"{word} ({_kind_of(own)})"
+            planned_level = next(
+                (candidate for candidate in planned if same_level(candidate, level)), level
+            )
+            word = words.plain(planned_level)
+            if any(
+                words.plain(candidate) == word and not same_level(candidate, planned_level)
+                for candidate in planned
+            ):
+                word = f"{word} ({_kind_of(planned_level)})"
             self.words_seen[key] = word
         return self.words_seen[key]
 
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-        """The varied levels of a treatment, named, in the study's order."""
+        """Return the names of a treatment's varied levels, in the study's order of factors."""
         kept = [name for name in self.varied if name not in without and name in treatment]
         return ", ".join([self.title(name, treatment[name]) for name in kept])
 
@@ -212,31 +219,33 @@ def _kind_of(level: Any) -> str:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = with_current_names(reader.study, str(reader.path)), list(reader.plan)
-    everything = with_derived(_with_levels(with_services(reader.summary()), plan))
-    everything = everything.filter(pl.col("control").fill_null("") != SETTLING)
+    all_attempts = with_derived(_with_levels(with_services(reader.summary()), plan))
+    all_attempts = all_attempts.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
-    attempts = everything.filter(~is_traced)
-    tried = _counting(attempts)
-    traced = _counting(everything.filter(is_traced & (pl.col("verdict") == "ok")))
-    controls = tried.filter(is_control & (pl.col("verdict") == "ok"))
-    counting = tried.filter(~is_control)
-    usable = counting.filter(pl.col("verdict") == "ok")
-    set_aside = counting.filter(pl.col("verdict") != "ok")
+    attempts = all_attempts.filter(~is_traced)
+    one_per_run = _counting_attempts(attempts)
+    traced = _counting_attempts(all_attempts.filter(is_traced & (pl.col("verdict") == "valid")))
+    controls = one_per_run.filter(is_control & (pl.col("verdict") == "valid"))
+    design_runs = one_per_run.filter(~is_control)
+    usable = design_runs.filter(pl.col("verdict") == "valid")
+    set_aside = design_runs.filter(pl.col("verdict") != "valid")
     factors = _factors(study, plan)
     primary = str(study.get("plan", {}).get("primary", ""))
     varied = [name for name, levels in factors.items() if len(levels) > 1]
-    ranked = [name for name in (primary, *varied) if len(_levels_seen(counting, name)) > 1]
-    primary = next(iter([*ranked, *varied, *factors]), "")
+    candidates = [
+        name for name in (primary, *varied) if len(_seen_level_words(design_runs, name)) > 1
+    ]
+    primary = next(iter([*candidates, *varied, *factors]), "")
     evidence = Evidence(
         reader, study, plan, attempts, usable, set_aside, controls, traced, factors, primary,
         _titles(reader),
         edited=getattr(reader, "edited", ()),
-        # What was imported or executed from outside has no rule to stop by.
+        # Imported and externally executed campaigns have no stopping rule.
         stopping=getattr(reader, "stopping", None),
         warm_up=getattr(reader, "warm_up", None),
     )  # fmt: skip
-    for run in tried["run"].to_list():
+    for run in one_per_run["run"].to_list():
         evidence.runs[run] = reader.run(run)
     return evidence
 
@@ -244,7 +253,7 @@ def gather(reader: CampaignReader) -> Evidence:
 def _factors(
     study: Mapping[str, Any], plan: Sequence[Mapping[str, Any]]
 ) -> dict[str, tuple[Any, ...]]:
-    """Each factor's levels; of a design of which a part was asked for, those of that part."""
+    """Return each factor's levels, restricted to the requested part of the design."""
     factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
     if ONLY not in study:
         return factors
@@ -260,27 +269,27 @@ def _factors(
 
 
 def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:
-    """How levels are called, by factor: what the machine's catalogue says, then the study."""
+    """Return the titles of levels, by factor; the study's take precedence over the machine's."""
     return {**reader.machine.get("titles", {}), **reader.study.get("titles", {})}
 
 
-def _levels_seen(frame: pl.DataFrame, factor: str) -> set[str]:
+def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:
     return {words.plain(level) for level in set(levels_of(frame, factor)) if level is not None}
 
 
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
-    """The planned levels of `factor` that any run had, in order; all of them without a run."""
+    """Return the planned levels of `factor` with a run, in order; all of them without any run."""
     if factor not in evidence.levels_seen:
-        had = {*levels_of(evidence.usable, factor), *levels_of(evidence.set_aside, factor)}
-        seen = {evidence.word(factor, level) for level in had if level is not None}
+        run_levels = {*levels_of(evidence.usable, factor), *levels_of(evidence.set_aside, factor)}
+        seen_words = {evidence.word(factor, level) for level in run_levels if level is not None}
         planned = evidence.factors.get(factor, ())
-        run = [level for level in planned if evidence.word(factor, level) in seen]
-        evidence.levels_seen[factor] = run or list(planned)
+        levels = [level for level in planned if evidence.word(factor, level) in seen_words]
+        evidence.levels_seen[factor] = levels or list(planned)
     return evidence.levels_seen[factor]
 
 
-def _counting(attempts: pl.DataFrame) -> pl.DataFrame:
-    """One row per run: the attempt that is used, else the last one made."""
+def _counting_attempts(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per run: the used attempt, else the last one."""
     return (
         attempts.with_row_index("place")
         .sort(["used", "attempt"], descending=[True, True])
@@ -291,12 +300,12 @@ def _counting(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def all_levels(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Every level, fixed ones included, of a run's document or a plan's entry."""
+    """Return all levels, fixed ones included, of a run document or a plan entry."""
     return {**(document.get("levels") or {}), **(document.get("treatment") or {})}
 
 
 def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Give every row the planned levels, fixed ones too, as `factor.<name>` where it lacks them."""
+    """Add the planned levels, fixed ones included, as missing columns `factor.<name>`."""
     if summary.height == 0:
         return pl.DataFrame(
             schema={
@@ -309,7 +318,7 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
                 "block": pl.Int64,
             }
         )
-    if "control" not in summary.columns:  # written before there were control runs
+    if "control" not in summary.columns:  # a summary older than control runs
         summary = summary.with_columns(control=pl.lit(""))
     by_run = {entry["run"]: all_levels(entry) for entry in plan}
     names = dict.fromkeys(name for treatment in by_run.values() for name in treatment)
@@ -324,84 +333,83 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
 
 
 def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
-    """The level of `factor` of every row; None where unknown."""
+    """Return the level of `factor` of each row; None if unknown."""
     name = f"factor.{factor}"
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
 
 
 def unanswered(frame: pl.DataFrame) -> FloatArray:
-    """Messages lost and calls failed in the whole window, shape (rows,).
+    """Return the messages lost and calls failed in the whole window, shape (rows,).
 
-    Campaigns from before failed calls were told apart have them among the lost.
+    Older campaigns, which do not distinguish failed calls, count them among the lost.
     """
     return column(frame, "lost") + np.nan_to_num(column(frame, "failed"))
 
 
 def with_services(summary: pl.DataFrame) -> pl.DataFrame:
-    """Give every service process the columns of its service.
+    """Merge the columns of a restarted service process into those of its service.
 
-    One that was started again, since its port was taken, had columns of its own in campaigns of
-    old: memory_kib.broker.try1, which looks like a node.
+    In older campaigns, a service restarted because its port was taken has columns of its own
+    (memory_kib.broker.try1), which look like those of a node.
     """
     for name in summary.columns:
         service = service_of(name)
         if service == name:
             continue
-        known = [pl.col(service)] if service in summary.columns else []
-        summary = summary.with_columns(pl.coalesce(*known, name).alias(service)).drop(name)
+        existing = [pl.col(service)] if service in summary.columns else []
+        summary = summary.with_columns(pl.coalesce(*existing, name).alias(service)).drop(name)
     return summary
 
 
 def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
-    """The rows of `frame` by the levels of the varied factors (as words), in planned order."""
-    known = evidence.groups.get(id(frame))
-    if known is None or known[0] is not frame:
-        known = evidence.groups[id(frame)] = (frame, _grouped(evidence, frame))
-    return known[1]
+    """Return the rows of `frame` by the varied factors' levels (as words), in planned order."""
+    cached = evidence.groups.get(id(frame))
+    if cached is None or cached[0] is not frame:
+        cached = evidence.groups[id(frame)] = (frame, _grouped(evidence, frame))
+    return cached[1]
 
 
 def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:
     levels = [[evidence.word(name, v) for v in levels_of(frame, name)] for name in evidence.varied]
-    places: dict[tuple[str, ...], list[int]] = {}
-    for at in range(frame.height):
-        places.setdefault(tuple(each[at] for each in levels), []).append(at)
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row in range(frame.height):
+        rows.setdefault(tuple(levels_of_factor[row] for levels_of_factor in levels), []).append(row)
     planned = [[evidence.word(name, v) for v in evidence.factors[name]] for name in evidence.varied]
 
-    def place(key: tuple[str, ...]) -> tuple[int, ...]:
+    def planned_position(key: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(
-            known.index(word) if word in known else len(known)
-            for word, known in zip(key, planned, strict=True)
+            planned_words.index(word) if word in planned_words else len(planned_words)
+            for word, planned_words in zip(key, planned, strict=True)
         )
 
-    # The rows are brought into order at once: a group is then a piece that no one has to copy.
-    keys = sorted(places, key=place)
-    ordered = frame[[at for key in keys for at in places[key]]]
-    begins = itertools.accumulate((len(places[key]) for key in keys), initial=0)
+    # Sorting all rows once makes each group a slice, which needs no copy.
+    keys = sorted(rows, key=planned_position)
+    ordered = frame[[row for key in keys for row in rows[key]]]
+    starts = itertools.accumulate((len(rows[key]) for key in keys), initial=0)
     return {
-        key: ordered.slice(begin, len(places[key]))
-        for key, begin in zip(keys, begins, strict=False)
+        key: ordered.slice(start, len(rows[key])) for key, start in zip(keys, starts, strict=False)
     }
 
 
-def same_level(one: Any, other: Any) -> bool:
-    """Whether two levels are the same: numbers by value, texts by letter, True is no 1."""
+def same_level(first: Any, second: Any) -> bool:
+    """Return whether two levels are equal: numbers by value, texts by letter; True is not 1."""
     try:
-        return _same_level(one, other)
-    except TypeError:  # a level that is a list cannot be remembered
-        return str(one) == str(other)
+        return _same_level(first, second)
+    except TypeError:  # a list is not hashable, so lru_cache rejects it
+        return str(first) == str(second)
 
 
 @lru_cache(maxsize=10_000, typed=True)
-def _same_level(one: Any, other: Any) -> bool:
-    numbers = [_number(value) for value in (one, other)]
-    # Two texts are the same by their letters: "1.1" and "1.10" are two versions.
-    if None in numbers or (isinstance(one, str) and isinstance(other, str)):
-        return str(one) == str(other)
+def _same_level(first: Any, second: Any) -> bool:
+    numbers = [_number(value) for value in (first, second)]
+    # Texts are compared by letter: "1.1" and "1.10" are two versions.
+    if None in numbers or (isinstance(first, str) and isinstance(second, str)):
+        return str(first) == str(second)
     return math.isclose(*numbers, rel_tol=LEVEL_TOLERANCE)  # type: ignore[arg-type]
 
 
 def _number(level: Any) -> float | None:
-    """A level as a number, also where a table holds it as text; None for anything else."""
+    """Return a level as a number, also from a decimal text; None for anything else."""
     if isinstance(level, bool) or not isinstance(level, (int, float, str)):
         return None
     if isinstance(level, str) and not _DECIMAL.fullmatch(level):
@@ -410,18 +418,18 @@ def _number(level: Any) -> float | None:
 
 
 def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
-    """Seconds that each run's costs refer to, shape (rows,); NaN where unknown.
+    """Return the seconds that each run's costs refer to, shape (rows,); NaN if unknown.
 
-    That is the window without its warm-up; campaigns of old charged the whole window.
+    This is the window without warm-up; in older campaigns it is the whole window.
     """
     if evidence.imported:
         return column(frame, "window_s")
     after_warmup = column(frame, "cost_window_s")
     if np.isfinite(after_warmup).all() and frame.height:
         return after_warmup
-    found = []
+    seconds = []
     for run in frame["run"].to_list():
         window = evidence.runs[run].get("window") or {}
-        known = window.get("end_ns") is not None and window.get("start_ns") is not None
-        found.append((window["end_ns"] - window["start_ns"]) / 1e9 if known else np.nan)
-    return np.where(np.isfinite(after_warmup), after_warmup, np.array(found, dtype=np.float64))
+        has_times = window.get("end_ns") is not None and window.get("start_ns") is not None
+        seconds.append((window["end_ns"] - window["start_ns"]) / 1e9 if has_times else np.nan)
+    return np.where(np.isfinite(after_warmup), after_warmup, np.array(seconds, dtype=np.float64))

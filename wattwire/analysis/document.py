@@ -1,7 +1,7 @@
-"""Everything that a campaign answers, as one JSON document: report/analysis.json.
+"""All results of a campaign as one JSON document: report/analysis.json.
 
-`analysis.schema.json` beside this file is its schema. VERSION rises where a key changes its
-meaning or goes away; keys may be added without that.
+Its schema is `analysis.schema.json` in this folder. VERSION increases when a key changes its
+meaning or is removed; added keys do not change it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
 
 
 def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
-    """Return the document: JSON values only; null where there is no number."""
+    """Return the document as JSON values; a missing number is null."""
     return {
         "version": VERSION,
         "study": evidence.study.get("name", ""),
@@ -39,7 +39,9 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "family": answers.family,
         "margin": answers.margin,
         "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
-        "changes": [change_entry(evidence, one) for one in changes(by_level(evidence, answers))],
+        "changes": [
+            change_entry(evidence, change) for change in changes(by_level(evidence, answers))
+        ],
         "treatments": list(_treatments(evidence, answers)),
         "controls": list(_controls(evidence)),
         "warm_up": evidence.warm_up,
@@ -48,7 +50,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
 
 
 def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str, Any]:
-    """One level against its baseline: `kind` is ratio, difference, or none with its `reason`."""
+    """Return the entry of one contrast: `kind` is ratio, difference, or none with a `reason`."""
     named = {
         "question": answer.question,
         "response": answer.response.column,
@@ -71,13 +73,13 @@ def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str,
         "kind": "ratio" if is_ratio else "difference",
         **_interval(answer.interval),
         "outcome": answers.outcome(answer),
-        # On the scale of the contrast: a factor above 1, or a difference in the unit.
+        # On the contrast's scale: a factor above 1, or a difference in the response's unit.
         "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
     }
 
 
 def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
-    """A ratio that depends on another factor, with its interval at each level of that."""
+    """Return the entry of a ratio that depends on another factor, with an interval per level."""
     answer = change.answer
     return {
         "question": answer.question,
@@ -102,7 +104,11 @@ def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
 
 
 def _interval(interval: stats.Interval) -> dict[str, Any]:
-    """`level` of the interval is for itself alone; all of a family hold together at 95 %."""
+    """Return an interval as JSON values.
+
+    `interval_level` is the confidence of this interval; all intervals of a family hold together
+    at 95 %.
+    """
     return {
         "estimate": _number(interval.estimate),
         "low": _number(interval.low),
@@ -114,12 +120,14 @@ def _interval(interval: stats.Interval) -> dict[str, Any]:
 
 
 def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Each treatment with its levels, its valid runs, and the median over runs of each response."""
+    """Yield each treatment's levels, number of valid runs, and median over runs per response."""
     responses = dict.fromkeys(
         (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
     )
     for frame in by_treatment(evidence, evidence.usable).values():
-        medians = {one.column: _median(carried(frame, one.column)) for one in responses}
+        medians = {
+            response.column: _median(carried(frame, response.column)) for response in responses
+        }
         levels = all_levels(evidence.runs[frame["run"][0]])
         yield {
             "levels": {name: levels.get(name) for name in evidence.varied},
@@ -129,20 +137,24 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
 
 
 def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Per response the ratios of control runs: of two identical labels, of sampling to none."""
+    """Yield per response the ratios of control runs: identical labels, and sampling to none."""
     for response in asked_responses(evidence):
         if measured(evidence.controls, response):
-            pairs = {name: _paired(evidence, response, *sides) for name, sides in CONTROLS.items()}
+            pairs = {
+                name: _paired_ratio(evidence, response, *sides) for name, sides in CONTROLS.items()
+            }
             yield {"response": response.column, **pairs}
 
 
-def _paired(evidence: Evidence, response: Response, one: str, other: str) -> dict[str, Any] | None:
-    upper, lower = control_pairs(evidence, response, one, other)
+def _paired_ratio(
+    evidence: Evidence, response: Response, first: str, second: str
+) -> dict[str, Any] | None:
+    upper, lower = control_pairs(evidence, response, first, second)
     positive = (upper > 0) & (lower > 0)
     if not positive.all() or len(upper) < PAIRS_MIN:
         return None
-    found = stats.geometric_mean(upper / lower)
-    return _interval(found) if isinstance(found, stats.Interval) else None
+    interval = stats.geometric_mean(upper / lower)
+    return _interval(interval) if isinstance(interval, stats.Interval) else None
 
 
 def _median(values: FloatArray) -> float | None:
@@ -151,5 +163,5 @@ def _median(values: FloatArray) -> float | None:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no infinity: a median among lost messages is null."""
+    """Return `value`, or None if it is not finite, which JSON cannot hold (an unbounded median)."""
     return value if math.isfinite(value) else None

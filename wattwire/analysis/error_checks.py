@@ -1,4 +1,4 @@
-"""What the errors look like: whether they differ from what the intervals assume."""
+"""Checks of the model's errors against the assumptions of the intervals."""
 
 from __future__ import annotations
 
@@ -25,69 +25,73 @@ SPREAD_MIN = 1.5
 
 
 def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
-    """A sentence for each way in which the errors differ from what the intervals assume."""
-    spread, far, serial = [], [], []
-    # A page asks many times: together they may warn of nothing in one page of twenty.
-    asked = max(1, len(responses) * len(evidence.varied))
+    """Return a sentence for each assumption of the intervals that the errors violate."""
+    spreads, outliers, serial = [], [], []
+    # A report makes many checks: all together may raise a false alarm in one report of twenty.
+    checks = max(1, len(responses) * len(evidence.varied))
     for response in responses:
         fit = answering_fit(evidence, response)
         if not isinstance(fit, stats.Fit):
             continue
-        known = not_compared.compared(evidence, evidence.usable, response)
-        spread += _wider(evidence, response, fit, known, asked)
+        compared = not_compared.compared(evidence, evidence.usable, response)
+        spreads += _spread_phrases(evidence, response, fit, compared, checks)
         outlier = stats.far_out(fit)
         if isinstance(outlier, stats.FarOut):
-            run = evidence.usable["run"].to_list()[int(np.flatnonzero(known)[outlier.run])]
+            run = evidence.usable["run"].to_list()[int(np.flatnonzero(compared)[outlier.run])]
             size = words.number(outlier.size, 2)
-            far.append(f"{run} in {response.title}, {size} standard deviations")
-        order = np.arange(known.size)[known]
-        found = stats.serial_correlation(fit, _execution(evidence)[order])
-        if isinstance(found, stats.SerialCorrelation) and found.p < SERIAL_ALARM:
-            serial.append(f"{response.title}, correlation {words.number(found.correlation, 2)}")
-    told = []
+            outliers.append(f"{run} in {response.title}, {size} standard deviations")
+        order = np.arange(compared.size)[compared]
+        correlation = stats.serial_correlation(fit, _run_order(evidence)[order])
+        if isinstance(correlation, stats.SerialCorrelation) and correlation.p < SERIAL_ALARM:
+            serial.append(
+                f"{response.title}, correlation {words.number(correlation.correlation, 2)}"
+            )
+    sentences = []
     if evidence.usable.height > stats.RUNS_MAX:
-        told.append(
+        sentences.append(
             f"Whether levels scatter alike, and whether runs resemble their neighbours, is looked "
             f"at up to {words.count(stats.RUNS_MAX)} runs: here nobody looked."
         )
-    if spread:
-        told.append(
-            f"One level scatters more than the others ({'; '.join(spread)}): with the error "
+    if spreads:
+        sentences.append(
+            f"One level scatters more than the others ({'; '.join(spreads)}): with the error "
             "pooled, answers that involve it may be less certain than their intervals say, and "
             "the others more."
         )
-    if far:
-        told.append(
-            f"A run stands far out ({'; '.join(far)}): intervals are wider for it, and what "
+    if outliers:
+        sentences.append(
+            f"A run stands far out ({'; '.join(outliers)}): intervals are wider for it, and what "
             "ranks say is moved less."
         )
     if serial:
-        told.append(
+        sentences.append(
             f"Runs that followed each other have like errors ({'; '.join(serial)}): intervals "
             "may hold the truth less often than they say."
         )
-    return told
+    return sentences
 
 
-def _wider(
-    evidence: Evidence, response: Response, fit: stats.Fit, known: Any, asked: int
+def _spread_phrases(
+    evidence: Evidence, response: Response, fit: stats.Fit, compared: Any, checks: int
 ) -> list[str]:
-    """Levels that scatter more than the others of their factor, in words."""
-    # Drawn samples give no p below 1/(DRAWS + 1).
-    alarm = max(ALARM / asked, 1.0 / (DRAWS + 1))
-    told = []
+    """Return phrases on the levels that scatter more than the others of their factor."""
+    # A resampling test cannot give a p below 1/(DRAWS + 1).
+    alarm = max(ALARM / checks, 1.0 / (DRAWS + 1))
+    phrases = []
     levels = {
-        factor: list(itertools.compress(levels_of(evidence.usable, factor), known))
+        factor: list(itertools.compress(levels_of(evidence.usable, factor), compared))
         for factor in evidence.varied
     }
-    for factor, found in stats.spreads_between(fit, levels).items():
-        if isinstance(found, stats.Spread) and found.p <= alarm and found.ratio >= SPREAD_MIN:
-            level, ratio = evidence.title(factor, found.noisiest), words.number(found.ratio, 2)
-            told.append(f"{level} in {response.title}, {ratio} times as much")
-    return told
+    for factor, spread in stats.spreads_between(fit, levels).items():
+        if isinstance(spread, stats.Spread) and spread.p <= alarm and spread.ratio >= SPREAD_MIN:
+            level, ratio = evidence.title(factor, spread.noisiest), words.number(spread.ratio, 2)
+            phrases.append(f"{level} in {response.title}, {ratio} times as much")
+    return phrases
 
 
-def _execution(evidence: Evidence) -> FloatArray:
-    """Place of each usable run in the order of the plan, shape (runs,)."""
-    place = {entry["run"]: at for at, entry in enumerate(evidence.planned)}
-    return np.array([place.get(run, 0) for run in evidence.usable["run"].to_list()], dtype=float)
+def _run_order(evidence: Evidence) -> FloatArray:
+    """Return the position of each usable run in the planned run order, shape (runs,)."""
+    position_of = {entry["run"]: position for position, entry in enumerate(evidence.planned)}
+    return np.array(
+        [position_of.get(run, 0) for run in evidence.usable["run"].to_list()], dtype=float
+    )

@@ -1,4 +1,4 @@
-"""What `exec` measured, as a table: a row per process, means over repeats with their intervals."""
+"""Table of an `exec` measurement: a row per process, means over repeats with their intervals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Execution
 
 SAME_NAME_MAX = 3
-"""More processes of one name than this in a repeat are one row: SUMMED, MEANS, HIGHEST."""
+"""With more processes of one name per repeat, they become one row: SUMMED, MEANS, HIGHEST."""
 REPEATS_MIN = 3
 SUMMED = (
     "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
     "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
 )  # fmt: skip
 MEANS = ("memory_mean_kib", "pss_mean_kib")
-"""They need not have lived at the same time, so a sum would be memory that was never in use."""
+"""Not summed, because the processes need not have run at the same time."""
 HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
 FOLDED_WORDS = (
     "A row of several processes (×N) has the sums of their CPU time, switches and energy; memory "
@@ -41,7 +41,7 @@ Value = Interval | TooFew | float | None
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what it is, how many processes, and each figure over the repeats."""
+    """One row of the table: name, number of processes per repeat, each figure per repeat."""
 
     name: str
     count: float
@@ -52,12 +52,12 @@ class Row:
         return sum(values) / len(values) if values else None
 
     def interval(self, figure: str) -> Value:
-        """Mean over repeats with its t interval; a bare mean for one, TooFew for two."""
+        """Return the mean over repeats with its t interval; no interval for one, TooFew for two."""
         return mean_of(self.figures.get(figure, []))
 
 
 def mean_of(values: Sequence[float]) -> Value:
-    """One value per repeat as a mean with its interval, where there are enough of them."""
+    """Return the mean of one value per repeat, with its interval if there are enough repeats."""
     if not values:
         return None
     if len(values) == 1:
@@ -68,7 +68,7 @@ def mean_of(values: Sequence[float]) -> Value:
 
 
 class Executed:
-    """The tables of an exec folder, ready to be told."""
+    """The tables of an exec folder, prepared for output."""
 
     def __init__(self, store: Execution) -> None:
         self.document = store.document
@@ -80,51 +80,52 @@ class Executed:
         if self._processes.is_empty() or "process" not in self._processes.columns:
             return []
         frame = self._processes.with_columns(self._labels())
-        gathered: dict[str, dict[str, list[float]]] = {}
+        figures_by_label: dict[str, dict[str, list[float]]] = {}
         counts: Counter[str] = Counter()
-        for _, part in sorted(frame.group_by("repeat"), key=lambda item: item[0]):
-            for (label,), rows in part.group_by("label", maintain_order=True):
-                counts[str(label)] += len(rows)
-                figures = gathered.setdefault(str(label), {})
+        for _, repeat_rows in sorted(frame.group_by("repeat"), key=lambda item: item[0]):
+            for (label,), process_rows in repeat_rows.group_by("label", maintain_order=True):
+                counts[str(label)] += len(process_rows)
+                figures = figures_by_label.setdefault(str(label), {})
                 for name in (*SUMMED, *MEANS, *HIGHEST):
-                    value = _fold(rows, name)
+                    value = _fold(process_rows, name)
                     if value is not None:
                         figures.setdefault(name, []).append(value)
         repeats = len(self.summary)
-        found = [Row(name, counts[name] / repeats, f) for name, f in gathered.items()]
-        # The command first, then what is attached in its order; each with its dearest first.
-        order = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
+        table_rows = [Row(name, counts[name] / repeats, f) for name, f in figures_by_label.items()]
+        # The command comes first, then attached subjects; within each, the highest CPU time first.
+        subject_of = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
         return sorted(
-            found, key=lambda row: (_subject_place(order[row.name]), -(row.mean("cpu_s") or 0.0))
+            table_rows,
+            key=lambda row: (_subject_key(subject_of[row.name]), -(row.mean("cpu_s") or 0.0)),
         )
 
     def _labels(self) -> pl.Series:
-        """A name for each process that is the same in every repeat."""
+        """Return a label for each process that is the same in every repeat."""
         several = len(set(self._processes["subject"].to_list())) > 1
         names = [
             f"{subject}: {process}" if several else str(process)
             for subject, process in self._processes.select("subject", "process").iter_rows()
         ]
         repeats = self._processes["repeat"].to_list()
-        most: dict[str, int] = {}
+        most_per_repeat: dict[str, int] = {}
         for (name, _), count in Counter(zip(names, repeats, strict=True)).items():
-            most[name] = max(most.get(name, 0), count)
-        seen: Counter[tuple[str, int]] = Counter()
+            most_per_repeat[name] = max(most_per_repeat.get(name, 0), count)
+        occurrences: Counter[tuple[str, int]] = Counter()
         labels = []
         for name, repeat in zip(names, repeats, strict=True):
-            seen[name, repeat] += 1
-            alone = most[name] == 1 or most[name] > SAME_NAME_MAX
-            labels.append(name if alone else f"{name} ({seen[name, repeat]})")
+            occurrences[name, repeat] += 1
+            is_unique = most_per_repeat[name] == 1 or most_per_repeat[name] > SAME_NAME_MAX
+            labels.append(name if is_unique else f"{name} ({occurrences[name, repeat]})")
         return pl.Series("label", labels)
 
     def values(self, figure: str) -> list[float]:
-        """A figure of the whole, one per repeat that has it."""
+        """Return a figure of all processes together, one value per repeat that has it."""
         if figure not in self.summary.columns:
             return []
         return [float(v) for v in self.summary[figure].to_list() if v is not None]
 
     def energy_per_message(self) -> Value | BelowResolution | NotComputable:
-        """Measured joules per message by measurement's rule: below resolution is no number."""
+        """Return the measured joules per message, or BelowResolution if they are not resolved."""
         needed = ("power_window_w", "power_baseline_w", "messages", "window_s")
         if not self.values("energy_j_per_message"):
             return None
@@ -135,12 +136,12 @@ class Executed:
         return stats.joules_per_message(delta_w, [m / s for _, _, m, s in rows])
 
     def as_json(self) -> dict[str, Any]:
-        """Everything of the table for a machine."""
-        whole = {
+        """Return the whole table as JSON values."""
+        totals = {
             name: _plain(mean_of(self.values(name)))
             for name in (*SUMMED, *MEANS, *HIGHEST, *PER_MESSAGE, "window_s", "messages")
         }
-        whole["energy_j_per_message"] = _plain(self.energy_per_message())
+        totals["energy_j_per_message"] = _plain(self.energy_per_message())
         return {
             "command": self.document["command"],
             "attached": self.document["attached"],
@@ -153,18 +154,18 @@ class Executed:
                 }
                 for row in self.rows
             ],
-            "whole": whole,
+            "whole": totals,
         }
 
 
-def _subject_place(subject: str) -> int:
-    """Where a subject's rows stand: the command before attached0, that before attached1."""
+def _subject_key(subject: str) -> int:
+    """Return the sort key of a subject's rows: the command, then attached0, then attached1."""
     digits = subject.lstrip("abcdefghijklmnopqrstuvwxyz")
     return int(digits) + 1 if digits.isdecimal() else 0
 
 
 def _fold(rows: pl.DataFrame, name: str) -> float | None:
-    """Several processes of one name as one row: the sum, the mean or the highest of them."""
+    """Return one value for several processes of one name: their sum, mean or maximum."""
     if name not in rows.columns:
         return None
     values = [float(v) for v in rows[name].to_list() if v is not None]
@@ -184,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def told(value: Any, factor: float = 1.0) -> str:
-    """A figure as it stands in a cell: a number, or one with its interval, or why there is none."""
+    """Return a table cell's text: a number, one with its interval, or the reason for none."""
     if value is None:
         return MISSING
     if isinstance(value, Interval):

@@ -1,4 +1,4 @@
-"""Contrasts at each level of the other factors: does one number stand for all of them?"""
+"""Contrasts at each level of the other factors, to see whether one ratio holds for all levels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers, Result, con
 from wattwire.analysis.dataset import Evidence
 
 CHANGE_MIN = 1.25
-"""A ratio whose largest and smallest level differ by less than this factor is not named."""
+"""Smallest factor between a ratio's largest and smallest level at which it is reported."""
 
 
 @dataclass(frozen=True)
 class AtLevel:
-    """The contrast of `answer` with the factor `other` held at `level`, alone at CONFIDENCE."""
+    """The contrast of `answer` with the factor `other` at `level`; interval at CONFIDENCE."""
 
     answer: Answer
     other: str
@@ -28,7 +28,7 @@ class AtLevel:
 
 @dataclass(frozen=True)
 class Change:
-    """A ratio that depends on another factor: its answer, and it at each level of `other`."""
+    """A ratio that depends on another factor: its answer, and its interval per level of `other`."""
 
     answer: Answer
     other: str
@@ -38,43 +38,47 @@ class Change:
 def by_level(
     evidence: Evidence, answers: Answers, only: Sequence[Answer] | None = None
 ) -> list[AtLevel]:
-    """Return the contrasts of every question over several factors at each level of the others.
+    """Return the contrasts of questions over several factors, at each level of the other factors.
 
-    With `only` those of these answers.
+    `only` restricts them to these answers.
     """
-    asked: dict[str, Sequence[str]] = {
+    factors_of: dict[str, Sequence[str]] = {
         str(q.get("id", "")): q.get("factors", []) for q in evidence.study.get("question", [])
     }
-    every = [*answers.computed(), *answers.differences(), *_partly(evidence, answers)]
-    items = every if only is None else only
+    all_answers = [
+        *answers.computed(),
+        *answers.differences(),
+        *_partly_answered(evidence, answers),
+    ]
+    items = all_answers if only is None else only
     return [
-        AtLevel(item, other, level, _at(evidence, item, other, level))
+        AtLevel(item, other, level, _contrast_at(evidence, item, other, level))
         for item in items
-        for other in asked.get(item.question, ())
+        for other in factors_of.get(item.question, ())
         if other != item.factor
         for level in evidence.factors.get(other, ())
     ]
 
 
-def _at(evidence: Evidence, item: Answer, other: str, level: Any) -> Result:
+def _contrast_at(evidence: Evidence, item: Answer, other: str, level: Any) -> Result:
     return contrast(evidence, evidence.usable, item, CONFIDENCE, (other, level))
 
 
-def _partly(evidence: Evidence, answers: Answers) -> list[Answer]:
-    """Answers refused for runs without a value: at some levels of other factors there is one."""
+def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
+    """Return answers refused because runs have no value; at some other levels they may have one."""
     refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
     return [item for item in refused if without_value(evidence, evidence.usable, item, None)]
 
 
 def changes(rows: Sequence[AtLevel]) -> list[Change]:
-    """Return the ratios for which one number does not stand for all levels of another factor.
+    """Return the ratios that differ between levels of another factor, largest change first.
 
-    What: two levels whose 95 % intervals do not overlap, and whose ratios differ by CHANGE_MIN or
-    more; largest change first. What it misses: changes smaller than the intervals, and factors
-    that the question does not name. Exploratory: the intervals are not corrected for their number.
+    What: two levels whose 95 % intervals do not overlap, and whose ratios differ by at least
+    CHANGE_MIN. What it misses: changes smaller than the intervals, and factors that the question
+    does not name. Exploratory: the intervals are not corrected for their number.
     """
-    found = list(_changes(rows))
-    return sorted(found, key=lambda change: -_extent(change))
+    all_changes = list(_changes(rows))
+    return sorted(all_changes, key=lambda change: -_extent(change))
 
 
 def _changes(rows: Sequence[AtLevel]) -> Iterator[Change]:
@@ -83,8 +87,8 @@ def _changes(rows: Sequence[AtLevel]) -> Iterator[Change]:
             (row.level, row.result.interval) for row in group if isinstance(row.result, stats.Ratio)
         )
         change = Change(answer, other, levels)
-        apart = any(a.high < b.low for _, a in levels for _, b in levels)
-        if apart and _extent(change) >= math.log(CHANGE_MIN):
+        are_disjoint = any(a.high < b.low for _, a in levels for _, b in levels)
+        if are_disjoint and _extent(change) >= math.log(CHANGE_MIN):
             yield change
 
 

@@ -1,4 +1,4 @@
-"""Each run's latencies in the order in which they were due, with its losses."""
+"""Each run's latencies in due order, with its losses."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from wattwire.store import Messages
 
 @dataclass(frozen=True)
 class Series:
-    """Latencies of one run in µs, in the order in which they were due, lost = +inf.
+    """Latencies of one run in µs, shape (deliveries,), in due order; lost = +inf.
 
-    `loose` counts losses of which no sender left a record; they are at the end.
+    `loose` counts losses without a sender's record; they are at the end.
     """
 
     values_us: FloatArray
@@ -33,23 +33,23 @@ class Series:
 def series_of(
     messages: Messages, run: Mapping[str, Any], lost: float, with_warm_up: bool = False
 ) -> Series:
-    """The latency of every expected delivery of a run, as the summary counts them.
+    """Return the latency of every expected delivery of a run, as the summary counts them.
 
-    `lost` is the summary's count of the whole window: what it holds beyond the senders' records
-    was sent by nobody knows whom and when.
+    `lost` is the summary's count over the whole window; for losses beyond the senders' records,
+    sender and time are unknown.
     """
     roles = {node["node"]: node["role"] for node in run.get("nodes", [])}
     known_senders = announced(messages.origins, roles)
-    parts, lost_count = [], 0
+    due_parts, recorded_lost = [], 0
     for part in messages.parts():
         expected = deliveries(part, roles, known_senders)
-        lost_count += infinite(expected)
+        recorded_lost += infinite(expected)
         if not with_warm_up:
             expected = expected.filter(~pl.col("warm_up"))
         kept = expected.filter(pl.col("latency_us").is_not_null())
-        parts.append(_Due.of(kept))
-    loose = max(0, round(lost) - lost_count) if math.isfinite(lost) else 0
-    values = _in_due_order(parts)
+        due_parts.append(_Due.of(kept))
+    loose = max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0
+    values = _in_due_order(due_parts)
     if loose:
         values = np.concatenate([values, np.full(loose, math.inf)])
     return Series(values, loose)
@@ -57,7 +57,7 @@ def series_of(
 
 @dataclass(frozen=True)
 class _Due:
-    """Latencies of one part of a run, and what they are ordered by; all of shape (n,)."""
+    """Latencies of one part of a run with their sort keys; all of shape (deliveries,)."""
 
     latency_us: FloatArray
     due_ns: NDArray[np.int64]
@@ -66,22 +66,22 @@ class _Due:
 
     @classmethod
     def of(cls, expected: pl.DataFrame) -> _Due:
-        """Those of deliveries in their order; an unknown time is after all others."""
-        last = pl.col("due_ns").fill_null(np.iinfo(np.int64).max)
-        columns = expected.select("latency_us", last, pl.col("node", "sender").cast(pl.UInt16))
-        return cls(*(column.to_numpy() for column in columns))
+        """Return the latencies of `expected` in its order; an unknown due time sorts last."""
+        due = pl.col("due_ns").fill_null(np.iinfo(np.int64).max)
+        ordered = expected.select("latency_us", due, pl.col("node", "sender").cast(pl.UInt16))
+        return cls(*(column.to_numpy() for column in ordered))
 
 
 def _in_due_order(parts: list[_Due]) -> FloatArray:
-    """All latencies in the order of `deliveries`, from parts by ascending counters.
+    """Return all latencies in the order of `deliveries`, shape (n,), from parts in counter order.
 
-    The parts are given up for it.
+    The list of parts is emptied, to free its memory early.
     """
     filled = [part for part in parts if part.due_ns.size]
-    apart = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
+    is_ordered = all(a.due_ns[-1] < b.due_ns[0] for a, b in itertools.pairwise(filled))
     parts.clear()
     values = np.concatenate([np.empty(0), *(part.latency_us for part in filled)])
-    if apart:
+    if is_ordered:
         return values
     keys = [
         np.concatenate([getattr(part, name) for part in filled])
@@ -92,28 +92,28 @@ def _in_due_order(parts: list[_Due]) -> FloatArray:
 
 
 def all_series(evidence: Evidence) -> dict[str, Series]:
-    """The latency series of every usable run, by run; none where no message was recorded."""
+    """Return the latency series of every usable run, by run; empty for imported campaigns."""
     if evidence.imported or not evidence.usable.height:
         return {}
     return dict(_series(evidence, evidence.usable))
 
 
 def excluded_series(evidence: Evidence) -> dict[str, Series]:
-    """The same of runs that were excluded for the machine's state: their messages are sound.
+    """Return the series of runs excluded only for the machine's state, whose messages are valid.
 
-    Runs whose counts or clocks are in doubt are left out, and so is one that cannot be read.
+    Runs with doubtful counts or clocks and unreadable runs are omitted.
     """
     frame = evidence.set_aside
     if evidence.imported or not frame.height:
         return {}
-    sound = [
+    is_sound = [
         bool(codes) and codes <= CONDITION_CODES
         for codes in (
             {str(reason["code"]) for reason in evidence.runs[run].get("reasons", [])}
             for run in frame["run"].to_list()
         )
     ]
-    return dict(_series(evidence, frame.filter(pl.Series(sound, dtype=pl.Boolean))))
+    return dict(_series(evidence, frame.filter(pl.Series(is_sound, dtype=pl.Boolean))))
 
 
 def _series(evidence: Evidence, frame: pl.DataFrame) -> Iterator[tuple[str, Series]]:

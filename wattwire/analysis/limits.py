@@ -1,4 +1,4 @@
-"""Limits: what the study says a response may be at most or at least, judged by its runs."""
+"""Limits of the study on responses (at most, at least), judged from the runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
 
 @dataclass(frozen=True)
 class Checked:
-    """One limit at one treatment. `found` is the interval, or the one value of all runs.
+    """One limit at one treatment. `found` is the interval, or the common value of all runs.
 
-    `base` is the same treatment in the base variant, which is shown beside and not judged.
+    `base` is the same treatment in the base variant, which is shown for comparison, not judged.
     """
 
     limit: Limit
@@ -41,27 +41,27 @@ class Checked:
 
     @property
     def sure(self) -> bool:
-        """Whether it could be told."""
+        """Whether the verdict is clear."""
         return self.verdict != UNCLEAR
 
     def what(self) -> str:
-        """The limit in words: response, bounds, treatment."""
+        """Return the limit as a phrase: response, bounds, treatment."""
         unit = f" {self.response.unit}" if self.response.unit else ""
         bounds = []
         if self.limit.max is not None:
             bounds.append(f"at most {words.number(self.limit.max)}{unit}")
         if self.limit.min is not None:
             bounds.append(f"at least {words.number(self.limit.min)}{unit}")
-        at = f", {self.treatment}" if self.treatment else ""
-        return f"{self.response.title} {' and '.join(bounds)}{at}"
+        treatment_text = f", {self.treatment}" if self.treatment else ""
+        return f"{self.response.title} {' and '.join(bounds)}{treatment_text}"
 
     def value(self) -> str:
-        """What was found, with its interval and runs, and beside it what the base has."""
-        own = self._own_value()
-        return f"{own}; {self.base_value()}" if self.base else own
+        """Return the value with its interval and number of runs, followed by the base's value."""
+        own_value = self._own_value()
+        return f"{own_value}; {self.base_value()}" if self.base else own_value
 
     def base_value(self) -> str:
-        """The base's value with its name and whether it keeps the limit; "" without a base."""
+        """Return the base's name, value and verdict; "" without a base."""
         if self.base is None:
             return ""
         return f"{self.base.treatment} {self.base._own_value()}, {self.base.verdict} there"
@@ -77,19 +77,19 @@ class Checked:
         return f"{self.found}"
 
     def sentence(self) -> str:
-        """Limit, verdict and value in one line."""
+        """Return verdict, limit and value in one line."""
         return f"{self.verdict}: {self.what()}: {self.value()}."
 
 
 def check_limits(evidence: Evidence) -> list[Checked]:
-    """Every limit of the study at every treatment that it is for.
+    """Check every limit of the study at each treatment that it applies to.
 
     What: whether the typical run keeps the limit. How: a t interval over run summaries (of the
-    geometric mean; of the mean where a run may have 0), all limits' together at CONFIDENCE by
-    Bonferroni. Holds: the whole interval keeps it; broken: none of it does. What it misses: a
-    single run beyond the limit is no breach, and says so in the table of runs.
+    geometric mean; of the mean if a run may have 0), all limits together at CONFIDENCE by
+    Bonferroni. Holds: the whole interval keeps it; broken: no part of it does. What it misses: a
+    single run beyond the limit is no breach, and is only visible in the table of runs.
     """
-    # The study's own levels: a limit may name one of the part that was not asked for.
+    # All levels of the study, because a limit may name a level that was not requested.
     levels = evidence.study.get("factors", {})
     limits = parse_limits(evidence.study.get("limit", []), levels, "study")
     cases = [case for limit in limits for case in _cases(evidence, limit)]
@@ -98,22 +98,22 @@ def check_limits(evidence: Evidence) -> list[Checked]:
 
 
 def any_broken(checked: Sequence[Checked]) -> bool:
-    """Whether any limit is known to be broken."""
-    return any(one.verdict == BROKEN for one in checked)
+    """Return whether any limit is broken."""
+    return any(check.verdict == BROKEN for check in checked)
 
 
 def any_unclear(checked: Sequence[Checked]) -> bool:
-    """Whether any limit can be called neither kept nor broken."""
-    return any(not one.sure for one in checked)
+    """Return whether any verdict is unclear."""
+    return any(not check.sure for check in checked)
 
 
 def in_short(checked: Sequence[Checked]) -> str:
-    """How many limits are broken, in one sentence that names them."""
-    broken = [one for one in checked if one.verdict == BROKEN]
-    unclear = sum(not one.sure for one in checked)
+    """Return one sentence on how many limits are broken, with their names."""
+    broken = [check for check in checked if check.verdict == BROKEN]
+    unclear = sum(not check.sure for check in checked)
     limits = words.plural(len(checked), "limit")
     if broken:
-        named = "; ".join(f"{one.what()}: {one.value()}" for one in broken[:NAMED_MAX])
+        named = "; ".join(f"{check.what()}: {check.value()}" for check in broken[:NAMED_MAX])
         more = len(broken) - NAMED_MAX
         named += f"; and {more} more" if more > 0 else ""
         return f"{len(broken)} of {limits} broken: {named}."
@@ -124,7 +124,7 @@ def in_short(checked: Sequence[Checked]) -> str:
 
 @dataclass(frozen=True)
 class _Case:
-    """A limit at a treatment, with the values of its runs, shape (runs,), or why there are none."""
+    """A limit at a treatment, with its runs' values, shape (runs,), or the reason for none."""
 
     limit: Limit
     title: str
@@ -133,9 +133,9 @@ class _Case:
 
 
 def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
-    """The variant that the others are compared with, which a limit does not judge.
+    """Return the base variant, which a limit does not judge.
 
-    None without variants, and where the limit names variants by itself.
+    None without variants, or if the limit names variants itself.
     """
     variants = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(variants) < 2 or FACTOR in limit.where:
@@ -145,31 +145,33 @@ def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
 
 
 def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
-    """The limit at each treatment that it judges, in the order of the plan's first block."""
+    """Yield the limit at each treatment that it judges, in the order of the plan's first block."""
     response = resolve(limit.response, evidence.described)
     planned = {entry["run"]: all_levels(entry) for entry in evidence.designed}
     values = column(evidence.usable, response.column)
     concerned = [levels for levels in planned.values() if limit.concerns(levels)]
-    rows: dict[str, list[int]] = {evidence.treatment_title(one): [] for one in concerned}
-    levels_of = {evidence.treatment_title(one): one for one in concerned}
+    rows_by_title: dict[str, list[int]] = {
+        evidence.treatment_title(levels): [] for levels in concerned
+    }
+    levels_by_title = {evidence.treatment_title(levels): levels for levels in concerned}
     for row, run in enumerate(evidence.usable["run"].to_list()):
         levels = planned.get(run)
         if levels is not None and limit.concerns(levels):
-            rows[evidence.treatment_title(levels)].append(row)
+            rows_by_title[evidence.treatment_title(levels)].append(row)
     base = _base_variant(evidence, limit)
     unmeasured = _not_measured(evidence, response)
     cases = {}
-    for title, mine in rows.items():
-        few = carried.why_not(evidence.usable[mine], response.column)
-        cases[title] = _Case(limit, title, unmeasured or few or values[mine])
+    for title, title_rows in rows_by_title.items():
+        too_few = carried.why_not(evidence.usable[title_rows], response.column)
+        cases[title] = _Case(limit, title, unmeasured or too_few or values[title_rows])
     bases = {
-        _without_variant(levels_of[title]): replace(case, title=evidence.title(FACTOR, base))
+        _without_variant(levels_by_title[title]): replace(case, title=evidence.title(FACTOR, base))
         for title, case in cases.items()
-        if base is not None and str(levels_of[title].get(FACTOR)) == base
+        if base is not None and str(levels_by_title[title].get(FACTOR)) == base
     }
     for title, case in cases.items():
-        if base is None or str(levels_of[title].get(FACTOR)) != base:
-            yield replace(case, base=bases.get(_without_variant(levels_of[title])))
+        if base is None or str(levels_by_title[title].get(FACTOR)) != base:
+            yield replace(case, base=bases.get(_without_variant(levels_by_title[title])))
 
 
 def _not_measured(evidence: Evidence, response: Response) -> stats.NotComputable | None:
@@ -186,9 +188,9 @@ def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
     base = _checked(evidence, case.base, level) if case.base else None
     if not isinstance(case.values, np.ndarray):
         return Checked(case.limit, response, case.title, case.values, 0, base=base)
-    found, runs = _estimate(case.values, level), int(case.values.size)
-    verdict = _verdict(case.limit, found)
-    return Checked(case.limit, response, case.title, found, runs, verdict, base)
+    estimate, runs = _estimate(case.values, level), int(case.values.size)
+    verdict = _verdict(case.limit, estimate)
+    return Checked(case.limit, response, case.title, estimate, runs, verdict, base)
 
 
 def _estimate(values: FloatArray, level: float) -> Estimate:
@@ -197,7 +199,7 @@ def _estimate(values: FloatArray, level: float) -> Estimate:
     missing = int(np.isnan(values).sum())
     if missing:
         return stats.NotComputable(f"missing in {missing} of {values.size} runs")
-    if (values == values[0]).all():  # infinite in all, too: no interval is needed to tell
+    if (values == values[0]).all():  # also if all are infinite: no interval is needed
         return float(values[0])
     unbounded = int(np.isinf(values).sum())
     if unbounded:
@@ -207,10 +209,12 @@ def _estimate(values: FloatArray, level: float) -> Estimate:
     return stats.mean_interval(values, level)
 
 
-def _verdict(limit: Limit, found: Estimate) -> str:
-    if isinstance(found, (stats.TooFew, stats.NotComputable)):
+def _verdict(limit: Limit, estimate: Estimate) -> str:
+    if isinstance(estimate, (stats.TooFew, stats.NotComputable)):
         return UNCLEAR
-    low, high = (found, found) if isinstance(found, float) else (found.low, found.high)
+    low, high = (
+        (estimate, estimate) if isinstance(estimate, float) else (estimate.low, estimate.high)
+    )
     upper = float("inf") if limit.max is None else limit.max
     lower = float("-inf") if limit.min is None else limit.min
     if low > upper or high < lower:

@@ -1,4 +1,4 @@
-"""A campaign's tables for people who analyse them in Python (`wattwire.load`)."""
+"""A campaign's tables for analysis in Python (`wattwire.load`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wattwire.store import ImportedCampaign, open_campaign
 
 
 class CampaignData:
-    """The tables of one campaign, read when they are asked for; nothing is written.
+    """The tables of one campaign, read on first access; nothing is written.
 
     All tables are Polars frames; `.to_pandas()` converts one where pandas is installed.
     """
@@ -44,14 +44,14 @@ class CampaignData:
     def attempts(self) -> pl.DataFrame:
         """One row per attempt of a run: identity, levels (`factor.NAME`), verdict and metrics.
 
-        Units stand in `units`. A latency percentile among lost messages or failed calls is
-        infinite. Settling runs, control runs and excluded attempts are here, too.
+        `units` has the units. A latency percentile among lost messages or failed calls is
+        infinite. Settling runs, control runs and excluded attempts are included.
         """
         return with_derived(self._campaign.summary())
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """The rows of `attempts` that answers rest on: one valid attempt of each design run."""
+        """The rows of `attempts` that answers use: one valid attempt of each design run."""
         attempts = self.attempts
         return attempts.filter(pl.col("used")) if "used" in attempts.columns else attempts
 
@@ -67,11 +67,11 @@ class CampaignData:
 
     @staticmethod
     def metric(column: str) -> Metric | None:
-        """What a column holds, by the registry; None for a column of imported data."""
+        """Return the registered metric of a column; None for a column of imported data."""
         return METRICS.get(column.partition(".")[0])
 
     def messages(self, run: str) -> pl.DataFrame:
-        """Every record of one run: a row per message, call, goal or feedback and node.
+        """Return every record of one run: a row per message, call, goal or feedback and node.
 
         `begin_ns` and `end_ns` are CLOCK_MONOTONIC of the node's host. `run` is a name of
         `runs["run"]`. Raises UsageError for an unknown run, and for imported campaigns.
@@ -79,27 +79,27 @@ class CampaignData:
         return self._measured("messages").messages(run)
 
     def quantities(self, run: str) -> pl.DataFrame:
-        """Every reading of the meters in one run: time, quantity, scope, subject, value.
+        """Return every meter reading of one run: time, quantity, scope, subject, value.
 
         Raises UsageError for an unknown run, and for imported campaigns.
         """
         return self._measured("quantities").quantities(run)
 
     def analysis(self) -> dict[str, Any]:
-        """Contrasts with intervals, medians, control runs: what report/analysis.json holds.
+        """Return the content of report/analysis.json: contrasts with intervals, medians, controls.
 
-        Computed now, from the same numbers as the page (docs/python.md names the keys).
+        It is computed from the same numbers as the report (docs/python.md names the keys).
         """
         evidence = gather(self._campaign)
         return document(evidence, answer_all(evidence))
 
-    def _measured(self, what: str) -> Any:
+    def _measured(self, table_name: str) -> Any:
         if isinstance(self._campaign, ImportedCampaign):
-            raise UsageError(f"{self.path}: an imported campaign has no {what}, only `runs`")
+            raise UsageError(f"{self.path}: an imported campaign has no {table_name}, only `runs`")
         return self._campaign
 
     def close(self) -> None:
-        """Let go of the journal; reading a table afterwards opens nothing again."""
+        """Close the journal; reading a table afterwards does not open it again."""
         self._campaign.close()
 
     def __enter__(self) -> CampaignData:

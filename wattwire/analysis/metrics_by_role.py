@@ -1,4 +1,4 @@
-"""A response of one role's nodes, or of a whole run, as a number per run."""
+"""Responses of one role's nodes, or of a whole run, as one number per run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from wattwire.model.derived import FloatArray, column, mean_of, members, message
 
 BOTH = "both"
 SHARES = {"energy_uj_per_message": "energy_j", "cpu_us_per_message": "cpu_share"}
-"""Responses per message and the column of each node that they are made of."""
+"""Responses per message, and the per-node column that each is computed from."""
 NOT_MEASURED = "not measured on this machine"
 
 
 def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role: str) -> FloatArray:
-    """The response of each run of `frame`, shape (runs,); NaN where it was not measured.
+    """Return the response of each run of `frame`, shape (runs,); NaN if it was not measured.
 
-    Per message: what all nodes of the role took together, over the messages that were sent.
-    Otherwise the mean over the role's nodes; of a whole run (`BOTH`) its own value, or the sum.
+    Per message: the sum over the role's nodes, divided by the messages sent. Otherwise: the mean
+    over the role's nodes. Of a whole run (`BOTH`): its own value, else the sum over all nodes.
     """
-    own = column(frame, response.column)
-    if role == BOTH and np.isfinite(own).any():
-        return own
+    run_values = column(frame, response.column)
+    if role == BOTH and np.isfinite(run_values).any():
+        return run_values
     if role == BOTH:
         return _sum(evidence, frame, members(frame, response.column), BOTH)
     stem = SHARES.get(response.column, response.column)
@@ -36,36 +36,36 @@ def values_of(evidence: Evidence, frame: pl.DataFrame, response: Response, role:
 
 
 def is_measured(evidence: Evidence, response: Response, role: str) -> bool:
-    """Whether any usable run has a value of it."""
+    """Return whether any usable run has a value of the response."""
     if evidence.usable.height == 0:
         return False
     return bool(np.isfinite(values_of(evidence, evidence.usable, response, role)).any())
 
 
 def _sum(evidence: Evidence, frame: pl.DataFrame, names: list[str], role: str) -> FloatArray:
-    """Row-wise sum over the run's own nodes of the role; NaN where one of them is unknown.
+    """Return the sum over each run's nodes of the role, shape (runs,); NaN if one is unknown.
 
-    A sum of what happened to be read is no total.
+    A sum over only some of the nodes would be no total.
     """
     if not names:
         return np.full(frame.height, np.nan)
     stack = np.stack([column(frame, name) for name in names])
     known = np.isfinite(stack).sum(axis=0)
-    whole = np.array([_nodes(evidence, run, role) for run in frame["run"].to_list()])
-    return np.where((known > 0) & (known >= whole), np.nansum(stack, axis=0), np.nan)
+    node_counts = np.array([_nodes(evidence, run, role) for run in frame["run"].to_list()])
+    return np.where((known > 0) & (known >= node_counts), np.nansum(stack, axis=0), np.nan)
 
 
 def _nodes(evidence: Evidence, run: str, role: str) -> int:
-    """How many nodes of a role, or of all roles, a run has; 0 where its document does not say."""
+    """Return a run's number of nodes of a role, or of all roles; 0 if its document has none."""
     nodes = evidence.runs.get(run, {}).get("nodes") or []
     return sum(1 for node in nodes if role in (BOTH, node.get("role")))
 
 
 def of_role(response: Response, role: str) -> str:
-    """The response's title with its role: "CPU time per message, client"."""
+    """Return the response's title with its role: "CPU time per message, client"."""
     return response.title if role == BOTH else f"{response.title}, {role.replace('_', ' ')}"
 
 
 def capital(title: str) -> str:
-    """`title` as a sentence begins."""
+    """Return `title` with a capital first letter."""
     return title[:1].upper() + title[1:]

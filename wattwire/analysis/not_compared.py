@@ -1,8 +1,8 @@
-"""Treatments that stay out of a response's model, whole: a run of theirs has no value to compare.
+"""Treatments excluded from a response's model because one of their runs has no comparable value.
 
-A latency among messages that were lost has no bound, a percentile of too few messages is none,
-and costs per message of a server that fails its calls are the costs of failing. Never is such a
-run left out alone: what remains of its treatment would be its better runs.
+A latency among lost messages is unbounded, a percentile of too few messages is not reliable, and
+costs per message of a server that fails its calls are the costs of failing. Such a run is never
+excluded alone: the rest of its treatment would be its better runs.
 """
 
 from __future__ import annotations
@@ -24,129 +24,147 @@ from wattwire.model.derived import after_warmup, column
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
-"""With a larger share of calls failed or lost, costs per message are not those of answers."""
+"""Largest share of failed or lost calls at which costs per message are still those of answers."""
 CALLED = ("service", "action", "pingpong")
-"""Patterns whose messages are answered; the loss of a topic is a property of its transport."""
+"""Patterns whose messages are answered; for a topic, loss is a property of its transport."""
 
 TOLD_MAX = 6
-"""Up to so many of them stand in the page's first lines."""
+"""Maximum number of these sentences in the report's first lines."""
 
 
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
-    """Which runs have the response, but nothing of it that can be compared, shape (runs,)."""
+    """Return which runs have the response, but no comparable value of it, shape (runs,)."""
     values = column(frame, response.column)
-    found: Mask = np.isposinf(values)
-    found |= ~np.isnan(values) & carried.too_few(frame, response.column)
+    is_excluded: Mask = np.isposinf(values)
+    is_excluded |= ~np.isnan(values) & carried.too_few(frame, response.column)
     if "_per_message" in response.column:
-        found |= ~np.isnan(values) & (_failed_share(frame) > FAILED_MAX)
-    return found
+        is_excluded |= ~np.isnan(values) & (_failed_share(frame) > FAILED_MAX)
+    return is_excluded
 
 
 def _failed_share(frame: pl.DataFrame) -> NDArray[np.float64]:
-    """Share of calls failed or lost after the warm-up, shape (runs,); 0 for what are no calls."""
-    expected, gone = after_warmup(frame, "expected"), _gone(frame)
-    are_calls = np.array([one in CALLED for one in levels_of(frame, "pattern")], dtype=np.bool_)
-    known = are_calls & (expected > 0) & ~np.isnan(gone)
-    return np.where(known, gone / np.where(expected > 0, expected, 1.0), 0.0)
+    """Return the share of calls failed or lost after the warm-up, shape (runs,); 0 for topics."""
+    expected, undelivered = after_warmup(frame, "expected"), _undelivered(frame)
+    are_calls = np.array(
+        [pattern in CALLED for pattern in levels_of(frame, "pattern")], dtype=np.bool_
+    )
+    known = are_calls & (expected > 0) & ~np.isnan(undelivered)
+    return np.where(known, undelivered / np.where(expected > 0, expected, 1.0), 0.0)
 
 
-def _gone(frame: pl.DataFrame) -> NDArray[np.float64]:
-    """Messages lost and calls failed after the warm-up, shape (runs,).
+def _undelivered(frame: pl.DataFrame) -> NDArray[np.float64]:
+    """Return the messages lost and calls failed after the warm-up, shape (runs,).
 
-    Campaigns from before failed calls were told apart have them among the lost.
+    Older campaigns, which do not distinguish failed calls, count them among the lost.
     """
     return after_warmup(frame, "lost") + np.nan_to_num(after_warmup(frame, "failed"))
 
 
 def compared(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Mask:
-    """Which runs a model of the response is fitted to, shape (runs,).
+    """Return which runs a model of the response is fitted to, shape (runs,).
 
-    They know the response, and no run of their treatment is without a value of it.
+    They have the response, and all runs of their treatment have a comparable value.
     """
     known: Mask = ~np.isnan(column(frame, response.column))
     without = without_value(frame, response)
     if not without.any():
         return known
-    sides = [
-        [evidence.word(name, one) for one in levels_of(frame, name)] for name in evidence.varied
+    words_by_factor = [
+        [evidence.word(name, level) for level in levels_of(frame, name)] for name in evidence.varied
     ]
-    treatments = list(zip(*sides, strict=True)) or [()] * frame.height
-    left_out = {treatments[at] for at in np.flatnonzero(without)}
-    return known & np.array([one not in left_out for one in treatments], dtype=np.bool_)
+    treatments = list(zip(*words_by_factor, strict=True)) or [()] * frame.height
+    excluded = {treatments[row] for row in np.flatnonzero(without)}
+    return known & np.array([treatment not in excluded for treatment in treatments], dtype=np.bool_)
 
 
 def why_not(
     evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
 ) -> stats.NotComputable | None:
-    """Why runs at these levels have no answer in the response; None where all have a value."""
+    """Return why the runs at these levels cannot be compared in the response; None if they can."""
     without = without_value(frame, response)
     if not without.any():
         return None
-    mine = np.ones(frame.height, dtype=np.bool_)
+    at_levels = np.ones(frame.height, dtype=np.bool_)
     for name, level in levels.items():
-        mine &= np.array([same_level(level, one) for one in levels_of(frame, name)], dtype=np.bool_)
-    if not (without & mine).any():
+        at_levels &= np.array(
+            [same_level(level, run_level) for run_level in levels_of(frame, name)], dtype=np.bool_
+        )
+    if not (without & at_levels).any():
         return None
-    name = " ".join(evidence.title(*one) for one in levels.items()) or "the only treatment"
-    return stats.NotComputable(f"{name}: {_reason(frame, response, without, mine)}")
+    name = " ".join(evidence.title(*item) for item in levels.items()) or "the only treatment"
+    return stats.NotComputable(f"{name}: {_reason(frame, response, without, at_levels)}")
 
 
-def _reason(frame: pl.DataFrame, response: Response, without: Mask, mine: Mask) -> str:
-    here = frame.filter(pl.Series(without & mine))
-    few = carried.why_not(here, response.column)
-    if few and not np.isposinf(column(here, response.column)).any():
-        return f"{response.title}: {few}"
-    runs = f"{words.count(here.height)} of {words.plural(int(mine.sum()), 'run')}"
-    gone, expected = np.nansum(_gone(here)), np.nansum(after_warmup(here, "expected"))
-    calls = any(one in CALLED for one in levels_of(here, "pattern"))
-    what = "calls failed or were lost" if calls else "messages were lost"
-    share = f"{words.percent(float(gone / expected))} of the {what}" if expected > 0 else what
-    if not np.isposinf(column(here, response.column)).any():
+def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: Mask) -> str:
+    excluded = frame.filter(pl.Series(without & at_levels))
+    too_few = carried.why_not(excluded, response.column)
+    if too_few and not np.isposinf(column(excluded, response.column)).any():
+        return f"{response.title}: {too_few}"
+    runs = f"{words.count(excluded.height)} of {words.plural(int(at_levels.sum()), 'run')}"
+    undelivered, expected = (
+        np.nansum(_undelivered(excluded)),
+        np.nansum(after_warmup(excluded, "expected")),
+    )
+    has_calls = any(pattern in CALLED for pattern in levels_of(excluded, "pattern"))
+    subject = "calls failed or were lost" if has_calls else "messages were lost"
+    share_text = (
+        f"{words.percent(float(undelivered / expected))} of the {subject}"
+        if expected > 0
+        else subject
+    )
+    if not np.isposinf(column(excluded, response.column)).any():
         return (
-            f"no {response.title} to compare in {runs}, where {share}: that of a call that fails "
-            "is not that of an answer"
+            f"no {response.title} to compare in {runs}, where {share_text}: "
+            "that of a call that fails is not that of an answer"
         )
     quantile = carried.share_of(response.column)
     if quantile:
-        share += f" (finite up to {words.percent(1.0 - quantile)})"
-    return f"no finite {response.title} in {runs}, where {share}"
+        share_text += f" (finite up to {words.percent(1.0 - quantile)})"
+    return f"no finite {response.title} in {runs}, where {share_text}"
 
 
 def headline(evidence: Evidence, responses: Sequence[Response]) -> str:
-    """Whose runs ended badly, then whose have no value in a response; "" for none."""
+    """Return the sentences on failed runs, then those on runs without a value; "" for none."""
     groups = by_treatment(evidence, evidence.usable)
-    told = [_ended(evidence, group) for group in groups.values()]
+    sentences = [_outcome_sentence(evidence, group) for group in groups.values()]
     for response in responses:
-        few = carried.too_few(evidence.usable, response.column)
-        if few.any() and few.all():
+        is_too_few = carried.too_few(evidence.usable, response.column)
+        if is_too_few.any() and is_too_few.all():
             reason = carried.why_not(evidence.usable, response.column)
-            told.append(f"No {response.title}: {reason}.")
+            sentences.append(f"No {response.title}: {reason}.")
         elif without_value(evidence.usable, response).any():
-            told += [_of_treatment(evidence, group, response) for group in groups.values()]
-    told = [one for one in told if one]
-    more = words.plural(len(told) - TOLD_MAX, "more such statement")
-    return " ".join([*told[:TOLD_MAX], *([f"{more}: see the answers."] * (len(told) > TOLD_MAX))])
+            sentences += [
+                _exclusion_sentence(evidence, group, response) for group in groups.values()
+            ]
+    sentences = [sentence for sentence in sentences if sentence]
+    more = words.plural(len(sentences) - TOLD_MAX, "more such statement")
+    return " ".join(
+        [*sentences[:TOLD_MAX], *([f"{more}: see the answers."] * (len(sentences) > TOLD_MAX))]
+    )
 
 
-def _ended(evidence: Evidence, group: pl.DataFrame) -> str:
-    """As "CELL died in 4 of 4 runs."."""
-    counts = Counter(group["outcome"].to_list())
-    ends = [
+def _outcome_sentence(evidence: Evidence, group: pl.DataFrame) -> str:
+    """Return a sentence as "CELL died in 4 of 4 runs."; "" if all runs completed."""
+    outcomes = Counter(group["outcome"].to_list())
+    failures = [
         f"{str(outcome).replace('_', ' ')} in {words.count(count)}"
-        for outcome, count in counts.most_common()
+        for outcome, count in outcomes.most_common()
         if outcome != "completed"
     ]
-    if not ends:
+    if not failures:
         return ""
-    return f"{_name(evidence, group)} {words.listed(ends)} of {words.plural(group.height, 'run')}."
+    return (
+        f"{_treatment_name(evidence, group)} {words.listed(failures)} "
+        f"of {words.plural(group.height, 'run')}."
+    )
 
 
-def _of_treatment(evidence: Evidence, group: pl.DataFrame, response: Response) -> str:
+def _exclusion_sentence(evidence: Evidence, group: pl.DataFrame, response: Response) -> str:
     levels = {name: levels_of(group, name)[0] for name in evidence.varied}
     reason = why_not(evidence, evidence.usable, response, levels)
     return f"{reason}." if reason else ""
 
 
-def _name(evidence: Evidence, group: pl.DataFrame) -> str:
-    named = (evidence.title(name, levels_of(group, name)[0]) for name in evidence.varied)
-    return " ".join(named) or "The only treatment"
+def _treatment_name(evidence: Evidence, group: pl.DataFrame) -> str:
+    titles = (evidence.title(name, levels_of(group, name)[0]) for name in evidence.varied)
+    return " ".join(titles) or "The only treatment"

@@ -1,4 +1,4 @@
-"""Which walks of the paper's way a campaign's page takes, and each of them walked."""
+"""Applications of the paper's decision path to a campaign, and their results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from wattwire.stats import paper
 
 @dataclass(frozen=True)
 class Walked:
-    """One walk of the paper's way, over runs of this campaign.
+    """One walk along the paper's decision path, over runs of this campaign.
 
-    `pooled` are the factors that vary inside its groups.
+    `pooled` are the factors that vary within its groups.
     """
 
     walk: Walk
@@ -33,7 +33,11 @@ class Walked:
 
 
 def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
-    """What to walk: each answer's response by each of its factors, then what the study adds."""
+    """Return the walks, and sentences on those that cannot be answered.
+
+    There is one walk for each question's response by each of its factors, and the study may add
+    more.
+    """
     wanted: dict[Any, Walk] = {}
     for question in evidence.study.get("question", []):
         for name in question.get("responses", []):
@@ -59,12 +63,12 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
 
 
 def key_of(evidence: Evidence, walk: Walk) -> Any:
-    """Names of one response are one walk."""
+    """Return the key of a walk; different names of one response have the same key."""
     return resolve(walk.response, evidence.described).column, walk.by, str(walk.where)
 
 
 def asked_for(item: Mapping[str, Any]) -> Walk:
-    """A `[[paper_path]]` table of a study that was checked when it was read."""
+    """Return the walk of a `[[paper_path]]` table; the study was checked when it was read."""
     table = dict(item.get("where", {}))
     nested = table.pop("settings", {})
     table |= {f"settings.{name}": level for name, level in nested.items()}
@@ -76,47 +80,47 @@ def asked_for(item: Mapping[str, Any]) -> Walk:
 
 
 def walked(evidence: Evidence, walk: Walk) -> Walked:
-    """Group the usable runs as `walk` says and take the paper's way over them."""
+    """Group the usable runs as `walk` states and apply the paper's decision path to the groups."""
     frame = kept_by(evidence.usable, walk)
-    # A factor that a preset fixed has one level, and groups nothing.
+    # A factor fixed by a preset has one level and forms no groups.
     by = [name for name in walk.by if levels_run(evidence, name)]
     response = resolve(walk.response, evidence.described)
     values, blocks = column(frame, response.column), frame["block"].to_list()
-    rows = [levels_of(frame, name) for name in by]
+    levels_by_factor = [levels_of(frame, name) for name in by]
     groups: dict[str, list[float]] = {}
-    of_block: dict[str, list[Any]] = {}
+    group_blocks: dict[str, list[Any]] = {}
     for levels in product(*(levels_run(evidence, name) for name in by)):
         title = ", ".join(
             evidence.title(name, level) for name, level in zip(by, levels, strict=True)
         )
-        inside = np.ones(frame.height, bool)
-        for row, level in zip(rows, levels, strict=True):
-            inside &= _at(row, [level])
-        if inside.any():
-            groups[title] = values[inside].tolist()
-            of_block[title] = list(compress(blocks, inside))
+        in_group = np.ones(frame.height, bool)
+        for run_levels, level in zip(levels_by_factor, levels, strict=True):
+            in_group &= _is_allowed(run_levels, [level])
+        if in_group.any():
+            groups[title] = values[in_group].tolist()
+            group_blocks[title] = list(compress(blocks, in_group))
     pooled = tuple(
         name
         for name in evidence.varied
         if name not in walk.by and len({words.plain(v) for v in levels_of(frame, name)}) > 1
     )
-    return Walked(walk, response, paper.decide(groups, of_block), pooled)
+    return Walked(walk, response, paper.decide(groups, group_blocks), pooled)
 
 
 def kept_by(frame: pl.DataFrame, walk: Walk) -> pl.DataFrame:
-    """The rows of `frame` whose levels the walk's filter allows."""
+    """Return the rows of `frame` whose levels the walk's filter allows."""
     mask = np.ones(frame.height, bool)
     for name, allowed in walk.where.items():
-        mask &= _at(levels_of(frame, name), allowed)
+        mask &= _is_allowed(levels_of(frame, name), allowed)
     return frame.filter(pl.Series(mask))
 
 
-def _at(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
-    """Which of the levels, shape (rows,), are among those allowed; each is compared once."""
-    # Kinds apart: 1 and True are one key, and the words of a list are no list.
-    keys = [(type(one), one if isinstance(one, Hashable) else str(one)) for one in levels]
-    known = {
-        key: any(same_level(one, level) for level in allowed)
-        for key, one in dict(zip(keys, levels, strict=True)).items()
+def _is_allowed(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
+    """Return which levels are among those allowed, shape (rows,); each is compared once."""
+    # The type is part of the key: 1 and True are equal, and the text of a list is no list.
+    keys = [(type(level), level if isinstance(level, Hashable) else str(level)) for level in levels]
+    allowed_by_key = {
+        key: any(same_level(level, allowed_level) for allowed_level in allowed)
+        for key, level in dict(zip(keys, levels, strict=True)).items()
     }
-    return np.array([known[key] for key in keys], dtype=bool)
+    return np.array([allowed_by_key[key] for key in keys], dtype=bool)

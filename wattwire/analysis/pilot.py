@@ -1,4 +1,4 @@
-"""What a pilot campaign says of the campaign that is planned: blocks, power, resolution."""
+"""Planning of a campaign from a pilot campaign: blocks, power, resolution."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENERGY_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Aim:
-    """What the planned campaign is to reach: a width (share), a margin or None, its blocks."""
+    """Aim of the planned campaign: an interval's width (share), a margin or None, its blocks."""
 
     width: float
     margin: float | None
@@ -29,7 +29,7 @@ class Aim:
 
 
 def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
-    """Sentences on every answer of the pilot, then on energy; `aim.blocks` are those planned."""
+    """Yield a line on every answer of the pilot, then on energy; `aim.blocks` are planned."""
     answers = answer_all(evidence)
     computed = _distinct([*answers.computed(), *answers.differences()])
     if not computed:
@@ -42,7 +42,7 @@ def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
             f"{words.confidence(CONFIDENCE)}"
         )
         for answer in computed:
-            yield _answer(evidence, answer, aim, level)
+            yield _answer_line(evidence, answer, aim, level)
     yield from _energy(evidence, aim.blocks)
 
 
@@ -53,7 +53,7 @@ def _distinct(computed: list[Answer]) -> list[Answer]:
     return list(kept.values())
 
 
-def _answer(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> str:
+def _answer_line(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> str:
     name = (
         f"{answer.response.title}, {evidence.title(answer.factor, answer.level)} / "
         f"{evidence.title(answer.factor, answer.baseline)}"
@@ -66,40 +66,43 @@ def _answer(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> str:
         return f"{name}: cannot be planned, for blocks are planned by ratios ({pilot})"
     if not isinstance(pilot, planning.Pilot):
         return f"{name}: cannot be planned ({pilot})"
-    wanted = f"± {words.percent(aim.width)}"
-    found = planning.blocks_for_width(pilot, aim.width, level)
-    cautious = planning.blocks_for_width(pilot.cautious, aim.width, level)
-    told = f"{name}: {_blocks(found)} for {wanted} ({_blocks(cautious)} if the pilot was lucky)"
+    width_text = f"± {words.percent(aim.width)}"
+    blocks_for_width = planning.blocks_for_width(pilot, aim.width, level)
+    cautious_blocks = planning.blocks_for_width(pilot.cautious, aim.width, level)
+    line = (
+        f"{name}: {_blocks(blocks_for_width)} for {width_text} "
+        f"({_blocks(cautious_blocks)} if the pilot was lucky)"
+    )
     if aim.blocks > 1:
         reach = planning.half_width(pilot, aim.blocks, level)
-        told += f"; the {aim.blocks} planned give ± {words.percent(reach)}"
+        line += f"; the {aim.blocks} planned give ± {words.percent(reach)}"
     if aim.margin is not None:
         power = planning.POWER
         needed = planning.blocks_for_equivalence(pilot, aim.margin, level)
-        told += f"; {_blocks(needed)} to show equivalence within ± {words.percent(aim.margin)} "
-        told += f"with power {power:g}"
+        line += f"; {_blocks(needed)} to show equivalence within ± {words.percent(aim.margin)} "
+        line += f"with power {power:g}"
         if aim.blocks > 1:
             reached = planning.equivalence_power(pilot, aim.margin, aim.blocks, level)
-            told += f" (with those planned: {words.number(reached, 2)})"
-    return told
+            line += f" (with those planned: {words.number(reached, 2)})"
+    return line
 
 
-def _blocks(found: int | stats.NotComputable) -> str:
-    return words.plural(found, "block") if isinstance(found, int) else str(found)
+def _blocks(count: int | stats.NotComputable) -> str:
+    return words.plural(count, "block") if isinstance(count, int) else str(count)
 
 
 def _energy(evidence: Evidence, blocks: int) -> Iterator[str]:
-    """Predicted resolution of J per message of each treatment whose power was measured."""
-    told = False
+    """Yield the predicted resolution of J per message of each treatment with measured power."""
+    any_measured = False
     for key, frame in by_treatment(evidence, evidence.usable).items():
         delta = column(frame, "power_window_w") - column(frame, "power_silent_w")
         rates = column(frame, "rate_hz_achieved")
         known = np.isfinite(delta) & np.isfinite(rates) & (rates > 0)
         if known.sum() < 3:
             continue
-        told = True
+        any_measured = True
         yield energy_line(", ".join(key) or "all runs", delta[known], rates[known], blocks)
-    if not told:
+    if not any_measured:
         yield (
             "J per message: no meter measured power in three blocks of the pilot, so its "
             "resolution cannot be predicted"
@@ -107,21 +110,21 @@ def _energy(evidence: Evidence, blocks: int) -> Iterator[str]:
 
 
 def energy_line(name: str, delta_w: np.ndarray, rates_hz: np.ndarray, blocks: int) -> str:
-    """The resolution t·SE(ΔP)/r that `blocks` blocks will have, from one ΔP a block."""
+    """Return a line on the resolution t·SE(ΔP)/r of `blocks` blocks, from one ΔP per block."""
     spread_w, rate_hz = float(np.std(delta_w, ddof=1)), float(np.mean(rates_hz))
     if spread_w == 0:
         return f"J per message, {name}: the pilot's power does not vary"
     message_j = float(np.mean(delta_w / rates_hz))
     resolved = planning.message_resolution_j(spread_w, rate_hz, max(2, blocks))
-    told = (
+    line = (
         f"J per message, {name}: power differs by {words.number(spread_w, 2)} W from block to "
         f"block at {words.number(rate_hz, 3)} messages/s, so {max(2, blocks)} blocks tell "
         f"{words.number(1e6 * resolved, 2)} µJ from none"
     )
     if message_j <= 0:
-        return told
+        return line
     needed = planning.blocks_for_message_energy(spread_w, rate_hz, message_j, ENERGY_SHARE)
     return (
-        f"{told}; ± {words.percent(ENERGY_SHARE)} of the pilot's "
+        f"{line}; ± {words.percent(ENERGY_SHARE)} of the pilot's "
         f"{words.number(1e6 * message_j, 2)} µJ takes {_blocks(needed)}"
     )

@@ -1,4 +1,4 @@
-"""Responses a study may ask for: their names, units and the words of an answer."""
+"""Responses that a study may name: their names, units and the wording of an answer."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Response:
 
     @property
     def more_is_better(self) -> bool:
-        """Whether less is worse; of time, cost and loss, and of what is not known, more is."""
+        """Whether a higher value is better; false for time, cost, loss and unknown columns."""
         metric = metrics.METRICS.get(self.column)
         return metric is not None and metric.direction == metrics.HIGHER
 
 
 def response_of(name: str) -> Response:
-    """Return the response of a metric, in the registry's words (`model/metrics.py`)."""
+    """Return the response of a metric, in the registry's wording (`model/metrics.py`)."""
     metric = metrics.METRICS[name]
     energy = metric.needs == metrics.ENERGY
     return Response(name, metric.words, metric.unit, metric.verb, energy, metric.is_share)
@@ -61,19 +61,18 @@ OFFERED = (
     response_of("startup_s_max"),
     response_of("discovery_s_max"),
 )
-"""What a page looks at where no question names it, in this order."""
+"""Responses of a report that no question names, in this order."""
 
 
 def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None) -> Response:
-    """The response that a study calls `name`; a column of the summary stands for itself.
+    """Return the response that a study calls `name`; any summary column is a response.
 
-    `described` holds columns that came with the data (unit, title, had): they are what they are
-    called.
+    `described` has the columns of imported data (unit, title, had), which come first.
     """
     if described and name in described:
-        told = described[name]
-        title = told.get("title") or name.replace("_", " ")
-        return Response(name, title, told.get("unit", ""), told.get("had", "had"))
+        description = described[name]
+        title = description.get("title") or name.replace("_", " ")
+        return Response(name, title, description.get("unit", ""), description.get("had", "had"))
     metric = metrics.find(name)
     if metric is not None and "." not in name:
         return response_of(metric.name)
@@ -83,16 +82,16 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
 def offered(
     questions: Sequence[Mapping[str, Any]], described: Mapping[str, Mapping[str, str]]
 ) -> tuple[Response, ...]:
-    """The responses that questions name, in order, then those of the data, then all known ones."""
-    asked = [name for question in questions for name in question.get("responses", [])]
-    named = [resolve(name, described) for name in (*asked, *described)]
-    found: dict[str, Response] = {}
+    """Return the responses of the questions, in order, then those of the data, then OFFERED."""
+    requested = [name for question in questions for name in question.get("responses", [])]
+    named = [resolve(name, described) for name in (*requested, *described)]
+    by_column: dict[str, Response] = {}
     for response in (*named, *OFFERED):
-        found.setdefault(response.column, response)
-    return tuple(found.values())
+        by_column.setdefault(response.column, response)
+    return tuple(by_column.values())
 
 
 def measured(frame: pl.DataFrame, response: Response) -> bool:
-    """Whether any run carries the response."""
+    """Return whether any run has the response."""
     values = column(frame, response.column)
     return bool((values == values).any())

@@ -1,6 +1,7 @@
-"""What a campaign's settling runs say: how many calls are its warm-up, and whom that is too few.
+"""Evaluation of settling runs: the warm-up in calls, and the cells for which it is too short.
 
-The number is found once, before the first block, kept in the journal, and holds for all treatments.
+The number is determined once, before the first block, recorded in the journal, and applies to all
+treatments.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ from wattwire.store import Campaign
 
 @dataclass(frozen=True)
 class _Cell:
-    """One cell's settling runs: each one's latency in µs, call by call of a client."""
+    """One cell's settling runs: each run's latency in µs by call of a client, shape (calls,)."""
 
     entry: Mapping[str, Any]
     runs: list[FloatArray]
 
     @property
     def title(self) -> str:
-        """The cell in its settings, as the study names it."""
+        """The cell with its settings, as the study names them."""
         names = [str(name) for name in dict.fromkeys(reversed(self.entry["cells"].values()))]
         levels = self.entry["levels"]
-        told = [
+        settings = [
             f"{key.removeprefix('settings.')} {words.plain(value)}"
             for key, value in self.entry["treatment"].items()
             if key.startswith("settings.") or key in ("variant", "pattern") and key in levels
         ]
-        return " ".join([" with ".join(names), *told])
+        return " ".join([" with ".join(names), *settings])
 
     @property
     def call_s(self) -> float:
-        """Seconds that a call takes once the cell has run for a while; 0 where none was made."""
+        """Seconds that a call takes in the steady state; 0 without an answered call."""
         means = []
         for run in self.runs:
             last = run[int(run.size * (1.0 - LAST_SHARE)) :]
@@ -53,17 +54,17 @@ class _Cell:
 
 
 def judge(campaign: Campaign) -> dict[str, Any]:
-    """The warm-up in `calls`, for the journal, with what each cell needs and what bounds it."""
+    """Return the journal's warm-up entry: `calls`, each cell's need, and the bounding cell."""
     cells = _cells(campaign)
-    each = [(cell, settle(cell.runs)) for cell in cells]
-    wanted = max((one.calls for _, one in each if one.calls), default=STEPS[0])
+    results = [(cell, settle(cell.runs)) for cell in cells]
+    wanted = max((settled.calls for _, settled in results if settled.calls), default=STEPS[0])
     max_s = float(campaign.study.get("plan", {}).get("warmup_max_s", Plan.warmup_max_s))
     slowest = max(cells, key=lambda cell: cell.call_s)
     fitting = [step for step in STEPS if step <= wanted and step * slowest.call_s <= max_s]
     calls = max(fitting, default=STEPS[0])
     settling = [row for row in campaign.rows() if row.get("control") == SETTLING]
-    quiet = {row["run"] for row in settling if row["verdict"] == "ok"}
-    found = {
+    quiet = {row["run"] for row in settling if row["verdict"] == "valid"}
+    judgement = {
         "calls": calls,
         "runs": sum(len(cell.runs) for cell in cells),
         "disturbed": len({row["run"] for row in settling} - quiet),
@@ -71,29 +72,32 @@ def judge(campaign: Campaign) -> dict[str, Any]:
         "bound_by": slowest.title if calls < wanted else None,
         "call_s": slowest.call_s,
         "max_s": max_s,
-        "cells": [_told(cell, one, calls) for cell, one in each],
+        "cells": [_cell_entry(cell, settled, calls) for cell, settled in results],
     }
-    return {**found, "words": sentence(found)}
+    return {**judgement, "words": sentence(judgement)}
 
 
 def _cells(campaign: Campaign) -> list[_Cell]:
-    """The settling runs of the plan that left messages, by treatment."""
-    found: dict[str, _Cell] = {}
+    """Return the settling runs that recorded messages, by treatment."""
+    cells: dict[str, _Cell] = {}
     for entry in campaign.plan:
         if entry.get("control") != SETTLING:
             continue
-        cell = found.setdefault(entry["treatment_key"], _Cell(entry, []))
+        cell = cells.setdefault(entry["treatment_key"], _Cell(entry, []))
         try:
             messages, document = campaign.recorded(entry["run"]), campaign.run(entry["run"])
         except WattwireError:
-            continue  # no attempt left any: a cell without a run has nothing to say
+            continue  # no attempt recorded messages; the cell may end up without runs
         series = series_of(messages, document, 0.0, with_warm_up=True).values_us
         cell.runs.append(_by_call(series, int(entry["levels"]["clients"])))
-    return list(found.values())
+    return list(cells.values())
 
 
 def _by_call(series: FloatArray, clients: int) -> FloatArray:
-    """One value a call of each client: clients that begin calls in turn are put together."""
+    """Return the mean latency over clients of each call, shape (calls,).
+
+    The clients begin their calls in turn, so `series` has one call of each client after another.
+    """
     series = np.where(np.isfinite(series), series, np.nan)
     whole = series[: series.size - series.size % clients].reshape(-1, clients)
     known = np.isfinite(whole)
@@ -102,51 +106,51 @@ def _by_call(series: FloatArray, clients: int) -> FloatArray:
     return np.asarray(mean, dtype=np.float64)
 
 
-def _told(cell: _Cell, one: Settled, calls: int) -> dict[str, Any]:
+def _cell_entry(cell: _Cell, settled: Settled, calls: int) -> dict[str, Any]:
     return {
         "cell": cell.title,
-        "calls": one.calls,
-        "settled": one.settled and one.calls is not None and one.calls <= calls,
-        "known": one.calls is not None,
+        "calls": settled.calls,
+        "settled": settled.settled and settled.calls is not None and settled.calls <= calls,
+        "known": settled.calls is not None,
         "courses": [stats.classify(run).name for run in cell.runs],
         "made": [int(run.size) for run in cell.runs],
         "call_s": cell.call_s,
     }
 
 
-def sentence(found: Mapping[str, Any]) -> str:
-    """The warm-up and what it rests on, in words."""
-    most = [one["cell"] for one in found["cells"] if one["calls"] == found["wanted"]]
-    told = (
-        f"warm-up of all treatments: {words.plural(found['calls'], 'call')} of each client, "
+def sentence(judgement: Mapping[str, Any]) -> str:
+    """Return a sentence on the warm-up and its basis."""
+    longest = [cell["cell"] for cell in judgement["cells"] if cell["calls"] == judgement["wanted"]]
+    text = (
+        f"warm-up of all treatments: {words.plural(judgement['calls'], 'call')} of each client, "
         "which are made, flagged and left out of every figure"
     )
-    if found.get("disturbed"):
-        runs = words.plural(found["runs"], "settling run")
-        told += (
-            f"; {words.count(found['disturbed'])} of {runs} ran beside other load, which can make "
-            "it look longer"
+    if judgement.get("disturbed"):
+        runs = words.plural(judgement["runs"], "settling run")
+        text += (
+            f"; {words.count(judgement['disturbed'])} of {runs} ran beside other load, "
+            "which can make it look longer"
         )
-    if untold := unknown(found):
-        told += f"; what {words.listed(untold)} would need is not known"
-    if found["bound_by"]:
+    if unknown_cells := unknown(judgement):
+        text += f"; what {words.listed(unknown_cells)} would need is not known"
+    if judgement["bound_by"]:
         return (
-            f"{told}; {words.listed(most)} would want {words.count(found['wanted'])}, but those "
-            f"of {found['bound_by']} would take more than {words.duration(found['max_s'])} a run "
-            "(plan.warmup_max_s)"
+            f"{text}; {words.listed(longest)} would want {words.count(judgement['wanted'])}, "
+            f"but those of {judgement['bound_by']} would take more than "
+            f"{words.duration(judgement['max_s'])} a run (plan.warmup_max_s)"
         )
-    if most:
-        told += f"; most are needed by {words.listed(most)}"
-    return told
+    if longest:
+        text += f"; most are needed by {words.listed(longest)}"
+    return text
 
 
-def unknown(found: Mapping[str, Any] | None) -> list[str]:
-    """Cells whose settling runs say nothing: too few calls were answered in them."""
-    return [one["cell"] for one in found["cells"] if not one["known"]] if found else []
+def unknown(judgement: Mapping[str, Any] | None) -> list[str]:
+    """Return the cells whose settling runs have too few answered calls to be conclusive."""
+    return [cell["cell"] for cell in judgement["cells"] if not cell["known"]] if judgement else []
 
 
-def unsettled(found: Mapping[str, Any] | None) -> list[str]:
-    """Cells whose settling runs say that they had not settled when their warm-up was over."""
-    if not found:
+def unsettled(judgement: Mapping[str, Any] | None) -> list[str]:
+    """Return the cells whose settling runs had not reached steady state after the warm-up."""
+    if not judgement:
         return []
-    return [one["cell"] for one in found["cells"] if one["known"] and not one["settled"]]
+    return [cell["cell"] for cell in judgement["cells"] if cell["known"] and not cell["settled"]]

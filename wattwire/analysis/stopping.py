@@ -1,7 +1,7 @@
-"""Whether a campaign may stop, judged from what it holds.
+"""Stopping rule: whether a campaign may stop, judged from its runs.
 
-A study with `plan.stop_width` is looked at after every whole block: by the same numbers, taken the
-same way, as stand on its page.
+A study with `plan.stop_width` is examined after every complete block, with the same numbers as in
+its report.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from wattwire.stats import sequential
 
 
 def judge(reader: CampaignReader) -> dict[str, Any] | None:
-    """One look at a campaign whose summary is up to date; None where its study never stops.
+    """Return one look at a campaign with an up-to-date summary; None without a stopping rule.
 
-    `finished` names the levels of the primary factor whose contrast is known well enough, this
-    time or before; `reached` says that all are.
+    `finished` names the levels of the primary factor whose contrast is precise enough, at this
+    look or before; `reached` is true if all are.
     """
     evidence = gather(reader)
     response = primary_response(evidence)
@@ -29,32 +29,32 @@ def judge(reader: CampaignReader) -> dict[str, Any] | None:
     target = float(plan.get("stop_width", 0.0))
     if not target or response is None:
         return None
-    least = int(plan.get("blocks_min", sequential.BLOCKS_MIN))
+    blocks_min = int(plan.get("blocks_min", sequential.BLOCKS_MIN))
     finished = sorted((evidence.stopping or {}).get("finished", {}))
-    found = {
-        level: sequential.look(logs, target, least)
+    looks = {
+        level: sequential.look(logs, target, blocks_min)
         for level, logs in contrasts(evidence, response).items()
         if level not in finished
     }
-    width = max((one.width for one in found.values()), default=0.0)
-    finished += sorted(level for level, one in found.items() if one.reached)
+    width = max((look.width for look in looks.values()), default=0.0)
+    finished += sorted(level for level, look in looks.items() if look.reached)
     return {
         "response": response.column,
-        # JSON has no infinity: a width that cannot be told yet is null.
+        # JSON has no infinity: a width that is not known yet is null.
         "width": width if np.isfinite(width) else None,
         "target": target,
         "finished": finished,
-        "reached": bool(found) and all(one.reached for one in found.values()),
+        "reached": bool(looks) and all(look.reached for look in looks.values()),
     }
 
 
 def primary_of(evidence: Evidence) -> str:
-    """The factor whose contrasts say when to stop: the study's, whatever was run of it."""
+    """Return the factor whose contrasts decide when to stop: the study's, even for a part of it."""
     return str(evidence.study.get("plan", {}).get("primary", ""))
 
 
 def primary_response(evidence: Evidence) -> Response | None:
-    """The first response, of which a ratio can be taken, of the first question on the primary."""
+    """Return the first response with a ratio of the first question on the primary factor."""
     for question in evidence.study.get("question", []):
         if primary_of(evidence) in question.get("factors", []):
             for name in question.get("responses", []):
@@ -65,13 +65,13 @@ def primary_response(evidence: Evidence) -> Response | None:
 
 
 def contrasts(evidence: Evidence, response: Response) -> dict[str, FloatArray]:
-    """Log ratios of each level of the primary factor to its baseline, one a whole block."""
+    """Return the log ratios of each primary level to the baseline, shape (complete blocks,)."""
     primary = primary_of(evidence)
     baseline = planned_baseline(evidence, primary)
-    found = {}
+    logs_by_level = {}
     for level in levels_run(evidence, primary):
         if not same_level(level, baseline):
-            sides = block_table(evidence, response, primary, [level, baseline])
-            finite = sides[np.isfinite(sides).all(axis=1)]
-            found[str(level)] = finite[:, 0] - finite[:, 1]
-    return found
+            log_means = block_table(evidence, response, primary, [level, baseline])
+            finite = log_means[np.isfinite(log_means).all(axis=1)]
+            logs_by_level[str(level)] = finite[:, 0] - finite[:, 1]
+    return logs_by_level

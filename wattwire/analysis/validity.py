@@ -1,4 +1,4 @@
-"""Validity limits after the measurement: judge a campaign again, and say what a look saw."""
+"""Validity limits after the measurement: rejudged campaigns, and notices on their validity."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
 
 CHANGED = "validity_changed"
-"""Key of a study whose runs were judged again: what was changed, as it was typed."""
+"""Key of a study whose runs were judged again: the changed limits, as typed."""
 JUDGED_AGAIN = "Judged again after the measurement"
-"""How the stamp of a page begins that shows other verdicts than its campaign's files hold."""
+"""Beginning of the notice on a report whose verdicts differ from those in the campaign's files."""
 
 
 def reasons_at(
@@ -42,7 +42,7 @@ def reasons_at(
 
 
 class Rejudged:
-    """A campaign as if it had been measured under other validity limits. Its files stay."""
+    """A campaign judged again under other validity limits; its files do not change."""
 
     def __init__(self, campaign: Campaign, limits: ValidityLimits, typed: str) -> None:
         self._campaign, self._limits, self._typed = campaign, limits, typed
@@ -56,7 +56,7 @@ class Rejudged:
 
     @cached_property
     def study(self) -> dict[str, Any]:
-        """The frozen study with the new limits, and with what was changed."""
+        """The frozen study with the new limits, and with the changes under CHANGED."""
         study = with_current_names(self._campaign.study, str(self.path))
         table = {key.name: getattr(self._limits, key.name) for key in fields(self._limits)}
         default = ValidityLimits()
@@ -74,7 +74,7 @@ class Rejudged:
 
     @cached_property
     def _attempts(self) -> dict[str, list[dict[str, Any]]]:
-        """Each run's attempts in order: attempt, its new verdict and reasons."""
+        """Each run's attempts in order, each with its number, new verdict and reasons."""
         judged: dict[str, list[dict[str, Any]]] = {}
         rows = self._campaign.summary().sort("attempt")
         for row in rows.iter_rows(named=True):
@@ -90,72 +90,74 @@ class Rejudged:
             judged.setdefault(row["run"], []).append(attempt)
         return judged
 
-    def _judged(self, run: str) -> Mapping[str, Any]:
-        """The attempt of a run that counts now; of `RUN-ATTEMPT` that one."""
+    def _judged_attempt(self, run: str) -> Mapping[str, Any]:
+        """Return the attempt of `run` that counts under the new limits, or that of RUN-ATTEMPT."""
         if run in self._attempts:
             return used_attempt(self._attempts[run])
         name, _, attempt = run.rpartition("-")
         return next(a for a in self._attempts[name] if str(a["attempt"]) == attempt)
 
-    def _folder(self, run: str) -> str:
+    def _attempt_name(self, run: str) -> str:
         return f"{run}-{self._judged(run)['attempt']}" if run in self._attempts else run
 
     def summary(self) -> pl.DataFrame:
-        """One row per attempt, `verdict` and `used` as they are now."""
+        """Return one row per attempt, with `verdict` and `used` under the new limits."""
         summary = self._campaign.summary()
         verdicts, used = [], []
         for row in summary.iter_rows(named=True):
-            verdict = self._judged(f"{row['run']}-{row['attempt']}")["verdict"]
-            counts = self._judged(row["run"])["attempt"] == row["attempt"]
+            verdict = self._judged_attempt(f"{row['run']}-{row['attempt']}")["verdict"]
+            counts = self._judged_attempt(row["run"])["attempt"] == row["attempt"]
             verdicts.append(verdict)
-            used.append(verdict == Verdict.OK.value and counts and not row.get("control"))
+            used.append(verdict == Verdict.VALID.value and counts and not row.get("control"))
         return summary.with_columns(pl.Series("verdict", verdicts), pl.Series("used", used))
 
     def summary_as_measured(self) -> pl.DataFrame:
-        """One row per attempt, as the campaign holds them."""
+        """Return one row per attempt, as stored in the campaign."""
         return self._campaign.summary()
 
     def run(self, run: str) -> dict[str, Any]:
-        judged = self._judged(run)
+        judged = self._judged_attempt(run)
         new = {"verdict": judged["verdict"], "reasons": judged["reasons"]}
-        return {**self._campaign.run(self._folder(run)), **new}
+        return {**self._campaign.run(self._attempt_name(run)), **new}
 
     def recorded(self, run: str) -> Messages:
-        return self._campaign.recorded(self._folder(run))
+        return self._campaign.recorded(self._attempt_name(run))
 
     def quantities(self, run: str) -> pl.DataFrame:
-        return self._campaign.quantities(self._folder(run))
+        return self._campaign.quantities(self._attempt_name(run))
 
 
 def stamps(evidence: Evidence) -> list[str]:
-    """Return what the page's head says of its limits: of a look, and of limits changed later."""
-    told = []
+    """Return the report's notices on validity limits: no exclusions, and limits changed later."""
+    sentences = []
     if evidence.study.get(VALIDITY, {}).get("look"):
-        look = "For a look: no run was excluded for the state of the machine."
-        told.append(f"{look} {_at_defaults(evidence)}".rstrip())
+        notice = "For a look: no run was excluded for the state of the machine."
+        sentences.append(f"{notice} {_default_limits_sentence(evidence)}".rstrip())
     if CHANGED in evidence.study:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
-        # The page's own attempts: without settling runs and those that count system calls.
+        # The report's attempts, without settling runs and runs that count system calls.
         stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
-        told.append(
-            f"{JUDGED_AGAIN}, with {evidence.study[CHANGED]}: {_valid(evidence.attempts)}; as "
-            f"measured, {_valid(stored)}. Its answers are exploratory."
+        sentences.append(
+            f"{JUDGED_AGAIN}, with {evidence.study[CHANGED]}: {_valid_phrase(evidence.attempts)}; "
+            f"as measured, {_valid_phrase(stored)}. Its answers are exploratory."
         )
         limits = ValidityLimits(**evidence.study.get(VALIDITY, {}))
         typed = str(evidence.study[CHANGED])
-        told += [one for one in opened_words(limits) if one.partition("=")[0] in typed]
-    return told
+        sentences += [
+            phrase for phrase in opened_words(limits) if phrase.partition("=")[0] in typed
+        ]
+    return sentences
 
 
-def _valid(attempts: pl.DataFrame) -> str:
-    valid = attempts.filter(pl.col("verdict") == Verdict.OK.value).height
+def _valid_phrase(attempts: pl.DataFrame) -> str:
+    valid = attempts.filter(pl.col("verdict") == Verdict.VALID.value).height
     return (
         f"{valid} of {words.plural(attempts.height, 'run')} {'is' if valid == 1 else 'are'} valid"
     )
 
 
-def _at_defaults(evidence: Evidence) -> str:
-    """How many runs the default limits would have excluded, and for what; "" without a run."""
+def _default_limits_sentence(evidence: Evidence) -> str:
+    """Return a sentence on the runs that the default limits would exclude; "" without a run."""
     if not evidence.attempts.height:
         return ""
     codes: Counter[str] = Counter()
@@ -169,5 +171,5 @@ def _at_defaults(evidence: Evidence) -> str:
     if not excluded:
         return f"The default limits would have excluded none of {tried}."
     share = words.percent(excluded / evidence.attempts.height)
-    why = ", ".join(f"{code} {count}" for code, count in codes.most_common())
-    return f"The default limits would have excluded {excluded} of {tried} ({share}): {why}."
+    counts_text = ", ".join(f"{code} {count}" for code, count in codes.most_common())
+    return f"The default limits would have excluded {excluded} of {tried} ({share}): {counts_text}."

@@ -1,4 +1,4 @@
-"""Finds what the open folders hold. There is no list anywhere: a manifest makes a thing exist."""
+"""Discovery of the open folders' members. There is no central list: a manifest defines a member."""
 
 from wattwire.catalog.catalog import Catalog, Cell, Middleware, default_roots
 from wattwire.catalog.home import home

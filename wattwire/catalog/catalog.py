@@ -18,22 +18,22 @@ from wattwire.model.treatment import Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 REPLIES_TOLD_BY = ("number", "sequence")
-"""The middleware's own number of a call, which is the default, or nothing but the sequence."""
+"""The middleware's own call number, which is the default, or the sequence alone."""
 
 
-def _is_of(value: object, wanted: type) -> bool:
-    return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+def _has_type(value: object, required: type) -> bool:
+    return isinstance(value, required) and (required is bool or not isinstance(value, bool))
 
 
 def default_roots() -> list[Path]:
-    """The roots that are searched: WATTWIRE_PATH's, then the one this package came with."""
+    """Return the roots to search: those of WATTWIRE_PATH, then this package's own."""
     extra = [Path(p) for p in os.environ.get("WATTWIRE_PATH", "").split(":") if p]
     return [*extra, home()]
 
 
 @dataclass(frozen=True)
 class Middleware:
-    """What carries messages, as its manifest says."""
+    """A middleware, as its manifest describes it."""
 
     name: str
     folder: Path
@@ -52,25 +52,27 @@ class Middleware:
         return self.document.get("environment")
 
     def has_error_replies(self, pattern: str) -> bool:
-        """Whether a server answers what it must not serve with an error (C-36)."""
-        found: bool = self.document.get("patterns", {}).get(pattern, {}).get("error_replies", False)
-        return found
+        """Check whether a server answers a call that it must not serve with an error (C-36)."""
+        error_replies: bool = (
+            self.document.get("patterns", {}).get(pattern, {}).get("error_replies", False)
+        )
+        return error_replies
 
     def listens(self, pattern: str) -> str:
-        """The role that listens in a pattern, or "none" where roles discover each other."""
+        """Return the role that listens in a pattern, or "none" where roles discover each other."""
         return self.document.get("patterns", {}).get(pattern, {}).get("listens", "none")
 
     def replies_told_by(self, pattern: str) -> str:
-        """What tells replies of overlapping calls apart (C-33): one of REPLIES_TOLD_BY."""
+        """Return how replies of overlapping calls are matched (C-33): one of REPLIES_TOLD_BY."""
         table = self.document.get("patterns", {}).get(pattern, {})
         return table.get("replies_told_by", REPLIES_TOLD_BY[0])
 
     def setting_with(self, role: str) -> str | None:
-        """The first setting with a role of SETTING_ROLES, or None."""
+        """Return the first setting with a role of SETTING_ROLES, or None."""
         return next((n for n, t in self.settings.items() if t.get("role") == role), None)
 
     def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
-        """All settings, defaults filled in; an unknown or wrong one is a UsageError."""
+        """Return all settings with defaults filled in; an unknown or wrong one is a UsageError."""
         for name, value in given.items():
             if name not in self.settings:
                 raise unknown(f"middleware {self.name}", "setting", name, self.settings)
@@ -79,15 +81,15 @@ class Middleware:
 
     def _check_setting(self, name: str, value: Level) -> None:
         table = self.settings[name]
-        wanted = SETTING_TYPES[table["type"]]
-        where = f"middleware {self.name}: setting {name}: found {value!r}; allowed: "
+        required = SETTING_TYPES[table["type"]]
+        message = f"middleware {self.name}: setting {name}: found {value!r}; allowed: "
         if "allowed" in table and value not in table["allowed"]:
-            raise UsageError(where + ", ".join(map(repr, table["allowed"])))
-        if not _is_of(value, wanted):
-            raise UsageError(where + f"{table['type']}")
+            raise UsageError(message + ", ".join(map(repr, table["allowed"])))
+        if not _has_type(value, required):
+            raise UsageError(message + f"{table['type']}")
         bounds = [f"{name} {table[name]}" for name in ("minimum", "maximum") if name in table]
         if value < table.get("minimum", value) or value > table.get("maximum", value):
-            raise UsageError(where + ", ".join(bounds))
+            raise UsageError(message + ", ".join(bounds))
 
 
 @dataclass(frozen=True)
@@ -101,16 +103,16 @@ class Cell:
     middleware: Middleware
     document: dict[str, Any] = field(hash=False)
     variant: str = ""
-    """The study's variant whose root it is from; two variants may have a cell of one name."""
+    """The study's variant whose root has the cell; two variants may have a cell of one name."""
 
     @property
     def known_as(self) -> str:
-        """Its name, before it that of its variant: one of all the cells of a campaign."""
+        """Return the cell's name, with its variant before it: unique among a campaign's cells."""
         return f"{self.variant}: {self.name}" if self.variant else self.name
 
     @property
     def settings_allowed(self) -> dict[str, list[Level]]:
-        """Settings of which this cell has some values only."""
+        """Return the settings of which this cell supports some values only, with these values."""
         tables = self.document.get("settings", {})
         return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
 
@@ -121,34 +123,40 @@ class Cell:
         payload_bytes: int | None = None,
         settings: Mapping[str, Level] | None = None,
     ) -> str | None:
-        """Why this cell cannot take part, or None where it can."""
+        """Return why this cell cannot take part, or None where it can."""
         if pattern not in self.document["patterns"]:
-            have = ", ".join(self.document["patterns"]) or "none"
-            return f"{self.name} has no {pattern} (it has: {have})"
-        lacking = [need for need in needs if need not in self.document["capabilities"]]
-        if lacking:
-            return f"{self.name} lacks the capability {', '.join(lacking)}"
-        limit = self.document.get("payload_bytes_max")
+            available = ", ".join(self.document["patterns"]) or "none"
+            return f"{self.name} has no {pattern} (it has: {available})"
+        missing = [need for need in needs if need not in self.document["capabilities"]]
+        if missing:
+            return f"{self.name} lacks the capability {', '.join(missing)}"
+        payload_bytes_max = self.document.get("payload_bytes_max")
         if "encoding.record" in needs:
-            limit = self.document.get("record_bytes_max", limit)
-        if limit is not None and (payload_bytes or 0) > limit:
-            return f"{self.name} carries at most {limit} bytes, not {payload_bytes}"
-        least = self.document.get("payload_bytes_min", 0) * (2 if "encoding.text" in needs else 1)
-        if payload_bytes is not None and payload_bytes < least and "literal" not in needs:
-            return f"{self.name} carries at least {least} bytes, not {payload_bytes}"
+            payload_bytes_max = self.document.get("record_bytes_max", payload_bytes_max)
+        if payload_bytes_max is not None and (payload_bytes or 0) > payload_bytes_max:
+            return f"{self.name} carries at most {payload_bytes_max} bytes, not {payload_bytes}"
+        payload_bytes_min = self.document.get("payload_bytes_min", 0) * (
+            2 if "encoding.text" in needs else 1
+        )
+        if (
+            payload_bytes is not None
+            and payload_bytes < payload_bytes_min
+            and "literal" not in needs
+        ):
+            return f"{self.name} carries at least {payload_bytes_min} bytes, not {payload_bytes}"
         for name, allowed in self.settings_allowed.items():
             if settings and settings.get(name, allowed[0]) not in allowed:
-                have = ", ".join(map(repr, allowed))
-                return f"{self.name} has no {name} = {settings[name]!r} (it has: {have})"
+                available = ", ".join(map(repr, allowed))
+                return f"{self.name} has no {name} = {settings[name]!r} (it has: {available})"
         return None
 
 
 def _check_versions(where: str, versions: Mapping[str, Mapping[str, Any]]) -> None:
     for program, table in versions.items():
-        found = table.get("minimum", "nothing")
-        if not re.fullmatch(r"\d+(\.\d+)*", found):
+        minimum = table.get("minimum", "nothing")
+        if not re.fullmatch(r"\d+(\.\d+)*", minimum):
             raise UsageError(
-                f"{where}: versions.{program}.minimum: found {found!r}; allowed: numbers with "
+                f"{where}: versions.{program}.minimum: found {minimum!r}; allowed: numbers with "
                 'dots between them, such as "1.25"'
             )
 
@@ -158,18 +166,18 @@ def _check_role(where: str, table: dict[str, Any]) -> None:
         return
     if table["role"] not in SETTING_ROLES:
         raise unknown(where, "role", str(table["role"]), SETTING_ROLES)
-    wanted = SETTING_ROLES[table["role"]]
-    switch = wanted == "boolean" and table.get("allowed") == list(SWITCH)
-    if table["type"] != wanted and not switch:
-        also = f", or a string of {', '.join(SWITCH)}" if wanted == "boolean" else ""
+    required = SETTING_ROLES[table["role"]]
+    is_switch = required == "boolean" and table.get("allowed") == list(SWITCH)
+    if table["type"] != required and not is_switch:
+        alternative = f", or a string of {', '.join(SWITCH)}" if required == "boolean" else ""
         raise UsageError(
             f"{where}: type: found {table['type']!r}; allowed with role {table['role']}: "
-            f"{wanted}{also}"
+            f"{required}{alternative}"
         )
 
 
 class Catalog:
-    """Everything found under `roots`; the first root that has a name wins."""
+    """All members of the open folders under `roots`; the first root with a name wins."""
 
     def __init__(self, roots: Sequence[Path] | None = None, variant: str = "") -> None:
         self.roots = list(roots) if roots is not None else default_roots()
@@ -186,7 +194,7 @@ class Catalog:
         }
 
     def _glob(self, pattern: str) -> Iterator[Path]:
-        # Reversed, so that in a dict built from this the first root's entry is the last word.
+        # Reversed, so that the first root's entry comes last and wins in a dict of these.
         for root in reversed(self.roots):
             yield from sorted(root.glob(pattern))
 
@@ -200,10 +208,12 @@ class Catalog:
         document = manifest.read_toml(path)
         manifest.check_keys(document, manifest.MIDDLEWARE_KEYS, str(path))
         for name, table in document.get("patterns", {}).items():
-            told = table.get("replies_told_by", REPLIES_TOLD_BY[0])
-            if told not in REPLIES_TOLD_BY:
+            replies_told_by = table.get("replies_told_by", REPLIES_TOLD_BY[0])
+            if replies_told_by not in REPLIES_TOLD_BY:
                 where = f"{path}: patterns.{name}.replies_told_by"
-                raise UsageError(f"{where}: found {told!r}; allowed: {', '.join(REPLIES_TOLD_BY)}")
+                raise UsageError(
+                    f"{where}: found {replies_told_by!r}; allowed: {', '.join(REPLIES_TOLD_BY)}"
+                )
         for name, table in document.get("settings", {}).items():
             if table.get("type") not in SETTING_TYPES or "default" not in table:
                 raise UsageError(
@@ -211,7 +221,7 @@ class Catalog:
                     + ", ".join(SETTING_TYPES)
                 )
             _check_role(f"{path}: settings.{name}", table)
-            if not _is_of(table["default"], SETTING_TYPES[table["type"]]):
+            if not _has_type(table["default"], SETTING_TYPES[table["type"]]):
                 raise UsageError(
                     f"{path}: settings.{name}.default: found {table['default']!r}; "
                     f"allowed: {table['type']}"
@@ -223,7 +233,7 @@ class Catalog:
         return sorted(self._cell_paths)
 
     def titles(self) -> dict[str, dict[str, str]]:
-        """What languages and middleware call themselves: kind → name → title."""
+        """Return titles of languages and middleware: kind → name → title."""
         languages = {n: self._language(p) for n, p in self.languages.items()}
         return {
             "language": {n: str(d.get("title", n)) for n, d in languages.items()},
@@ -231,31 +241,31 @@ class Catalog:
         }
 
     def setting_roles(self) -> dict[str, dict[str, str]]:
-        """What settings are for: middleware → setting → role, where a manifest tells it."""
+        """Return roles of settings, where a manifest has them: middleware → setting → role."""
         return {
             name: {key: str(table["role"]) for key, table in mw.settings.items() if "role" in table}
             for name, mw in self.middleware.items()
         }
 
     def switches(self) -> dict[str, list[str]]:
-        """Settings that may be "default", left to the library, "on" or "off"; by middleware."""
+        """Return the settings that are "default" (the library's), "on" or "off", by middleware."""
         return {
             name: [k for k, table in mw.settings.items() if table.get("allowed") == list(SWITCH)]
             for name, mw in self.middleware.items()
         }
 
     def cell(self, name: str) -> Cell:
-        """The cell of that name, manifests merged. Raises UsageError for an unknown one."""
+        """Return the cell `name` with merged manifests. Raises UsageError for an unknown one."""
         path = self._cell_paths.get(name)
         if path is None:
             raise unknown("cell", "cell", name, self._cell_paths)
-        own = manifest.read_toml(path)
-        manifest.check_keys(own, manifest.NODE_KEYS, str(path))
+        node_document = manifest.read_toml(path)
+        manifest.check_keys(node_document, manifest.NODE_KEYS, str(path))
         parent = path.parent.parent.name
         if parent not in self.middleware:
             raise UsageError(f"{path}: its middleware has no middleware.toml in {path.parents[1]}")
         middleware = self.middleware[parent]
-        language = own.get("language", path.parent.name)
+        language = node_document.get("language", path.parent.name)
         if language not in self.languages:
             raise unknown(str(path), "language", language, self.languages)
         language_path = self.languages[language]
@@ -263,7 +273,7 @@ class Catalog:
         document = manifest.read_toml(Path(__file__).with_name("defaults.toml"))
         inherited = ("build", "run", "payload_bytes_max", "record_bytes_max")
         shared = {k: v for k, v in middleware.document.items() if k in inherited}
-        for layer in (language_document, shared, own):
+        for layer in (language_document, shared, node_document):
             document = merge(document, layer)
         _check_versions(str(path), document["versions"])
         for setting in document.get("settings", {}):
@@ -273,13 +283,13 @@ class Catalog:
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
 
     def of_variant(self, name: str, root: str) -> Catalog:
-        """The catalogue of a variant: what is below `root` goes before what is found here.
+        """Return a variant's catalogue, in which `root` precedes the roots of this one.
 
-        Raises UsageError where `root` is no folder with members of an open folder in it.
+        Raises UsageError where `root` has none of the folders middleware/ and languages/.
         """
         folder = Path(root)
-        there = [kind for kind in ("middleware", "languages") if (folder / kind).is_dir()]
-        if not there:
+        kinds = [kind for kind in ("middleware", "languages") if (folder / kind).is_dir()]
+        if not kinds:
             raise UsageError(
                 f"variant {name}: {root}: found no folder middleware/ or languages/ in it; "
                 "allowed: the root of a checkout, or a folder of the same shape"
@@ -287,25 +297,25 @@ class Catalog:
         return Catalog([folder, *self.roots], name)
 
     def resolve(self, middleware: str, language: str) -> list[Cell]:
-        """Cells of a middleware in a language, the one whose folder is so called first."""
+        """Return a middleware's cells in a language, first the one in the folder `language`."""
         if middleware not in self.middleware:
             raise unknown("catalogue", "middleware", middleware, self.middleware)
         if language not in self.languages:
             raise unknown("catalogue", "language", language, self.languages)
-        cells = [self.cell(n) for n in self.cells if n.startswith(f"{middleware}/")]
-        fitting = [cell for cell in cells if cell.language == language]
-        return sorted(fitting, key=lambda cell: (cell.folder.name != language, cell.name))
+        cells = [self.cell(name) for name in self.cells if name.startswith(f"{middleware}/")]
+        in_language = [cell for cell in cells if cell.language == language]
+        return sorted(in_language, key=lambda cell: (cell.folder.name != language, cell.name))
 
     def study(self, name_or_path: str) -> tuple[str, Path]:
-        """Name and file of a study given by name, folder or file."""
+        """Return name and file of a study given by name, folder or file."""
         path = Path(name_or_path)
-        folder = os.path.isdir(path)  # unlike Path.is_dir, it answers for a name that is too long
+        folder = os.path.isdir(path)  # unlike Path.is_dir, False for a name that is too long
         if name_or_path and (path.suffix == ".toml" or folder):
             file = path / "study.toml" if folder else path
             if not file.exists():
                 raise UsageError(f"{file}: there is no such study file")
-            named = file.resolve().parent.name  # of "." too
-            return (named if file.name == "study.toml" else file.stem), file
+            folder_name = file.resolve().parent.name  # of "." too
+            return (folder_name if file.name == "study.toml" else file.stem), file
         if name_or_path not in self.studies:
             raise unknown("catalogue", "study", name_or_path, self.studies)
         return name_or_path, self.studies[name_or_path] / "study.toml"

@@ -1,4 +1,4 @@
-"""Where this wattwire's own open folders are: beside the package, or inside an installed one."""
+"""Location of this installation's open folders: next to the package, or inside an installed one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def home() -> Path:
-    """The folder with languages, middleware, meters, studies and the contract.
+    """Return the folder with languages, middleware, meters, studies and the contract.
 
-    A wheel carries them as the package's data (see setup.py); in a checkout they stand beside it.
+    A wheel contains them as the package's data (see setup.py); in a checkout they are next to the
+    package.
     """
     data = _PACKAGE / "_data"
     return data if data.is_dir() else _PACKAGE.parent

@@ -1,4 +1,4 @@
-"""Reads manifests and refuses unknown keys, naming file, key, what is allowed and the nearest."""
+"""Reading of manifests; an unknown key is an error with file, key, allowed keys and the nearest."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# What a key may hold: a type (float: any number), [type]: a list of it, list: any list,
-# None: anything, a table: these keys ("*": any key).
+# A key's allowed value is a type (float: any number), [type]: a list of it, list: any list,
+# None: anything, or a table with these keys ("*": any key).
 WORDS: list[Any] = [str]
 COMMANDS: list[Any] = [WORDS]
 BUILD_KEYS: dict[str, Any] = {
@@ -68,36 +68,36 @@ KIND_WORDS = {
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read one TOML file; a syntax error names the file and the place."""
+    """Read one TOML file. Raises UsageError with the file, and the place of a syntax error."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # no UTF-8, no TOML, or a number too long
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a number too long
         raise UsageError(f"{path}: not valid TOML: {error}") from error
 
 
 def check_keys(table: Mapping[str, Any], allowed: Mapping[str, Any], where: str) -> None:
-    """Refuse every key that `allowed` does not name, and every value that it does not allow."""
+    """Raise UsageError for a key that is not in `allowed`, or a value that it does not allow."""
     for key, value in table.items():
         if key not in allowed and "*" not in allowed:
             raise unknown(where, "key", key, allowed)
-        below = allowed.get(key, allowed.get("*"))
-        if isinstance(below, Mapping):
+        kind = allowed.get(key, allowed.get("*"))
+        if isinstance(kind, Mapping):
             if not isinstance(value, Mapping):
                 raise UsageError(f"{where}: {key}: found {value!r}; allowed: a table")
-            check_keys(value, below, f"{where}: {key}")
-        elif not _obeys(value, below):
-            raise UsageError(f"{where}: {key}: found {value!r}; allowed: {_describe(below)}")
+            check_keys(value, kind, f"{where}: {key}")
+        elif not _is_allowed(value, kind):
+            raise UsageError(f"{where}: {key}: found {value!r}; allowed: {_describe(kind)}")
 
 
-def _obeys(value: Any, kind: Any) -> bool:
+def _is_allowed(value: Any, kind: Any) -> bool:
     if kind is None:
         return True
     if isinstance(kind, list):
-        return isinstance(value, list) and all(_obeys(item, kind[0]) for item in value)
+        return isinstance(value, list) and all(_is_allowed(item, kind[0]) for item in value)
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)

@@ -1,4 +1,4 @@
-"""Which versions of libraries a folder pins, read from the lists of its package manager."""
+"""Versions of libraries that a folder pins, read from the files of its package manager."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ARTIFACT = re.compile(
 
 
 def pins_of(folder: Path) -> dict[str, str]:
-    """Return library → version that the files in `folder` ask for by name.
+    """Return library → version for the libraries that the files in `folder` require by name.
 
-    Exact versions of what is locked; what those libraries need themselves is left out, and a
-    file that is damaged is passed over.
+    Versions are exact where a lock file has them. Dependencies of these libraries are omitted, and
+    a damaged file is ignored.
     """
-    found: dict[str, str] = {}
+    pins: dict[str, str] = {}
     for read in READERS:
         try:
-            found |= read(folder)
+            pins |= read(folder)
         except (OSError, ValueError, TypeError, AttributeError, KeyError):
-            continue  # no such file, or none that its package manager would read
-    return found
+            continue  # the file does not exist, or its package manager could not read it
+    return pins
 
 
 def _text(folder: Path, name: str) -> str:
@@ -41,15 +41,19 @@ def _requirements(folder: Path) -> dict[str, str]:
         lines = _text(folder, "requirements.in").splitlines()
     except OSError:
         return locked
-    wanted = {re.split(r"[\s=<>!~;\[]", line.strip())[0].lower() for line in lines}
-    return {name: version for name, version in locked.items() if name.lower() in wanted}
+    required = {re.split(r"[\s=<>!~;\[]", line.strip())[0].lower() for line in lines}
+    return {name: version for name, version in locked.items() if name.lower() in required}
 
 
 def _crates(folder: Path) -> dict[str, str]:
-    wanted = tomllib.loads(_text(folder, "Cargo.toml")).get("dependencies", {})
+    required = tomllib.loads(_text(folder, "Cargo.toml")).get("dependencies", {})
     locked = tomllib.loads(_text(folder, "Cargo.lock")).get("package", [])
-    names = {name for name, how in wanted.items() if isinstance(how, str) or "path" not in how}
-    return {p["name"]: p["version"] for p in locked if p["name"] in names}
+    names = {
+        name
+        for name, requirement in required.items()
+        if isinstance(requirement, str) or "path" not in requirement
+    }
+    return {package["name"]: package["version"] for package in locked if package["name"] in names}
 
 
 READERS: tuple[Callable[[Path], dict[str, str]], ...] = (

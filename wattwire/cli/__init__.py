@@ -1,1 +1,1 @@
-"""Parses, calls, prints and exits. Nobody imports this package."""
+"""The command line: parse options, call the library, print, exit. No other package imports it."""

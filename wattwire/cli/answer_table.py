@@ -14,33 +14,40 @@ ROWS_MAX, CHANGES_MAX = 12, 3
 
 
 def lines(document: Mapping[str, Any], width: int) -> list[str]:
-    """Return the table as text of this width; nothing where one sentence says it all."""
-    every = rows(document)
-    if len(every) < 2:
+    """Return the table's lines, at most `width` columns wide; empty below two answers.
+
+    One answer needs no table: the headline states it.
+    """
+    answer_rows = rows(document)
+    if len(answer_rows) < 2:
         return []
     from rich.console import Console  # noqa: PLC0415 - slow to import
     from rich.table import Table
 
     level = words.confidence(document["confidence"])
     family = document["family"]
-    together = f", all {family} together" if family > 1 else ""
+    simultaneous = f", all {family} together" if family > 1 else ""
     table = Table(box=None, pad_edge=False, header_style="", padding=(0, 2, 0, 0))
-    for heading in ("response", "", f"estimate [{level} CI{together}]", ""):
+    for heading in ("response", "", f"estimate [{level} CI{simultaneous}]", ""):
         table.add_column(heading)
-    for row in every[:ROWS_MAX]:
+    for row in answer_rows[:ROWS_MAX]:
         table.add_row(*row)
     console = Console(width=width, color_system=None, highlight=False, markup=False)
     with console.capture() as captured:
         console.print(table)
-    text = [line.rstrip() for line in captured.get().splitlines()]
-    more = len(every) - ROWS_MAX
-    text += [f"{more} more on the page"] if more > 0 else []
-    return [*text, *_depending(document.get("changes", []), width)]
+    table_lines = [line.rstrip() for line in captured.get().splitlines()]
+    hidden_count = len(answer_rows) - ROWS_MAX
+    table_lines += [f"{hidden_count} more on the page"] if hidden_count > 0 else []
+    return [*table_lines, *_change_lines(document.get("changes", []), width)]
 
 
-def _depending(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """Which ratios above do not stand for all levels of another factor, the largest first."""
-    told = [f"Not one number: {change_sentence(one)}" for one in changes[:CHANGES_MAX]]
-    more = len(changes) - CHANGES_MAX
-    told += [f"{more} more such changes are on the page."] if more > 0 else []
-    return [line for text in told for line in textwrap.wrap(text, width, break_on_hyphens=False)]
+def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """Return a line per ratio that depends on another factor's level, the largest change first."""
+    sentences = [f"Not one number: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
+    hidden_count = len(changes) - CHANGES_MAX
+    sentences += [f"{hidden_count} more such changes are on the page."] if hidden_count > 0 else []
+    return [
+        line
+        for sentence in sentences
+        for line in textwrap.wrap(sentence, width, break_on_hyphens=False)
+    ]

@@ -1,4 +1,4 @@
-"""Which builds come before the first run, and how long they are likely to take."""
+"""The builds that come before the first run, and their expected duration."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ SHORTEST_S = 0.5
 
 
 def builds_ahead(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, float]:
-    """Return cell or environment → seconds its build is expected to take, for what is not built.
+    """Return the expected build time, in seconds, by name of cell or environment not built yet.
 
-    `cells` maps treatment key → role → cell. Builds that only copy files are left out. Empty
-    where there is no agent to ask.
+    `cells` maps treatment key → role → cell. Builds that only copy files are left out. The result
+    is empty where there is no agent to ask.
     """
-    wanted = {cell.known_as: cell for roles in cells.values() for cell in roles.values()}
-    with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state:
+    cells_by_name = {cell.known_as: cell for roles in cells.values() for cell in roles.values()}
+    with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state_folder:
         try:
-            agent = AgentClient(Path(state))
+            agent = AgentClient(Path(state_folder))
         except WattwireError:
             return {}
         try:
-            unbuilt = Builder(agent, look=True).unbuilt(wanted.values())
+            unbuilt = Builder(agent, look=True).unbuilt(cells_by_name.values())
         finally:
             agent.close()
     return {name: seconds for name, seconds in unbuilt.items() if seconds >= SHORTEST_S}
 
 
 def build_words(builds: Mapping[str, float]) -> str:
-    """The builds in one sentence, the longest first."""
+    """Return the builds in one sentence, the longest first."""
     longest_first = sorted(builds.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in longest_first)
+    build_list = ", ".join(f"{name} {duration_words(seconds)}" for name, seconds in longest_first)
     count = plural(len(builds), "build")
-    return f"{count} first, about {duration_words(sum(builds.values()))} (estimate): {listed}"
+    return f"{count} first, about {duration_words(sum(builds.values()))} (estimate): {build_list}"

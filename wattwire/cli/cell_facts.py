@@ -1,4 +1,4 @@
-"""show cell: what a cell can do here, its settings, what it guarantees, which libraries it uses."""
+"""`show cell`: a cell's abilities on this machine, its settings, guarantees and libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KIND = "cell"
 
 
 def cell_blocks(catalog: Catalog, name: str | None) -> list[Block]:
-    """Return titled blocks of (what, value) about a cell. Raises UsageError for no cell's name."""
+    """Return (title, (name, value) pairs) blocks about a cell. Raises UsageError without one."""
     if name is None:
         raise UsageError(f"show {KIND}: no CELL given; `wattwire list cells` names them")
     cell = catalog.cell(name)
@@ -49,40 +49,44 @@ def _abilities(cell: Cell) -> Iterator[tuple[str, str]]:
             + (f"; {listens} listens" if listens != "none" else "; roles discover each other"),
         )
     yield "capabilities", ", ".join(cell.document["capabilities"])
-    for key, told in (("payload_bytes_min", "at least"), ("payload_bytes_max", "at most"),
-                      ("record_bytes_max", "as a record at most")):  # fmt: skip
+    for key, bound in (("payload_bytes_min", "at least"), ("payload_bytes_max", "at most"),
+                       ("record_bytes_max", "as a record at most")):  # fmt: skip
         if key in cell.document:
-            yield "payload", f"{told} {cell.document[key]:,} bytes"
+            yield "payload", f"{bound} {cell.document[key]:,} bytes"
     if cell.middleware.services:
         yield "service processes", ", ".join(cell.middleware.services)
 
 
 def _here(cell: Cell) -> str:
-    """Whether it is built, can be built, or what it lacks; by the agent, which keeps builds."""
-    with tempfile.TemporaryDirectory(prefix="wattwire-show-") as state:
+    """Return whether the cell is built, can be built, or what it lacks; the agent keeps builds."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-show-") as state_folder:
         try:
-            agent = AgentClient(Path(state))
+            agent = AgentClient(Path(state_folder))
         except WattwireError as error:
             return f"not known, there is no agent to ask: {error}"
         try:
             item = cell_item(cell, agent)
         finally:
             agent.close()
-    told = {"ok": item.told, "note": item.told, "missing": f"cannot be built: {item.told}"}
-    return told[item.state] + (f" ($ {item.command})" if item.command else "")
+    words_by_state = {
+        "ok": item.told,
+        "note": item.told,
+        "missing": f"cannot be built: {item.told}",
+    }
+    return words_by_state[item.state] + (f" ($ {item.command})" if item.command else "")
 
 
 def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
-    """Each setting: what it may be, its default, what it is for, what this cell lacks of it."""
+    """Yield name and text of each setting: allowed values, default, purpose, limits of the cell."""
     if not cell.middleware.settings:
         yield "none", "this middleware has no settings"
     for name, table in cell.middleware.settings.items():
-        every = [True, False] if table["type"] == "boolean" else table.get("allowed")
-        allowed = cell.settings_allowed.get(name, every)
-        told = ", ".join(map(_shown, allowed)) if allowed else str(table["type"])
+        all_values = [True, False] if table["type"] == "boolean" else table.get("allowed")
+        allowed = cell.settings_allowed.get(name, all_values)
+        values_text = ", ".join(map(_shown, allowed)) if allowed else str(table["type"])
         bounds = [f"{key} {table[key]}" for key in ("minimum", "maximum") if key in table]
         bounds = [] if name in cell.settings_allowed else bounds
-        text = f"{' '.join([told, *bounds])}; default {_shown(table['default'])}"
+        text = f"{' '.join([values_text, *bounds])}; default {_shown(table['default'])}"
         text += f". {table['summary']}" if table.get("summary") else ""
         text += f" (role {table['role']})" if table.get("role") else ""
         if name in cell.settings_allowed and table.get("allowed", []) != allowed:
@@ -98,7 +102,7 @@ def _shown(value: Any) -> str:
 
 
 def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What nodes said in their READY line; only a node knows what is really in force."""
+    """Yield the guarantees of the nodes' READY line; only a node knows what is really in force."""
     if not ready.get("guarantee"):
         yield "not known yet", "nodes say it when they run: try or run the cell once"
         return
@@ -109,10 +113,10 @@ def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _libraries(cell: Cell, ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
     library = ready.get("library", {})
-    words = [str(library[k]) for k in ("name", "version", "build") if library.get(k)]
-    named = " ".join(dict.fromkeys(words))
-    if named:
-        yield "in the latest run here", named
+    name_words = [str(library[k]) for k in ("name", "version", "build") if library.get(k)]
+    library_name = " ".join(dict.fromkeys(name_words))
+    if library_name:
+        yield "in the latest run here", library_name
     for name, version in pins_of(cell.folder).items():
         yield name, f"{version}, pinned by the cell"
     for program, table in cell.document["versions"].items():

@@ -32,10 +32,10 @@ BEFORE_READY = ("C-06", "C-07")
 
 
 def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> int:
-    """Check cells; returns how many clauses failed. A cell that cannot be built is named.
+    """Check cells; return the number of failed clauses. Print which cells cannot be built.
 
-    Several cells are paired among each other, one alone with others of its middleware. A pair is
-    checked with the first of the two, in both directions.
+    Several cells are paired among each other, a single one with others of its middleware. A pair
+    is checked once, with the first of the two, in both directions.
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
@@ -60,14 +60,14 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
             agent.close()
     if len(check.absent) == len(chosen):
         raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")
-    holds = "every clause that could be tested holds"
-    told = f"{plural(failed, 'clause')} failed" if failed else holds
-    print(told + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
+    all_hold = "every clause that could be tested holds"
+    summary = f"{plural(failed, 'clause')} failed" if failed else all_hold
+    print(summary + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
     return failed
 
 
 def _suite() -> Any:
-    # The contract and its suite stand beside the package, in the repository or in its data.
+    # The contract and its suite are next to the package: in the repository or in its data.
     root = home()
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
@@ -79,7 +79,7 @@ def _suite() -> Any:
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which pairs of `among` are checked; with a cell that is `alone`, only those that it is in."""
+    """The pairs of `among` to check; where a cell is `alone`, only the pairs that include it."""
 
     pairs: Pairs
     among: list[Cell]
@@ -87,7 +87,7 @@ class Pairing:
 
 
 class _Check:
-    """The suite over one cell after another, with one agent and one folder."""
+    """Runs the suite over one cell after another, with one agent and one folder."""
 
     def __init__(self, builder: Builder, agent: AgentClient, folder: Path) -> None:
         self._suite = _suite()
@@ -96,76 +96,76 @@ class _Check:
         self.absent: list[str] = []
 
     def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
-        """Prints what does not hold for a cell, alone and with partners of its middleware."""
+        """Check a cell alone and with its partners; print failures, return their number."""
         subject = self._under_test(cell)
         if isinstance(subject, MissingError):
             self.absent.append(cell.name)
             print(searchable(f"{cell.name}: absent: {subject}", sys.stdout))
             if isinstance(subject, LackingError):
-                told = [*sources(cell, subject), install_command(subject.programs)]
-                for line in filter(None, told):
+                hint_lines = [*sources(cell, subject), install_command(subject.programs)]
+                for line in filter(None, hint_lines):
                     print(searchable(line, sys.stdout, "  ", " " * 4))
             return 0
-        others, why = self._partners(cell, pairing)
+        partner_cells, unpaired_reason = self._partners(cell, pairing)
         print(f"{cell.name}", flush=True)
-        if why:
-            print(searchable(f"not paired: {why}", sys.stdout, "  ", " " * 4))
+        if unpaired_reason:
+            print(searchable(f"not paired: {unpaired_reason}", sys.stdout, "  ", " " * 4))
         counts = {"passed": 0, "failed": 0, "skipped": 0}
-        ends: list[str] = []
+        ended_by: list[str] = []
 
-        def tell(result: Any) -> None:
+        def print_result(result: Any) -> None:
             counts[result.status] = counts.get(result.status, 0) + 1
             if result.status != "passed" or result.clause == "pair":
                 line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
                 print(searchable(line, sys.stdout, "  ", " " * 8))
 
-        def tell_scenario(found: Any) -> None:
-            if not found.skipped and not found.scenario.pair:
-                ends.append(found.ended_by)
-            if found.stolen_share:
-                why = f"the host took {found.stolen_share:.0%} of the cores, and it failed"
-                line = f"twice   {found.scenario.name}: {why}"
+        def print_scenario(attempt: Any) -> None:
+            if not attempt.skipped and not attempt.scenario.pair:
+                ended_by.append(attempt.ended_by)
+            if attempt.stolen_share:
+                reason = f"the host took {attempt.stolen_share:.0%} of the cores, and it failed"
+                line = f"twice   {attempt.scenario.name}: {reason}"
                 print(searchable(line, sys.stdout, "  ", " " * 8), flush=True)
 
-        self._suite.run_suite(subject, others, clauses, tell, tell_scenario)
+        self._suite.run_suite(subject, partner_cells, clauses, print_result, print_scenario)
         print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()), flush=True)
-        if untested := early_words(ends):
+        if untested := early_words(ended_by):
             print(searchable(untested, sys.stdout, "  ", " " * 4), flush=True)
         return counts["failed"]
 
     def _partners(self, cell: Cell, pairing: Pairing) -> tuple[list[Any], str]:
-        """The cells that one is paired with, built, and why there is none.
+        """Return the built cells that `cell` is paired with, and the reason where there is none.
 
-        What cannot be built here has no place in a ring, which closes over the others.
+        A cell that cannot be built here is left out of the ring, which closes over the others.
         """
         if pairing.pairs is Pairs.NONE:
             return [], ""
         siblings = {
-            other.name: self._under_test(other)
-            for other in pairing.among
-            if other.middleware.name == cell.middleware.name
+            sibling.name: self._under_test(sibling)
+            for sibling in pairing.among
+            if sibling.middleware.name == cell.middleware.name
         }
         present = {k: v for k, v in siblings.items() if not isinstance(v, MissingError)}
-        wires = {name: other.wire_name for name, other in present.items()}
+        wires = {name: sibling.wire_name for name, sibling in present.items()}
         chosen = partners(pairs_of(wires, pairing.pairs), cell.name, pairing.alone)
         return [present[name] for name in chosen], unpaired(wires, cell.name)
 
     def _under_test(self, cell: Cell) -> Any:
-        """The cell in the suite's words, or the error that says why it cannot be built here."""
+        """Return the cell as the suite's CellUnderTest, or the error why it cannot be built."""
         if cell.name not in self._built:
             try:
                 build = self._builder.cell(cell)
-                found = under_test(self._suite, build, self._agent, self._folder)
+                subject = under_test(self._suite, build, self._agent, self._folder)
             except MissingError as error:
-                found = error
-            self._built[cell.name] = found
+                subject = error
+            self._built[cell.name] = subject
         return self._built[cell.name]
 
 
 def early_words(ended_by: Sequence[str]) -> str:
-    """What it means for the counts that scenarios ended before READY; "" where none did.
+    """Return the effect on the counts of scenarios that ended before READY; "" without any.
 
-    `ended_by` is the clause that ended each scenario, "" for those that came to their end.
+    `ended_by` is the clause that ended each scenario, "" for a scenario that ran to its end.
     """
     early = sum(clause in BEFORE_READY for clause in ended_by)
     if not early:
@@ -177,7 +177,7 @@ def early_words(ended_by: Sequence[str]) -> str:
 
 
 def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -> Any:
-    """A built cell in the suite's own words."""
+    """Return a built cell as the suite's CellUnderTest."""
     cell = build.cell
     document = cell.document
     return suite.CellUnderTest(
@@ -202,7 +202,7 @@ def under_test(suite: Any, build: CellBuild, agent: AgentClient, folder: Path) -
 
 
 def _prompt(cell: Cell) -> dict[str, Any]:
-    """The spec key that switches Nagle's algorithm off, where the cell can."""
+    """Return the spec key that switches Nagle's algorithm off; empty where the cell has none."""
     name = cell.middleware.setting_with(NAGLE_OFF)
     if name is None:
         return {}
@@ -211,15 +211,15 @@ def _prompt(cell: Cell) -> dict[str, Any]:
 
 
 def _excluded(cell: Cell) -> dict[str, Any]:
-    """For each setting of which this cell has some values only, one that it does not have."""
-    found = {}
-    for name, have in cell.settings_allowed.items():
+    """Return an unsupported value of each setting of which the cell supports only some values."""
+    unsupported = {}
+    for name, supported in cell.settings_allowed.items():
         table = cell.middleware.settings[name]
-        others = {"boolean": [True, False], "integer": [1 << 20], "string": []}[table["type"]]
-        lacking = [v for v in table.get("allowed", others) if v not in have]
-        if lacking:
-            found[name] = lacking[0]
-    return found
+        fallback = {"boolean": [True, False], "integer": [1 << 20], "string": []}[table["type"]]
+        lacked_values = [v for v in table.get("allowed", fallback) if v not in supported]
+        if lacked_values:
+            unsupported[name] = lacked_values[0]
+    return unsupported
 
 
 def _service(
@@ -228,14 +228,14 @@ def _service(
     @contextlib.contextmanager
     def started() -> Iterator[list[str]]:
         token = "wwcheck" + secrets.token_hex(4)
-        place = folder / token
-        (place / "logs").mkdir(parents=True)
-        processes = RunProcesses(agent, token, place)
+        run_folder = folder / token
+        (run_folder / "logs").mkdir(parents=True)
+        processes = RunProcesses(agent, token, run_folder)
         endpoints: list[str] = []
         try:
             for name, table in cell.middleware.services.items():
                 endpoints += start_service(
-                    processes, agent, name, table, place, token, SERVICE_TIMEOUT_S
+                    processes, agent, name, table, run_folder, token, SERVICE_TIMEOUT_S
                 )
             yield endpoints
         finally:

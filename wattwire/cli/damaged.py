@@ -1,4 +1,4 @@
-"""What is said where a campaign's files hold what no wattwire wrote: words, no stack of calls."""
+"""The error message for a campaign whose files hold values that wattwire never wrote."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from pathlib import Path
 from wattwire.model.errors import UsageError, WattwireError
 
 DEBUG = "WATTWIRE_DEBUG"
-"""Set in the environment: the error is raised as it is."""
+"""Environment variable that has the original error raised, with its traceback."""
 UNREADABLE = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError, sqlite3.Error,
 )  # fmt: skip
-"""What code meets in a document of another shape. A full disk and the like are OSErrors."""
+"""Errors that a document of another shape causes. A full disk and the like are OSErrors."""
 
 
 @contextlib.contextmanager
 def told(campaign: Path | str) -> Iterator[None]:
-    """Turn what a reader of `campaign` trips over into a UsageError that names the place.
+    """Turn errors raised while `campaign` is read into a UsageError that names the place.
 
-    Files are checked where they are read, and named there; this is for the values deep inside.
+    Files are checked, and named, where they are read; this covers the values deep inside them.
     """
     try:
         yield
     except WattwireError:
         raise
     except BaseException as error:
-        # Polars' panics are no Exception, and importing Polars takes longer than many a verb.
+        # Polars' panics are no Exception. They are known by name, because importing Polars takes
+        # longer than many verbs.
         unreadable = isinstance(error, UNREADABLE) or type(error).__module__.startswith("polars")
         unreadable = unreadable or type(error).__name__ == "PanicException"
         if not unreadable or os.environ.get(DEBUG):

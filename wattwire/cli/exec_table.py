@@ -1,4 +1,4 @@
-"""exec at work: what was asked, the measuring, the table in the terminal."""
+"""`exec`: the request from the options, the measurement, the table in the terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS_MAX = 30
 GAP = 2
 NAME_WIDTH = 20
 MEASURED, ESTIMATED = "measured", "estimate"
-"""What the table's last column is; without either there is none."""
+"""The kinds of energy in the table's last column; without either kind there is no such column."""
 UNCOUNTED_SHARE = 0.01
 NOT_MEASURED = (
     "Measured: CPU time, memory, threads and context switches of processes. Not measured: latency, "
@@ -47,11 +47,11 @@ NO_ENERGY = {
     True: "",
 }
 LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
-"""The columns that a narrow screen does without, in this order; names stay."""
+"""The columns that a narrow screen omits, in this order; the names of processes stay."""
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Measure, print the table, say where the data are."""
+    """Measure, print the table and the data's folder; return the exit code."""
     request = _request(options)
     check_program(request)
     folder = Path(options.out or _folder_name(request))
@@ -101,22 +101,22 @@ def _request(options: argparse.Namespace) -> Request:
 
 
 def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
-    """What is to be measured. Raises UsageError for what would be counted twice."""
-    found: dict[tuple[int | None, Path | None], Target] = {}
+    """Return the targets to measure. Raises UsageError for one that would be counted twice."""
+    targets: dict[tuple[int | None, Path | None], Target] = {}
     for text in attached:
         target = parse_target(text)
-        same = found.setdefault((target.pid, target.cgroup), target)
-        if same is not target:
-            also = "" if same.label == text else f" (it is {same.label})"
+        first = targets.setdefault((target.pid, target.cgroup), target)
+        if first is not target:
+            also = "" if first.label == text else f" (it is {first.label})"
             raise UsageError(
                 f"--attach {text}: attached already{also}, and would be counted twice; give it once"
             )
-    return tuple(found.values())
+    return tuple(targets.values())
 
 
 def _folder_name(request: Request) -> str:
-    first = Path(request.command[0]).name if request.command else request.targets[0].label
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", first).strip("-.")[:40] or "command"
+    label = Path(request.command[0]).name if request.command else request.targets[0].label
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")[:40] or "command"
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     return f"campaigns/exec-{stem}-{stamp}"
 
@@ -127,7 +127,7 @@ def _show(chunk: bytes) -> None:
 
 
 class _Progress:
-    """Says on standard error what goes on; standard output is for the result."""
+    """Prints progress to standard error; standard output is for the result."""
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "repeat" and fields["repeats"] > 1:
@@ -143,16 +143,16 @@ class _Progress:
 
 
 def _failures(executed: Executed) -> list[str]:
-    """How repeats ended that did not end well by themselves; an end that we asked for is well."""
-    found = []
+    """Return a sentence per failed repeat; an end that wattwire asked for is no failure."""
+    failures = []
     for row in executed.summary.to_dicts():
         if row["ended_by"] != "itself":
             continue
         if row.get("exit_signal"):
-            found.append(f"repeat {row['repeat']} was killed by signal {row['exit_signal']}")
+            failures.append(f"repeat {row['repeat']} was killed by signal {row['exit_signal']}")
         elif row.get("exit_code"):
-            found.append(f"repeat {row['repeat']} ended with exit code {row['exit_code']}")
-    return found
+            failures.append(f"repeat {row['repeat']} ended with exit code {row['exit_code']}")
+    return failures
 
 
 def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
@@ -163,15 +163,18 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
     measured = any(row.figures.get("energy_j") for row in executed.rows)
     energy = MEASURED if measured else ESTIMATED if estimate else ""
     rows = _lines(executed, energy)
-    kept, left_out = _columns(rows, console.width)
+    kept_columns, left_out = _columns(rows, console.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
     longest_name = max(len(row[0]) for row in rows)
     table.add_column("process", overflow="fold", min_width=min(NAME_WIDTH, longest_name))
-    for title in (rows[0][at] for at in kept[1:]):
+    for title in (rows[0][index] for index in kept_columns[1:]):
         table.add_column(title, justify="right", no_wrap=True)
-    for at, row in enumerate(rows[1:], 2):
-        whole = at == len(rows) and len(executed.rows) > 1
-        table.add_row(*(row[k] for k in kept if k < len(row)), style="bold" if whole else None)
+    for index, row in enumerate(rows[1:], 2):
+        is_total = index == len(rows) and len(executed.rows) > 1
+        table.add_row(
+            *(row[column] for column in kept_columns if column < len(row)),
+            style="bold" if is_total else None,
+        )
     console.print(table)
     if left_out:
         console.print(f"No room for {listed(left_out)}: see the data, or a wider screen.")
@@ -181,48 +184,50 @@ def _print_table(executed: Executed, folder: Path, estimate: bool) -> None:
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:
-    """The table's cells: titles, a line for each process, and one for all of them."""
+    """Return the table's cells: the titles, a row per process, and a row for all of them."""
     shown, folded = _fold_small(executed.rows)
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
         cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
         lines.append([f"({len(folded)} more rows: see the data)", told(cpu_s)])
     if len(executed.rows) > 1:
-        lines.append(_cells(_whole(executed), energy))
+        lines.append(_cells(_total_row(executed), energy))
     return lines
 
 
 def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
-    """The columns that a screen has room for beside the processes' names; titles of the others."""
-    kept, left_out = list(range(len(lines[0]))), []
-    longest = [max(len(line[at]) for line in lines if at < len(line)) for at in kept]
-    names = min(longest[0], NAME_WIDTH)
+    """Return the indices of the columns that fit on the screen, and the titles of the others."""
+    kept_columns, left_out = list(range(len(lines[0]))), []
+    widths = [
+        max(len(line[index]) for line in lines if index < len(line)) for index in kept_columns
+    ]
+    name_width = min(widths[0], NAME_WIDTH)
     for title in LEFT_OUT_FIRST:
-        if names + sum(GAP + longest[at] for at in kept[1:]) <= width:
+        if name_width + sum(GAP + widths[index] for index in kept_columns[1:]) <= width:
             break
-        kept.remove(lines[0].index(title))
+        kept_columns.remove(lines[0].index(title))
         left_out.append(title)
-    return kept, left_out
+    return kept_columns, left_out
 
 
 def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows that a screen has room for, by CPU time, and those that are only in the data."""
+    """Return the rows that fit on a screen, by CPU time, and those that are only in the data."""
     return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
 
 
 def _headline(executed: Executed) -> str:
     document = executed.document
-    what = shlex.join(document["command"]) if document["command"] else ""
+    subject = shlex.join(document["command"]) if document["command"] else ""
     attached = ", ".join(target["label"] for target in document["attached"])
-    what = " and ".join(part for part in (what, attached) if part)
-    if len(what) > 80:
-        what = what[:79] + "…"
+    subject = " and ".join(part for part in (subject, attached) if part)
+    if len(subject) > 80:
+        subject = subject[:79] + "…"
     seconds = executed.values("window_s")
     count = len(seconds)
     times = f"{count} × " if count > 1 else ""
     mean_s = sum(seconds) / count
     cpu = told(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
-    return f"{what}: {cpu} s of CPU time in {times}{duration(mean_s)}."
+    return f"{subject}: {cpu} s of CPU time in {times}{duration(mean_s)}."
 
 
 def _titles(energy: str) -> list[str]:
@@ -233,7 +238,7 @@ def _titles(energy: str) -> list[str]:
 def _cells(row: Row, energy: str) -> list[str]:
     name = row.name if row.count <= 1 else f"{row.name} ×{_whole_number(row.count)}"
     switches = [row.mean(f"{kind}_switches") for kind in ("voluntary", "involuntary")]
-    known = [value for value in switches if value is not None]
+    counts = [value for value in switches if value is not None]
     cells = [
         name,
         told(row.interval("cpu_s")),
@@ -242,7 +247,10 @@ def _cells(row: Row, energy: str) -> list[str]:
     ]
     memory = ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
     cells += [told(row.mean(figure), KIB_PER_MIB) for figure in memory]
-    cells += [_whole_number(row.mean("threads_max")), _whole_number(sum(known) if known else None)]
+    cells += [
+        _whole_number(row.mean("threads_max")),
+        _whole_number(sum(counts) if counts else None),
+    ]
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     if energy == MEASURED:
         cells.append(told(row.interval("energy_j")))
@@ -255,7 +263,7 @@ def _whole_number(value: float | None) -> str:
     return count_words(value) if value is not None and value == int(value) else told(value)
 
 
-def _whole(executed: Executed) -> Row:
+def _total_row(executed: Executed) -> Row:
     names = ("cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "memory_mean_kib",
              "memory_peak_kib", "pss_mean_kib", "pss_peak_kib", "energy_j",
              "energy_estimate_low_j", "energy_estimate_high_j")  # fmt: skip
@@ -263,34 +271,35 @@ def _whole(executed: Executed) -> Row:
 
 
 def _sentences(executed: Executed, energy: str) -> Iterator[str]:
-    """What a table can't say: messages, how it ended, what disturbed it, what is not known."""
+    """Yield what a table can't say: messages, the command's end, disturbances, unknowns."""
     yield from _message_sentences(executed, energy)
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
         yield FOLDED_WORDS
     for text in _failures(executed):
         yield f"The command failed: {text}."
-    ways = {row["ended_by"] for row in rows} - {"itself"}
-    if "Ctrl-C" in ways:
+    ends = {row["ended_by"] for row in rows} - {"itself"}
+    if "Ctrl-C" in ends:
         yield "Ctrl-C ended the last window; what is above was measured until then."
     if executed.document["command"] and not _failures(executed):
         yield from _good_ends(rows)
-    others = executed.values("other_load_cores")
-    if others and max(others) > LOAD_WARNING_CORES:
+    load_cores = executed.values("other_load_cores")
+    if load_cores and max(load_cores) > LOAD_WARNING_CORES:
         yield (
-            f"Others used up to {number(max(others))} cores meanwhile: CPU and energy may be "
+            f"Others used up to {number(max(load_cores))} cores meanwhile: CPU and energy may be "
             "higher than on a quiet machine."
         )
-    own = executed.values("harness_cpu_share")
-    if own:
-        yield f"The sampler itself used {number(max(own) * 100)} % of a core (not in the table)."
+    shares = executed.values("harness_cpu_share")
+    if shares:
+        yield f"The sampler itself used {number(max(shares) * 100)} % of a core (not in the table)."
     if energy == MEASURED:
         yield (
             "Energy is measured above the machine's baseline "
             f"({duration(sum(executed.values('baseline_s')))} in all) and shared by CPU time."
         )
     elif executed.document["attached"] and executed.values("power_window_w"):
-        mean_w = sum(executed.values("power_window_w")) / len(rows)
+        powers_w = executed.values("power_window_w")
+        mean_w = sum(powers_w) / len(powers_w)
         yield (
             f"The machine drew {number(mean_w)} W. What part of it is the attached system's is not "
             "known: there is no baseline without it."
@@ -306,14 +315,14 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """How the command ended where it ended well, by itself or because it was told to."""
-    for way, words in (
+    """Yield how the command ended where it ended well, by itself or at the end of --for."""
+    for ended_by, opening in (
         ("itself", "The command ended by itself"),
         ("--for", "At the end of --for the command was told to end, and did so"),
     ):
-        ends = {_end_words(row) for row in rows if row["ended_by"] == way}
+        ends = {_end_words(row) for row in rows if row["ended_by"] == ended_by}
         if ends:
-            yield f"{words} {' or '.join(sorted(ends))}."
+            yield f"{opening} {' or '.join(sorted(ends))}."
 
 
 def _end_words(row: dict[str, Any]) -> str:
@@ -326,9 +335,9 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
     counts = executed.values("messages")
     if not counts:
         return
-    per = told(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
+    cost = told(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
     text = (
-        f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {per} µs of CPU time"
+        f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {cost} µs of CPU time"
     )
     joules = executed.energy_per_message()
     if joules is not None:
@@ -338,14 +347,17 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
             executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")
         )
         if low and high:
-            means = [1000.0 * sum(v) / len(v) for v in (low, high)]
+            means = [1000.0 * sum(values) / len(values) for values in (low, high)]
             text += f", {number(means[0])} … {number(means[1])} mJ (estimate)"
     yield text + "."
     yield _rate_sentence(executed, counts)
 
 
 def _rate_sentence(executed: Executed, counts: list[float]) -> str:
-    """The rate: between running totals where there are some, else counts over windows."""
+    """Return the sentence on messages per second.
+
+    The rate is taken between running totals where there are some, else from counts and windows.
+    """
     rates = executed.values("messages_per_s")
     if not rates:
         windows = executed.values("window_s")
@@ -359,10 +371,10 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
         "at ten times a second."
     )
     uncounted = rate * sum(gaps_s) / len(gaps_s)
-    high = uncounted / (sum(counts) / len(counts))
-    if high < UNCOUNTED_SHARE:
+    uncounted_share = uncounted / (sum(counts) / len(counts))
+    if uncounted_share < UNCOUNTED_SHARE:
         return text
     return (
         f"{text} About {count_words(round(uncounted))} messages came after the last total: figures "
-        f"per message are up to {number(100 * high, 2)} % too high."
+        f"per message are up to {number(100 * uncounted_share, 2)} % too high."
     )

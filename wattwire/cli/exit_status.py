@@ -1,4 +1,4 @@
-"""What a run of a study came to: its variants compared, its limits checked, its exit code."""
+"""The outcome of a study's run: its variants compared, its limits checked, its exit code."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ Found = tuple["Judged | None", "list[Checked]"]
 
 
 def of(campaign: Campaign, options: argparse.Namespace) -> Found:
-    """The comparison of the campaign's variants and its limits; nothing where it has neither."""
+    """Return the comparison of the campaign's variants (None without variants) and its limits."""
     limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
         return None, limits
     from wattwire.analysis.comparing import compare_variants
 
-    wanted = compare.wanted_of(options)
-    return compare_variants(campaign, wanted, compare.identity_of(campaign)), limits
+    requested = compare.wanted_of(options)
+    return compare_variants(campaign, requested, compare.identity_of(campaign)), limits
 
 
 def suspects(campaign: Campaign) -> list[str]:
-    """Keys of the treatments to be measured again: what is worse, where a second look is planned
-    and none was taken yet."""
+    """Return the keys of the treatments to measure again: those that came out worse.
+
+    Empty where the study plans no second look, or where that was taken already.
+    """
     looks = campaign.study.get("answers", {}).get("looks", 1)
     if looks < 2 or campaign.journal.get("measured_again") is not None:
         return []
@@ -44,9 +46,9 @@ def suspects(campaign: Campaign) -> list[str]:
         return []  # nothing to compare; the end of the run says why
 
 
-def hand_out(found: Found, options: argparse.Namespace) -> int:
-    """Print and write what was found; returns the exit code."""
-    judged, limits = found
+def hand_out(outcome: Found, options: argparse.Namespace) -> int:
+    """Print and write the comparison and the limits; return the exit code."""
+    judged, limits = outcome
     if judged is None and not limits:
         for name in ("markdown", "junit"):
             if getattr(options, name):
@@ -58,7 +60,7 @@ def hand_out(found: Found, options: argparse.Namespace) -> int:
 
 
 def of_limits(campaign: Campaign | ImportedCampaign) -> int:
-    """Print what became of the limits of the campaign's study; returns the exit code."""
+    """Print which limits of the campaign's study hold; return the exit code."""
     limits = compare.limits_of(campaign)
     if not limits:
         return EXIT_OK

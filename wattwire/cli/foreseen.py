@@ -1,4 +1,4 @@
-"""What a plan will not answer here: treatments that are left out, questions without a number."""
+"""What a plan cannot answer here: treatments that are left out, questions without a number."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from wattwire.model.words import nothing_to_compare, plural
 from wattwire.run.resolve_cells import Prepared
 
 NAMED_MAX = 4
-"""Up to so many treatments a line names one by one."""
+"""The largest number of treatments that a line names one by one."""
 
 
 def skipped_lines(prepared: Prepared) -> list[str]:
-    """Say which treatments will not be run, by their reason."""
+    """Return a line per reason to skip treatments, with the number of treatments or their names."""
     by_reason: dict[str, list[Treatment]] = {}
     for treatment, reason in prepared.skipped:
         by_reason.setdefault(reason, []).append(treatment)
     lines = []
     for reason, treatments in by_reason.items():
-        named = f" ({'; '.join(t.label() for t in treatments)})"
+        labels = f" ({'; '.join(t.label() for t in treatments)})"
         few = len(treatments) <= NAMED_MAX
-        lines.append(f"skipped, {plural(len(treatments), 'treatment')}{named * few}: {reason}")
+        lines.append(f"skipped, {plural(len(treatments), 'treatment')}{labels * few}: {reason}")
     return lines
 
 
 def unanswerable_lines(
     study: Study, kept: Sequence[Treatment], meters: Sequence[Mapping[str, Any]] | None
 ) -> list[str]:
-    """Say which questions get no number here: a factor with one level, a response without a meter.
+    """Return a line per factor of one level and per response without a meter, by question.
 
-    `meters` are those that can read here, as the agent describes them; None where nobody knows.
+    `meters` are those that can read here, as the agent describes them; None where that is unknown.
     """
     lines = []
     for number, question in enumerate(study.questions, 1):
@@ -47,10 +47,10 @@ def unanswerable_lines(
             lines.append(_one_level(f"{name}{about}", factor, str(study.fixed.get(factor))))
         if not question.factors and not question.held and not question.beside:
             lines.append(f"no answer to {name}: its factors are all held at one level")
-        asked = (*question.responses, *question.beside)
-        lacking = dict(_lacking(study, asked, meters)) if meters is not None else {}
-        for response, why in lacking.items():
-            lines.append(f"no answer to {name} in {response}: {why}")
+        responses = (*question.responses, *question.beside)
+        reasons = dict(_unread_responses(study, responses, meters)) if meters is not None else {}
+        for response, reason in reasons.items():
+            lines.append(f"no answer to {name} in {response}: {reason}")
     return lines
 
 
@@ -58,14 +58,14 @@ def _one_level(question: str, factor: str, level: str) -> str:
     return f"no answer to {question}: {nothing_to_compare(factor, level)}"
 
 
-def _lacking(
+def _unread_responses(
     study: Study, responses: Sequence[str], meters: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
-    """Responses that no meter of the study reads on this machine, with the reason."""
+    """Yield the responses that no meter of the study reads on this machine, with the reason."""
     use = study.meters.use
-    used = [m for m in meters if m["name"] in use or (not use and m.get("default", True))]
-    quantities = [quantity for meter in used for quantity in meter["quantities"]]
-    names = {quantity["name"] for quantity in quantities}
+    used_meters = [m for m in meters if m["name"] in use or (not use and m.get("default", True))]
+    quantities = [quantity for meter in used_meters for quantity in meter["quantities"]]
+    quantity_names = {quantity["name"] for quantity in quantities}
     has_energy = any(quantity.get("rank") is not None for quantity in quantities)
     for name in responses:
         metric: Metric | None = find(name)
@@ -73,5 +73,5 @@ def _lacking(
             continue
         if metric.needs == ENERGY and not has_energy:
             yield name, "no energy counter can be read on this machine (see wattwire doctor)"
-        elif metric.is_read and metric.needs not in names:
+        elif metric.is_read and metric.needs not in quantity_names:
             yield name, f"no meter of the study reads {metric.needs} on this machine"

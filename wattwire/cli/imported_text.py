@@ -1,4 +1,4 @@
-"""What is told on the command line of a campaign that others measured."""
+"""The texts that the command line prints about a campaign that others measured."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wattwire.model.words import count, number, plural
 from wattwire.store import ImportedCampaign
 
 REASONS_MAX = 12
-"""So many reasons are printed; set_aside.csv has every file."""
+"""The largest number of reasons that is printed; set_aside.csv has every file."""
 FILES_MAX = 4
 
 
 def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
-    """What was read, what was set aside and why, and how the printed numbers compare."""
+    """Yield what was read, what was excluded and why, and how the printed numbers compare."""
     about = campaign.document
     values = plural(int(about["values"]), "value")
     yield wrapped(
@@ -28,10 +28,10 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
     )
     if "comparable" in campaign.study:  # a table whose factors have one level each
         columns = ", ".join(campaign.study["comparable"])
-        which = f", as in: {columns}" if columns else ""
+        column_hint = f", as in: {columns}" if columns else ""
         yield wrapped(
             "Nothing to compare: each factor has one level. Import again, with --factor for a "
-            f"column in which runs differ{which}.",
+            f"column in which runs differ{column_hint}.",
             width,
         )
     if about["recipe"]:
@@ -39,64 +39,66 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
     reasons = sorted(about["set_aside"].items(), key=lambda item: -item[1])
     if reasons:
         yield f"Set aside, each by name in {campaign.path / 'set_aside.csv'}:"
-    for why, places in reasons[:REASONS_MAX]:
-        yield wrapped(f"  {count(places)} × {why}", width)
+    for reason, item_count in reasons[:REASONS_MAX]:
+        yield wrapped(f"  {count(item_count)} × {reason}", width)
     if len(reasons) > REASONS_MAX:
         yield f"  and {plural(len(reasons) - REASONS_MAX, 'more reason')}"
-    if not about["recipe"]:  # a table: a reader's findings are many, and stand on the page
+    if not about["recipe"]:  # a table: a reader's findings are many, and are on the page
         for finding in campaign.findings():
             yield wrapped(f"{finding['title']}. {finding['text']}", width)
     checks = about["checks"]
     if checks:
-        verdicts = ", ".join(f"{count(found)} {verdict}" for verdict, found in checks.items())
-        weak = f" ({count(about['weak'])} of the matches are weak: few digits)"
-        yield wrapped(f"Printed numbers: {verdicts}{weak if about['weak'] else ''}.", width)
+        verdicts = ", ".join(
+            f"{count(match_count)} {verdict}" for verdict, match_count in checks.items()
+        )
+        weak_words = f" ({count(about['weak'])} of the matches are weak: few digits)"
+        yield wrapped(f"Printed numbers: {verdicts}{weak_words if about['weak'] else ''}.", width)
 
 
 def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[str]:
-    """One run: treatment, verdict, values and the files they come from. Raises UsageError."""
-    document = campaign.run(_named(campaign, run))
+    """Return lines on one run: treatment, verdict, values and their files. Raises UsageError."""
+    document = campaign.run(_known_run(campaign, run))
     row = campaign.summary().filter(pl.col("run") == document["run"]).row(0, named=True)
     levels = ", ".join(f"{name} {level}" for name, level in document["treatment"].items())
     reasons = [str(reason["detail"]) for reason in document["reasons"]]
-    why = f": {'; '.join(reasons)}" if reasons else ""
-    lines = [f"{document['run']}: {document['verdict']}{why}", f"  {levels}", ""]
-    about = campaign.columns
+    reason_words = f": {'; '.join(reasons)}" if reasons else ""
+    lines = [f"{document['run']}: {document['verdict']}{reason_words}", f"  {levels}", ""]
+    facts = campaign.columns
     provenance = campaign.provenance().filter(pl.col("run") == document["run"])
-    for one in provenance.iter_rows(named=True):
-        value, unit = row.get(one["column"]), about.get(one["column"], {}).get("unit", "")
-        lines.append(f"  {one['column']} = {number(value, 5)} {unit}".rstrip())
-        lines.append(wrapped(f"    {_origin(one)}", width, hanging="      "))
+    for entry in provenance.iter_rows(named=True):
+        value, unit = row.get(entry["column"]), facts.get(entry["column"], {}).get("unit", "")
+        lines.append(f"  {entry['column']} = {number(value, 5)} {unit}".rstrip())
+        lines.append(wrapped(f"    {_origin(entry)}", width, hanging="      "))
     if not provenance.height:
         lines.append("  No value of this run is known.")
     return lines
 
 
 def no_commands(campaign: ImportedCampaign) -> UsageError:
-    """Why nothing of such a campaign can be done again by hand."""
+    """Return the error that no run of an imported campaign can be repeated by hand."""
     return UsageError(
         f"{campaign.path}: others ran this campaign, and how its processes were started is not "
         "in their data; leave out --commands"
     )
 
 
-def _named(campaign: ImportedCampaign, run: str | None) -> str:
+def _known_run(campaign: ImportedCampaign, run: str | None) -> str:
     runs = [entry["run"] for entry in campaign.plan]
-    known = f"Its {len(runs)} runs are {runs[0]} to {runs[-1]}, or 1 to {len(runs)}."
+    known_runs = f"Its {len(runs)} runs are {runs[0]} to {runs[-1]}, or 1 to {len(runs)}."
     if run is None:
-        raise UsageError(f"{campaign.path}: no RUN given. {known}")
+        raise UsageError(f"{campaign.path}: no RUN given. {known_runs}")
     if run.isdigit() and run not in runs:
         if not 1 <= int(run) <= len(runs):
             raise UsageError(f"{campaign.path}: run {run}: allowed: 1 to {len(runs)}")
         return str(runs[int(run) - 1])
     if run not in runs and run.rpartition("-")[0] not in runs:
-        raise UsageError(f'{campaign.path}: no run "{run}".{nearest(run, runs)} {known}')
+        raise UsageError(f'{campaign.path}: no run "{run}".{nearest(run, runs)} {known_runs}')
     return run
 
 
-def _origin(one: dict[str, Any]) -> str:
-    files = one["files"]
-    named = ", ".join(files[:FILES_MAX])
+def _origin(entry: dict[str, Any]) -> str:
+    files = entry["files"]
+    file_names = ", ".join(files[:FILES_MAX])
     more = f" and {plural(len(files) - FILES_MAX, 'more file')}" if len(files) > FILES_MAX else ""
-    left = f", {count(one['rows_left_out'])} left out" if one["rows_left_out"] else ""
-    return f"{one['how']}: {plural(one['rows_used'], 'row')}{left} of {named}{more}"
+    left_out = f", {count(entry['rows_left_out'])} left out" if entry["rows_left_out"] else ""
+    return f"{entry['how']}: {plural(entry['rows_used'], 'row')}{left_out} of {file_names}{more}"

@@ -46,11 +46,12 @@ MODULES = {
     "clean": "clean",
     "compare": "compare",
 }
-"""The module that knows each verb, in the order of the help."""
+"""The module of each verb, in the order of the help."""
 COLLECTED_AFTER = (50_000, 20, 50)
-"""New objects until a look at them, and how many looks until one at older objects."""
+"""Thresholds of the garbage collector: new objects per collection of the youngest generation, and
+collections of a generation per collection of the next older one."""
 COMMAND = "command_name"
-"""Where the parsed options hold the name of the command."""
+"""The attribute of the parsed options that holds the name of the command."""
 READERS = ("status", "report", "bundle", "show", "compare")
 """Verbs that read campaigns and run nothing."""
 EXIT_INTERRUPTED = 130
@@ -58,14 +59,14 @@ EXIT_TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: the run in flight is ended as after Ctrl-C, and nothing is left running."""
+    """SIGTERM arrived: end the run in flight as after Ctrl-C, and leave nothing running."""
 
 
 @contextlib.contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Look for unreachable cycles seldom: looking took a twentieth of a report, and found nothing.
+    """Collect unreachable cycles seldom: collecting took a twentieth of a report and freed nothing.
 
-    What is not part of a cycle, nearly all that there is, is freed at once all the same.
+    Objects outside cycles, nearly all of them, are still freed at once.
     """
     before = gc.get_threshold()
     gc.set_threshold(*COLLECTED_AFTER)
@@ -83,7 +84,7 @@ def ended_by_sigterm() -> Iterator[None]:
         raise Terminated
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals belong to the main thread; whoever calls from another keeps them
+        yield  # only the main thread may set handlers; other callers keep theirs
         return
     before = signal.signal(signal.SIGTERM, end)
     try:
@@ -93,16 +94,18 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; return the exit code."""
     typed = sys.argv[1:] if arguments is None else list(map(str, arguments))
     try:
         with ended_by_sigterm(), seldom_collected():
             options = parsed(typed)
             options.typed = typed
-            place = getattr(options, "campaign", None) or getattr(options, "resume", None)
-            place = place or " or ".join(filter(None, map(vars(options).get, ("base", "head"))))
+            campaign_path = getattr(options, "campaign", None) or getattr(options, "resume", None)
+            campaign_path = campaign_path or " or ".join(
+                filter(None, map(vars(options).get, ("base", "head")))
+            )
             reads = typed[0] in READERS or getattr(options, "resume", None)
-            with damaged.told(place) if reads else nullcontext():
+            with damaged.told(campaign_path) if reads else nullcontext():
                 return int(options.call(options))
     except WattwireError as error:
         _complain(str(error))
@@ -114,26 +117,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("wattwire: interrupted; what was done is kept", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        return EXIT_BAD_RESULT  # the reader of a pipe left; it knows
+        return EXIT_BAD_RESULT  # the reader closed the pipe and expects no message
     except OSError as error:
-        where = error.filename or "a file"
+        file_name = error.filename or "a file"
         if error.errno not in DISK_ERRORS:
-            _complain(f"{where}: {error.strerror or error}")
+            _complain(f"{file_name}: {error.strerror or error}")
             return EXIT_ENVIRONMENT
         _complain(
-            f"{where}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
+            f"{file_name}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
             "go on with --resume DIR, or choose another place with --campaign DIR."
         )
         return EXIT_ENVIRONMENT
 
 
 def _complain(text: str) -> None:
-    """An error in words: one line in a log, where it is searched for; wrapped on a terminal."""
+    """Print an error: on one line in a log, where people search for it; wrapped on a terminal."""
     print(searchable(f"wattwire: {text}", sys.stderr), file=sys.stderr)
 
 
 def parsed(typed: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; exits with 2 and the usage of the command that was typed.
+    """Parse a command line; exit with 2 and the usage of the typed command where it is wrong.
 
     argparse by itself shows the top-level usage for an option that a command does not know.
     """
@@ -141,27 +144,35 @@ def parsed(typed: Sequence[str]) -> argparse.Namespace:
     if typed and not typed[0].startswith("-") and typed[0] not in MODULES:
         known = ", ".join(MODULES)
         grammar.error(f'unknown command "{typed[0]}"; known: {known}.{nearest(typed[0], MODULES)}')
-    options, strange = grammar.parse_known_args(typed)
-    if strange:
-        _refuse(grammar, options, strange)
+    options, unknown_arguments = grammar.parse_known_args(typed)
+    if unknown_arguments:
+        _refuse(grammar, options, unknown_arguments)
     return options
 
 
 def _refuse(
-    grammar: argparse.ArgumentParser, options: argparse.Namespace, strange: Sequence[str]
+    grammar: argparse.ArgumentParser, options: argparse.Namespace, unknown_arguments: Sequence[str]
 ) -> None:
-    """Exit with the usage of the command that was typed, and the option that may be meant."""
-    (commands,) = (a for a in grammar._actions if isinstance(a, argparse._SubParsersAction))
+    """Exit with the usage of the typed command and the option that the user may have meant."""
+    (commands,) = (
+        action for action in grammar._actions if isinstance(action, argparse._SubParsersAction)
+    )
     command = commands.choices[getattr(options, COMMAND)]
-    spelt = [name for name in command._option_string_actions if name.startswith("--")]
-    meant = (nearest(word.partition("=")[0], spelt) for word in strange if word.startswith("--"))
-    command.error(f"unrecognized arguments: {' '.join(strange)}.{next(filter(None, meant), '')}")
+    option_names = [name for name in command._option_string_actions if name.startswith("--")]
+    hints = (
+        nearest(word.partition("=")[0], option_names)
+        for word in unknown_arguments
+        if word.startswith("--")
+    )
+    command.error(
+        f"unrecognized arguments: {' '.join(unknown_arguments)}.{next(filter(None, hints), '')}"
+    )
 
 
 def parser(verb: str = "") -> argparse.ArgumentParser:
-    """The grammar of `verb`; of all verbs, where it is none of them.
+    """Return the grammar of `verb`, or of all verbs where `verb` is none of them.
 
-    One verb's module is loaded for it alone: all of them take as long as many a verb does.
+    For one verb only its module is loaded: loading all of them takes as long as many verbs run.
     """
     top = argparse.ArgumentParser(
         prog="wattwire",
@@ -169,8 +180,8 @@ def parser(verb: str = "") -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"wattwire {__version__}")
     verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND", dest=COMMAND)
-    wanted = [MODULES[verb]] if verb in MODULES else dict.fromkeys(MODULES.values())
-    for name in wanted:
+    module_names = [MODULES[verb]] if verb in MODULES else dict.fromkeys(MODULES.values())
+    for name in module_names:
         importlib.import_module(f"wattwire.cli.verbs.{name}").add_to(verbs)
     return top
 

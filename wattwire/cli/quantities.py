@@ -1,4 +1,4 @@
-"""Sizes, durations and shares as people type them: 64, 64k, 1Mi; 10s, 500ms, 2m; 5%."""
+"""Sizes, durations and shares as users type them: 64, 64k, 1Mi; 10s, 500ms, 2m; 5%."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?) *(?P<unit>[A-Za-zµ]*)")
 
 
 def size_bytes(text: str, option: str) -> int:
-    """Bytes from `64`, `64k`, `1.5Mi`, with or without a trailing B. Raises UsageError."""
+    """Return the bytes of `64`, `64k`, `1.5Mi`, with or without a trailing B. Raises UsageError."""
     allowed = "bytes, as 64, 64k (64 000) or 64Ki (65 536); also m, g, Mi, Gi"
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].lower().removesuffix("b") if match else "?"
@@ -29,7 +29,7 @@ def size_bytes(text: str, option: str) -> int:
 
 
 def duration_s(text: str, option: str) -> float:
-    """Seconds, above 0, from `10s`, `500ms`, `2m`, `1h` or a bare number. Raises UsageError."""
+    """Return the seconds, above 0, of `10s`, `500ms`, `2m`, `1h` or `10`. Raises UsageError."""
     match = _NUMBER.fullmatch(text.strip())
     unit = match["unit"].replace("µ", "u").lower() if match else "?"
     if match is None or unit not in DURATION_UNITS:
@@ -43,7 +43,7 @@ def duration_s(text: str, option: str) -> float:
 
 
 def share(text: str, option: str) -> float:
-    """`5%` or `0.05` as 0.05; above 0 and below 1. Raises UsageError."""
+    """Return `5%` or `0.05` as 0.05; above 0 and below 1. Raises UsageError."""
     number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
         value = float(number) / (100.0 if percent else 1.0)
@@ -58,7 +58,7 @@ def share(text: str, option: str) -> float:
 
 
 def share_of_all(text: str, option: str) -> float:
-    """`50%` as 0.5; 0 % and more. Raises UsageError."""
+    """Return `50%` as 0.5; 0 % and more. Raises UsageError."""
     number = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"\d+(\.\d+)?", number):
         raise UsageError(f"{option}: found {text!r}; allowed: a share, as 0.05 or 5%")
@@ -66,7 +66,7 @@ def share_of_all(text: str, option: str) -> float:
 
 
 def size_words(size: float) -> str:
-    """Bytes as people read them, in powers of 1000; small ones exactly."""
+    """Return a size in bytes as text, in powers of 1000; below 1 kB exactly."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"

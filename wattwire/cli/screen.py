@@ -1,4 +1,4 @@
-"""How a campaign's progress looks: a live line on a terminal, plain lines, or JSON."""
+"""The progress of a campaign: a live line on a terminal, plain lines, or JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wattwire.model.words import plural
 from wattwire.run import Progress
 
 BUILD_LINE_EVERY_S = 30.0
-"""In a log, a step of a build that takes long is told again after so many seconds."""
+"""In a log, a long step of a build is printed again after this many seconds."""
 
 
 def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress | JsonProgress:
-    """JSON for machines, plain lines for logs, a live line where somebody watches."""
+    """Return progress as JSON for machines, plain lines for logs, or a live line on a terminal."""
     if as_json:
         return JsonProgress(sys.stdout)
     if plain or not sys.stdout.isatty():
@@ -30,34 +30,34 @@ def make_progress(as_json: bool, plain: bool) -> ScreenProgress | PlainProgress 
     return ScreenProgress()
 
 
-def _tell(stream: TextIO, text: str) -> None:
-    """Print a line; a reader that left must not end a measurement."""
+def _print_line(stream: TextIO, text: str) -> None:
+    """Print a line; a reader that closed the pipe must not end a measurement."""
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
-        # What is still in the buffer would be tried again at exit, and fail again.
+        # Python would flush the rest of the buffer again at exit, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class JsonProgress:
-    """One JSON object a line, `kind` first."""
+    """Prints one JSON object a line, `kind` first."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def event(self, kind: str, **fields: Any) -> None:
-        _tell(self._stream, json.dumps({"kind": kind, **fields}))
+        _print_line(self._stream, json.dumps({"kind": kind, **fields}))
 
     def close(self) -> None:
         return
 
 
 class Tally:
-    """Counts what is done and forecasts what is left from the mean of the runs so far."""
+    """Counts finished runs and forecasts the time left from the mean duration so far."""
 
     def __init__(self) -> None:
         self.runs = self.left = 0
-        self.verdicts = {"ok": 0, "unknown": 0, "failed": 0}
+        self.verdicts = {"valid": 0, "invalid": 0, "failed": 0}
         self._began = time.monotonic()
         self._first_run: float | None = None
         self._executed = 0
@@ -69,7 +69,7 @@ class Tally:
         self._first_run = self._first_run or time.monotonic()
 
     def done(self, verdict: str, last: bool) -> None:
-        """Note an attempt; a run is over with its last one."""
+        """Count an attempt; a run is finished with its last attempt."""
         self._executed += last
         if last:
             self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
@@ -78,17 +78,17 @@ class Tally:
     def words(self) -> str:
         finished = self.runs - self.left
         text = f"{finished}/{self.runs} runs"
-        for verdict in ("unknown", "failed"):
+        for verdict in ("invalid", "failed"):
             if self.verdicts[verdict]:
                 text += f", {self.verdicts[verdict]} {verdict}"
         if self._executed and self._first_run is not None and self.left:
-            mean = (time.monotonic() - self._first_run) / self._executed
-            text += f", {duration_words(mean * self.left)} left ({mean:.1f} s a run so far)"
+            mean_s = (time.monotonic() - self._first_run) / self._executed
+            text += f", {duration_words(mean_s * self.left)} left ({mean_s:.1f} s a run so far)"
         return text
 
 
 def duration_words(seconds: float) -> str:
-    """A length of time as people say it."""
+    """Return a duration in hours, minutes and seconds, as people say it."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -97,17 +97,17 @@ def duration_words(seconds: float) -> str:
 
 
 class PlainProgress:
-    """A line for each thing that matters; no cursor movement."""
+    """Prints a line per relevant event; no cursor movement."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._tally = Tally()
         self._label = ""
         self._build_step: tuple[Any, ...] = ()
-        self._build_told_s = 0.0
+        self._build_printed_s = 0.0
 
     def _print(self, text: str, indent: str = "") -> None:
-        _tell(self._stream, wrapped(text, columns(self._stream), indent))
+        _print_line(self._stream, wrapped(text, columns(self._stream), indent))
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
@@ -129,12 +129,12 @@ class PlainProgress:
             self._print(f"note: {fields['text']}", "  ")
 
     def _building(self, fields: Mapping[str, Any]) -> None:
-        """A line for each step of a build, and for a long one a line from time to time."""
+        """Print a line for each step of a build, and for a long step again from time to time."""
         step = (fields["name"], fields["step"], fields["done"])
         elapsed_s = float(fields["elapsed_s"])
-        if step == self._build_step and elapsed_s < self._build_told_s + BUILD_LINE_EVERY_S:
+        if step == self._build_step and elapsed_s < self._build_printed_s + BUILD_LINE_EVERY_S:
             return
-        self._build_step, self._build_told_s = step, elapsed_s
+        self._build_step, self._build_printed_s = step, elapsed_s
         self._print(build_words(fields, elapsed_s), "  ")
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class PlainProgress:
 
 
 class ScreenProgress:
-    """A live line on a terminal, never wrapped; finished runs scroll past above it."""
+    """Shows a live line on a terminal, never wrapped; finished runs scroll past above it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console()
@@ -156,14 +156,14 @@ class ScreenProgress:
         self._live.start()
 
     def _line(self) -> Text:
-        """The line as it is at this moment: a build's clock runs on between its events."""
+        """Return the line at this moment: a build's clock runs on between its events."""
         if self._build is not None:
-            told = build_words(self._build, time.monotonic() - self._build_began_s)
+            text = build_words(self._build, time.monotonic() - self._build_began_s)
         elif self._tally.runs:
-            told = " · ".join(filter(None, (self._tally.words(), self._label, self._phase)))
+            text = " · ".join(filter(None, (self._tally.words(), self._label, self._phase)))
         else:
-            told = self._phase
-        return Text(told, no_wrap=True, overflow="ellipsis")
+            text = self._phase
+        return Text(text, no_wrap=True, overflow="ellipsis")
 
     def event(self, kind: str, **fields: Any) -> None:
         if kind == "campaign":
@@ -190,18 +190,18 @@ class ScreenProgress:
 
 
 def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
-    """How far a build is: which cell, which of how many, the step, the time."""
-    place = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
+    """Return how far a build is: the cell, its number among the builds, the step, the time."""
+    position = f" ({fields['number']} of {fields['builds']})" if fields["builds"] > 1 else ""
     if fields["done"]:
-        return f"built {fields['name']}{place} in {duration_words(elapsed_s)}"
-    told = f"building {fields['name']}{place}"
+        return f"built {fields['name']}{position} in {duration_words(elapsed_s)}"
+    text = f"building {fields['name']}{position}"
     if fields["step"]:
-        return f"{told}, step {fields['step']} of {fields['steps']}, {duration_words(elapsed_s)}"
-    return told + (f", which takes {fields['expected']}" if fields["expected"] else "")
+        return f"{text}, step {fields['step']} of {fields['steps']}, {duration_words(elapsed_s)}"
+    return text + (f", which takes {fields['expected']}" if fields["expected"] else "")
 
 
 def told(fields: dict[str, Any]) -> str:
-    """One finished run in words."""
+    """Return one finished run in words."""
     words = fields["verdict"]
     if fields["outcome"] != "completed":
         words += f", {fields['outcome']}: {fields['detail']}"
@@ -219,4 +219,4 @@ def told(fields: dict[str, Any]) -> str:
 
 
 def _static_check(progress: ScreenProgress | PlainProgress | JsonProgress) -> Progress:
-    return progress  # a type error here means that a class above left the protocol
+    return progress  # a type error here means that a class above no longer fits the protocol

@@ -1,4 +1,4 @@
-"""From what was typed to a study document: presets, --set, --only."""
+"""The study document from the options of a command: presets, --set, --only."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MEANT = {
     "requests": "count", "calls": "count", "duration": "plan.duration_s",
     "repetitions": "plan.blocks", "repeats": "plan.blocks", "warmup": "plan.warmup_s",
 }  # fmt: skip
-"""Words that users of load generators bring along, and the keys for them."""
+"""The keys for words that users of load generators expect."""
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
-    """STUDY and what changes it."""
+    """Add STUDY and the options that change it."""
     verb.add_argument("study", nargs="?", metavar="STUDY", help="a study's name, folder or file")
     verb.add_argument("--preset", metavar="P", help="a preset of the study")
     verb.add_argument(
@@ -66,7 +66,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def add_look(verb: argparse.ArgumentParser) -> None:
-    """--look, of all verbs that measure."""
+    """Add --look, which all verbs that measure have."""
     verb.add_argument(
         "--look",
         action="store_true",
@@ -76,7 +76,7 @@ def add_look(verb: argparse.ArgumentParser) -> None:
 
 
 def add_warm_up(verb: argparse.ArgumentParser) -> None:
-    """What comes before the messages that count."""
+    """Add --warmup: what comes before the messages that count."""
     verb.add_argument(
         "--warmup", metavar="auto|none|CALLS|TIME",
         help="before what counts: as many calls of each client as settling runs find that the "
@@ -85,7 +85,7 @@ def add_warm_up(verb: argparse.ArgumentParser) -> None:
 
 
 def warm_up_changes(text: str | None) -> list[str]:
-    """What `--warmup TEXT` changes in a study. Raises UsageError for other text."""
+    """Return the changes to a study by `--warmup TEXT`. Raises UsageError for other text."""
     if text is None:
         return []
     word = text.strip().lower()
@@ -106,7 +106,7 @@ def warm_up_changes(text: str | None) -> list[str]:
 
 
 def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
-    """Refuse a warm-up in calls of a study that makes none back to back."""
+    """Raise UsageError for a warm-up in calls where the study makes none back to back."""
     table = {**document.get("fixed", {}), **document.get("factors", {})}
     loops = table.get("loop", "open")
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
@@ -119,7 +119,7 @@ def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
 def loaded(
     catalog: Catalog, options: argparse.Namespace, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Name, file and document of the study with everything that was typed to change it."""
+    """Return name, file and document of the study, with all typed changes applied."""
     changes = [*options.changes, *warm_up_changes(options.warmup)]
     changes += ["validity.look=true"] if getattr(options, "look", False) else []
     name, path, document = load(catalog, options.study, preset, changes)
@@ -130,61 +130,63 @@ def loaded(
 def load(
     catalog: Catalog, name: str | None, preset: str | None, changes: list[str]
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Name, file and effective document of a study."""
+    """Return name, file and effective document of a study."""
     if name is None:
         raise UsageError(f"no study given; known: {', '.join(sorted(catalog.studies))}")
-    found, path = catalog.study(name)
-    whole = with_current_names(read_toml(path), str(path))
-    document = apply_preset(whole, preset, str(path))
+    study_name, path = catalog.study(name)
+    full_document = with_current_names(read_toml(path), str(path))
+    document = apply_preset(full_document, preset, str(path))
     stages = [document]
-    settings = {name for one in catalog.middleware.values() for name in one.settings}
+    settings = {name for middleware in catalog.middleware.values() for name in middleware.settings}
     keys = [text.partition("=")[0] for text in changes]
     for key, text in zip(keys, changes, strict=True):
         if keys.count(key) > 1:
             raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; give it once")
         stages.append(with_flat_settings(change(stages[-1], text, settings), str(path)))
         if key.partition(".")[0] == "answers":
-            others = {**whole.get("presets", {}), preset or "none": document}
-            check_baselines({**stages[-1], "presets": others}, f"--set {text}")
-    _blame(found, stages, changes, str(path), catalog)
-    return found, path, stages[-1]
+            presets = {**full_document.get("presets", {}), preset or "none": document}
+            check_baselines({**stages[-1], "presets": presets}, f"--set {text}")
+    _blame(study_name, stages, changes, str(path), catalog)
+    return study_name, path, stages[-1]
 
 
 def _blame(
     name: str, stages: list[dict[str, Any]], changes: list[str], path: str, catalog: Catalog
 ) -> None:
-    """Where the changed study is refused, name the --set that broke it rather than the file."""
-    # Limits on a variant are checked when the variants are there.
+    """Raise UsageError where the changed study is refused, naming the --set that broke it."""
+    # Limits on a variant are checked once the variants are in the study.
     stages = [_without_limits_on_variants(stage) for stage in stages]
     try:
         parse_study(name, stages[-1], path)
         return
     except UsageError as error:
-        last = error
-    # Several changes may be right only together, so all of them are looked at from the end.
-    for text, before in zip(reversed(changes), reversed(stages[:-1]), strict=True):
+        refusal = error
+    # Several changes may be valid only together, so the search begins at the last one.
+    for text, earlier in zip(reversed(changes), reversed(stages[:-1]), strict=True):
         try:
-            parse_study(name, before, path)
+            parse_study(name, earlier, path)
         except UsageError as error:
-            if str(error) == str(last):
+            if str(error) == str(refusal):
                 continue
         _refuse_setting(text, catalog)
-        raise UsageError(f"--set {text}: {str(last).removeprefix(f'{path}: ')}") from last
+        raise UsageError(f"--set {text}: {str(refusal).removeprefix(f'{path}: ')}") from refusal
 
 
 def _without_limits_on_variants(document: dict[str, Any]) -> dict[str, Any]:
-    """The document before `--variant` was applied, less the limits that name one of them."""
+    """Return the document without the limits on a variant, until variants are applied to it."""
     limits = document.get("limit")
     if document.get("variants") or not isinstance(limits, list):
         return document
     kept = [
-        one for one in limits if not (isinstance(one, dict) and VARIANT in one.get("where", {}))
+        entry
+        for entry in limits
+        if not (isinstance(entry, dict) and VARIANT in entry.get("where", {}))
     ]
     return {**document, "limit": kept}
 
 
 def _refuse_setting(text: str, catalog: Catalog) -> None:
-    """Refuse one level of a setting that no middleware with that setting takes."""
+    """Raise UsageError for a level of a setting that no middleware with the setting takes."""
     key, _, value = text.partition("=")
     _, _, name = key.removeprefix("fixed.").partition("settings.")
     refusals = []
@@ -200,10 +202,10 @@ def _refuse_setting(text: str, catalog: Catalog) -> None:
 
 
 def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) -> dict[str, Any]:
-    """The document with one KEY=VALUE of --set applied. Raises UsageError for other text.
+    """Return the document with one KEY=VALUE of --set applied. Raises UsageError for other text.
 
-    What may be a factor needs no table's name: a list of levels varies it, one level holds it.
-    `settings` are names of which a refusal says how they are written.
+    A key that may be a factor needs no table's name: a list of levels varies it, one level holds
+    it. `settings` are names of settings, for the error message to show how they are written.
     """
     key, equals, text = wanted.partition("=")
     if not equals or not key:
@@ -216,24 +218,26 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
     if not name and table not in TOP_KEYS:
-        meant = {name: f"settings.{name}" for name in settings}
-        meant |= {one.name: f"plan.{one.name}" for one in fields(Plan)}
-        meant |= {one.name: f"{VALIDITY}.{one.name}" for one in fields(ValidityLimits)}
-        meant |= MEANT
-        known = {*TOP_KEYS, *LEVEL_TYPES, "settings.NAME", meant.get(table, "plan.NAME")}
-        raise unknown(f"--set {wanted}", "key", table, known, meant)
+        suggestions = {name: f"settings.{name}" for name in settings}
+        suggestions |= {field.name: f"plan.{field.name}" for field in fields(Plan)}
+        suggestions |= {field.name: f"{VALIDITY}.{field.name}" for field in fields(ValidityLimits)}
+        suggestions |= MEANT
+        known = {*TOP_KEYS, *LEVEL_TYPES, "settings.NAME", suggestions.get(table, "plan.NAME")}
+        raise unknown(f"--set {wanted}", "key", table, known, suggestions)
     merged = merge(document, {table: {name: value}} if name else {table: value})
-    for place in ("factors", "fixed"):
-        if not isinstance(merged.get(place, {}), dict):
-            raise UsageError(f"--set {wanted}: {place}: found {merged[place]!r}; allowed: a table")
-    other = {"fixed": "factors", "factors": "fixed"}.get(table)
-    if other:
-        merged.get(other, {}).pop(name, None)
+    for section in ("factors", "fixed"):
+        if not isinstance(merged.get(section, {}), dict):
+            raise UsageError(
+                f"--set {wanted}: {section}: found {merged[section]!r}; allowed: a table"
+            )
+    opposite = {"fixed": "factors", "factors": "fixed"}.get(table)
+    if opposite:
+        merged.get(opposite, {}).pop(name, None)
     return merged
 
 
 def level_of(key: str, text: str, option: str) -> Any:
-    """A value of this key as it is typed: sizes with suffixes, shares in percent, else TOML."""
+    """Return the level of a key from its text: sizes with suffixes, shares in percent, or TOML."""
     value = value_of(text)
     if key.removeprefix(f"{VALIDITY}.") in SHARE_LIMITS and str(value).endswith("%"):
         return share_of_all(value, option)
@@ -243,7 +247,7 @@ def level_of(key: str, text: str, option: str) -> Any:
 
 
 def _sizes(value: Any, text: str, option: str) -> Any:
-    """Bytes of a size or a list of sizes with suffixes; what has none stays as it is."""
+    """Return a size or a list of sizes in bytes; values without a suffix stay as they are."""
     if isinstance(value, str) and text.startswith("[") and text.endswith("]"):
         value = [value_of(word.strip()) for word in text[1:-1].split(",")]
     if isinstance(value, list):
@@ -252,7 +256,7 @@ def _sizes(value: Any, text: str, option: str) -> Any:
 
 
 def value_of(text: str) -> Any:
-    """A TOML value; a bare word is a string."""
+    """Return a TOML value; a bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -262,35 +266,39 @@ def value_of(text: str) -> Any:
 def chooser(
     study: Study, expression: str | None, catalog: Catalog
 ) -> Callable[[Treatment], bool] | None:
-    """A predicate from `key=level|level,key=level`; None where all treatments are wanted.
+    """Return a predicate from `key=level|level,key=level`; None where all treatments are wanted.
 
-    A key is a factor, or what the study's cells have of it: a study that names cells is asked by
+    A key is a factor or an attribute of the study's cells: a study of cells can be restricted by
     language and middleware too, and the other way round. A level may be a pattern, as `*/go`.
     """
     if expression is None:
         return None
     attributes = _attributes(study, catalog)
-    wanted: dict[str, set[str]] = {}
-    for part in expression.split(","):
-        key, equals, levels = part.partition("=")
+    wanted_levels: dict[str, set[str]] = {}
+    for term in expression.split(","):
+        key, equals, levels = term.partition("=")
         key = key.strip()
         if not equals:
             raise UsageError(f"--only {expression}: allowed: factor=level|level,factor=level")
         if key not in attributes:
             raise unknown("--only", "factor", key, attributes)
         known = attributes[key]
-        wanted[key] = set()
+        wanted_levels[key] = set()
         for level in (level.strip() for level in levels.split("|")):
             matches = {level} & known or set(fnmatch.filter(known, level))
             if not matches:
                 raise unknown(f"--only {key}", "level", level, known)
-            wanted[key] |= matches
-    return lambda t: all(_attribute(t, key, catalog) in levels for key, levels in wanted.items())
+            wanted_levels[key] |= matches
+    return lambda t: all(
+        _attribute(t, key, catalog) in levels for key, levels in wanted_levels.items()
+    )
 
 
 def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
-    """What --only may ask for, each with its levels: factors, and what cells have besides."""
-    found = {factor: {str(level) for level in levels} for factor, levels in study.factors.items()}
+    """Return the keys that --only takes, each with its levels: factors and attributes of cells."""
+    attributes = {
+        factor: {str(level) for level in levels} for factor, levels in study.factors.items()
+    }
     derived: tuple[str, ...] = ()
     if "cell" in study.factors:
         derived = ("language", "middleware")
@@ -298,12 +306,14 @@ def _attributes(study: Study, catalog: Catalog) -> dict[str, set[str]]:
         derived = ("cell",)
     treatments = [treatment for treatment, _ in expand(study)] if derived else []
     for key in derived:
-        found.setdefault(key, {_attribute(treatment, key, catalog) for treatment in treatments})
-    return found
+        attributes.setdefault(
+            key, {_attribute(treatment, key, catalog) for treatment in treatments}
+        )
+    return attributes
 
 
 def _attribute(treatment: Treatment, key: str, catalog: Catalog) -> str:
-    """A level of a treatment, or what its cell has: language, middleware, name."""
+    """Return the treatment's level of a factor, or its cell's language, middleware or name."""
     if key in dict(treatment.levels) or key not in ("cell", "language", "middleware"):
         return str(treatment.get(key))
     if key == "cell":

@@ -1,4 +1,4 @@
-"""Cells side by side in the terminal: the statistics are those of the report."""
+"""The table of a trial in the terminal, a row per cell; its statistics are those of the report."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ WIDTH = 80
 FACTOR, OTHER = "cell", "payload_bytes"
 PENDING = stats.NotComputable("not computed")
 NUMBERS_FROM = 2
-"""Columns of the table after this one stand to the right."""
+"""The index after which the table's columns are right-aligned."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One cell at one payload: medians over its runs, and its ratio to the baseline there."""
+    """One cell at one payload: medians over its runs, ratio to the baseline at that payload."""
 
     cell: str
     payload_bytes: int
@@ -56,7 +56,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The page's answer, all lines (fastest first within a payload), and what belongs to them."""
+    """The page's answer, all lines (fastest first within a payload), their counts and notes."""
 
     answer: str
     baseline: str
@@ -68,32 +68,32 @@ class Comparison:
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """The comparison in 80 columns; the first line is its result in words."""
-        told = [*_wrap(self.answer), ""]
+        """Return the comparison in 80 columns; the first line is its result in words."""
+        text_lines = [*_wrap(self.answer), ""]
         for payload in dict.fromkeys(row.payload_bytes for row in self.rows):
-            at = [row for row in self.rows if row.payload_bytes == payload]
-            told += _table(payload, at, self.baseline)
+            payload_rows = [row for row in self.rows if row.payload_bytes == payload]
+            text_lines += _table(payload, payload_rows, self.baseline)
         for note in (self._basis(), *self.notes):
-            told += _wrap(note)
-        return told
+            text_lines += _wrap(note)
+        return text_lines
 
     def _basis(self) -> str:
         level = words.confidence(CONFIDENCE)
-        told = (
+        text = (
             f"{self.usable} of {words.plural(self.runs, 'run')} can be used, in "
             f"{words.plural(self.blocks, 'block')}. Medians are geometric means over runs, with "
             f"{level} intervals; CPU time is all nodes' for one message."
         )
         if not any(isinstance(row.ratio, stats.Ratio) for row in self.rows):
-            return told
-        told += f" Ratios are to {self.baseline}, named first, and inside blocks"
+            return text
+        text += f" Ratios are to {self.baseline}, named first, and inside blocks"
         if len({row.payload_bytes for row in self.rows}) > 1:
-            return f"{told}; each payload's interval stands alone at {level}."
-        together = f"; the page's {self.family} answers hold together at {level}"
-        return told + (together if self.family > 1 else "") + "."
+            return f"{text}; each payload's interval stands alone at {level}."
+        simultaneous = f"; the page's {self.family} answers hold together at {level}"
+        return text + (simultaneous if self.family > 1 else "") + "."
 
     def to_json(self) -> dict[str, Any]:
-        """The same as values; an answer that has no number is its reason."""
+        """Return the same as values; an answer without a number is its reason."""
         rows = []
         for row in self.rows:
             ratio = row.ratio.interval if isinstance(row.ratio, stats.Ratio) else row.ratio
@@ -121,23 +121,23 @@ class Comparison:
 
 
 def compare(campaign: Campaign) -> Comparison:
-    """Compare the cells of a finished or broken-off trial, by the answers of its page."""
+    """Compare the cells of a finished or interrupted trial, by the answers of its page."""
     evidence = gather(campaign)
     frame = evidence.usable
-    if not frame.height:  # what there is says more than nothing, as long as it is called by name
+    if not frame.height:  # excluded runs still inform, as long as the notes name them
         frame = evidence.set_aside
     answers = answer_all(evidence)
     rows: list[Line] = []
     for payload in evidence.factors.get(OTHER) or (evidence.study["fixed"][OTHER],):
-        at = _at(frame, OTHER, payload)
-        cells = [(cell, _at(at, FACTOR, cell)) for cell in evidence.factors[FACTOR]]
+        payload_runs = _runs_at(frame, OTHER, payload)
+        cells = [(cell, _runs_at(payload_runs, FACTOR, cell)) for cell in evidence.factors[FACTOR]]
         lines = [_line(str(cell), int(payload), runs) for cell, runs in cells if runs.height]
         rows += sorted(lines, key=lambda row: (math.isnan(row.centre_us), row.centre_us))
-    compared = tuple(_with_ratio(evidence, frame, row, answers) for row in rows)
+    compared_rows = tuple(_with_ratio(evidence, frame, row, answers) for row in rows)
     return Comparison(
-        _answer(evidence, answers, compared),
+        _answer(evidence, answers, compared_rows),
         str(baseline_in(evidence, FACTOR, LATENCY_P50)),
-        compared,
+        compared_rows,
         0 if all_ended(evidence) else evidence.usable.height,
         len(evidence.planned),
         frame["block"].n_unique() if frame.height else 0,
@@ -147,22 +147,22 @@ def compare(campaign: Campaign) -> Comparison:
 
 
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
-    """The first line of the page; where no run may be used, what all of them say besides."""
+    """Return the first line of the page; where no run may be used, also what all of them say."""
     if not rows:
         title = evidence.study.get("title", "")
         return f"{title}: no run was finished, so there is nothing to compare."
-    told = headline(evidence, answers)
+    page_answer = headline(evidence, answers)
     if not evidence.usable.height:
-        every = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
-        return " ".join(filter(None, (told, next(filter(None, every), None))))
+        sentences = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
+        return " ".join(filter(None, (page_answer, next(filter(None, sentences), None))))
     if len({row.cell for row in rows}) > 1 or all_ended(evidence):
-        return told
+        return page_answer
     size = f" at {words.count(rows[0].payload_bytes)} B" if len(rows) > 1 else ""
-    alone = f"{rows[0].cell}{size}: median latency {_centre(rows[0])}."
-    return f"{alone} {told}" if answers.computed() else alone
+    median_words = f"{rows[0].cell}{size}: median latency {_centre(rows[0])}."
+    return f"{median_words} {page_answer}" if answers.computed() else median_words
 
 
-def _at(frame: pl.DataFrame, factor: str, level: Any) -> pl.DataFrame:
+def _runs_at(frame: pl.DataFrame, factor: str, level: Any) -> pl.DataFrame:
     if not frame.height:
         return frame
     return frame.filter(pl.Series([same_level(v, level) for v in levels_of(frame, factor)]))
@@ -175,8 +175,8 @@ def _line(cell: str, payload: int, frame: pl.DataFrame) -> Line:
     centre = _geometric(known)
     cpu = column(frame, CPU.column)
     positive = cpu[cpu > 0]
-    few = carried.why_not(frame, LATENCY_P50.column)
-    interval = few or (stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING)
+    too_few = carried.why_not(frame, LATENCY_P50.column)
+    interval = too_few or (stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING)
     return Line(
         cell,
         payload,
@@ -196,53 +196,55 @@ def _geometric(values: FloatArray) -> float:
 
 
 def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Answers) -> Line:
-    """The line with its ratio as the page has it: an answer, or what one is at this payload."""
-    mine = [
+    """Return the line with its ratio as the page has it: an answer, or that at this payload."""
+    matching = [
         answer
         for answer in answers.items
         if answer.response == LATENCY_P50
         and answer.factor == FACTOR
         and same_level(answer.level, row.cell)
     ]
-    if not mine:
+    if not matching:
         return row
     if len(evidence.factors.get(OTHER, ())) > 1:
-        ratio = contrast(evidence, frame, mine[0], CONFIDENCE, (OTHER, row.payload_bytes))
+        ratio = contrast(evidence, frame, matching[0], CONFIDENCE, (OTHER, row.payload_bytes))
     else:
-        ratio = mine[0].result if evidence.usable.height else mine[0].with_all
+        ratio = matching[0].result if evidence.usable.height else matching[0].with_all
     return replace(row, ratio=ratio)
 
 
 def _notes(evidence: Evidence) -> list[str]:
     notes = []
     if steady_state.are_asked(evidence):
-        moving = steady_state.told_unsettled(evidence, all_series(evidence))
-        notes += [moving] if moving else []
+        unsettled = steady_state.told_unsettled(evidence, all_series(evidence))
+        notes += [unsettled] if unsettled else []
     notes += filter(None, [concurrency.sentence(evidence)])
     if evidence.warm_up:
-        found = str(evidence.warm_up["words"])
-        notes.append(f"{found[:1].upper()}{found[1:]}.")
-    left_out = {f"{_named(entry['treatment'])}: {entry['skipped']}" for entry in evidence.skipped}
+        warm_up_words = str(evidence.warm_up["words"])
+        notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")
+    left_out = {
+        f"{_treatment_name(entry['treatment'])}: {entry['skipped']}" for entry in evidence.skipped
+    }
     notes += [f"Left out: {text}." for text in sorted(left_out)]
     guarantees: dict[str, str] = {}
     for run in evidence.runs.values():
         ready = run["nodes"][-1].get("ready") or {}
-        told = ready.get("guarantee", {}).get("delivery")
-        if told:
-            guarantees[str(run["levels"].get(FACTOR))] = told.replace("_", " ")
+        delivery = ready.get("guarantee", {}).get("delivery")
+        if delivery:
+            guarantees[str(run["levels"].get(FACTOR))] = delivery.replace("_", " ")
     if len(set(guarantees.values())) > 1:
-        listed = ", ".join(f"{cell} {told}" for cell, told in sorted(guarantees.items()))
+        listed = ", ".join(f"{cell} {delivery}" for cell, delivery in sorted(guarantees.items()))
         notes.append(f"Not like for like: they promise different delivery ({listed}).")
     if evidence.set_aside.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.set_aside["run"].to_list():
             for reason in evidence.runs[run]["reasons"]:
                 reasons.setdefault(reason["code"], []).append(reason["detail"])
-        told = [f"{details[0]} (so in {len(details)})" for details in reasons.values()]
+        causes = [f"{details[0]} (so in {len(details)})" for details in reasons.values()]
         notes.append(
-            f"{words.plural(evidence.set_aside.height, 'run')} set aside: {'; '.join(told)}."
+            f"{words.plural(evidence.set_aside.height, 'run')} set aside: {'; '.join(causes)}."
         )
-    ended = sorted(
+    outcomes = sorted(
         {
             f"{run['levels'].get(FACTOR)} {run['outcome'].replace('_', ' ')}: "
             f"{run['outcome_detail']}"
@@ -250,14 +252,14 @@ def _notes(evidence: Evidence) -> list[str]:
             if run["outcome"] != "completed"
         }
     )
-    return notes + [f"Outcome: {text}." for text in ended]
+    return notes + [f"Outcome: {text}." for text in outcomes]
 
 
-def _named(treatment: Mapping[str, Any]) -> str:
-    """A treatment by its cell, and by its payload where that is varied."""
+def _treatment_name(treatment: Mapping[str, Any]) -> str:
+    """Return the name of a treatment: its cell, and its payload where that is varied."""
     payload = treatment.get(OTHER)
-    at = "" if payload is None else f" at {words.count(payload)} B"
-    return f"{treatment.get(FACTOR)}{at}"
+    payload_words = "" if payload is None else f" at {words.count(payload)} B"
+    return f"{treatment.get(FACTOR)}{payload_words}"
 
 
 # -- words -------------------------------------------------------------------------------------
@@ -267,30 +269,33 @@ HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
 
 
 def _table(payload: int, rows: Sequence[Line], baseline: str) -> list[str]:
-    """A payload's cells, the fastest first; columns are as wide as what stands in them."""
+    """Return the lines of a payload's cells, fastest first; columns are as wide as their texts."""
     cells = [_row(row, row.cell == baseline and len(rows) > 1) for row in rows]
-    widths = [max(len(text) for text in column_) for column_ in zip(HEADINGS, *cells, strict=True)]
+    widths = [
+        max(len(text) for text in column_texts)
+        for column_texts in zip(HEADINGS, *cells, strict=True)
+    ]
     lines = [f"{words.count(payload)} B"]
     for texts in (HEADINGS, *cells):
         padded = [
-            text.rjust(width) if at > NUMBERS_FROM else text.ljust(width)
-            for at, (text, width) in enumerate(zip(texts, widths, strict=True))
+            text.rjust(width) if index > NUMBERS_FROM else text.ljust(width)
+            for index, (text, width) in enumerate(zip(texts, widths, strict=True))
         ]
         lines.append(("  " + "  ".join(padded)).rstrip())
     return [*lines, ""]
 
 
-def _row(row: Line, baseline: bool) -> tuple[str, ...]:
-    limits = row.latency_us
-    between = _limits(limits) if isinstance(limits, stats.Interval) else _brief(limits)
-    ratio = "1" if baseline else ""
+def _row(row: Line, is_baseline: bool) -> tuple[str, ...]:
+    latency = row.latency_us
+    interval_words = _limits(latency) if isinstance(latency, stats.Interval) else _brief(latency)
+    ratio = "1" if is_baseline else ""
     if isinstance(row.ratio, stats.Ratio):
         ratio = f"{words.number(row.ratio.interval.estimate)} {_limits(row.ratio.interval)}"
     elif row.ratio is not None:
         ratio = _brief(row.ratio)
     return (
         row.cell,
-        f"{words.number(row.centre_us)} {between}",
+        f"{words.number(row.centre_us)} {interval_words}",
         ratio,
         words.percent(row.loss_share),
         words.number(row.cpu_us),
@@ -306,11 +311,11 @@ def _brief(result: Any) -> str:
 
 
 def _centre(row: Line) -> str:
-    limits = row.latency_us
-    told = f"{words.number(row.centre_us)} µs"
-    if isinstance(limits, stats.Interval):
-        told += f" ({words.number(limits.low)} to {words.number(limits.high)})"
-    return f"{told} over {words.plural(row.runs, 'run')}"
+    latency = row.latency_us
+    text = f"{words.number(row.centre_us)} µs"
+    if isinstance(latency, stats.Interval):
+        text += f" ({words.number(latency.low)} to {words.number(latency.high)})"
+    return f"{text} over {words.plural(row.runs, 'run')}"
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""run --variant NAME=WHAT: the same study twice or more, side by side in every block.
+"""`run --variant NAME=WHAT`: one study in two or more variants, side by side in every block.
 
-What stands for a folder of cells that is searched before all others (a second checkout, a git
-revision), for levels held at something else, or, empty, for things as they are.
+WHAT is a folder of cells that is searched before all others (a second checkout, a git revision),
+or levels that differ from the study's, or empty, for the study as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GIT = "git:"
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
-    """--variant and --confirm, and how the comparison at the end is made and handed out."""
+    """Add --variant and --confirm, and the options of the comparison at the end."""
     verb.add_argument(
         "--variant", action="append", default=[], metavar="NAME=WHAT", dest="variants",
         help="measure the study in variants, side by side in every block, and compare each with "
@@ -47,7 +47,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """The study with its variants, and the one question that they ask. Raises UsageError."""
+    """Return the study with its variants and the one question on them. Raises UsageError."""
     if not options.variants:
         _refuse_idle(document, options)
         return document
@@ -79,21 +79,21 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
         f" The study's own questions ({', '.join(left_out)}) are not asked in a comparison; "
         "--response names what is compared."
     )
-    asked = {
+    comparison = {
         "id": FACTOR,
         "text": f"What does {' or '.join(names[1:])} cost against {names[0]}?"
         f"{note if left_out else ''}",
         "factors": [FACTOR],
         "responses": options.response or list(ASKED),
     }
-    overlay = {"plan": {"primary": FACTOR}, "answers": answers, "question": [asked]}
+    overlay = {"plan": {"primary": FACTOR}, "answers": answers, "question": [comparison]}
     changed = merge({**document, "variants": tables}, overlay)
     changed["factors"] = {FACTOR: names, **document.get("factors", {})}
     return changed
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
-    """Refuse what belongs to a comparison or a check of limits where the study has neither."""
+    """Raise UsageError for options on a comparison or on limits where the study has neither."""
     if document.get("variants"):
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}
@@ -101,34 +101,34 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
     belongs = "belongs to a comparison: add --variant NAME=WHAT, twice"
     if not document.get("limit"):
         given["--junit"], given["--markdown"] = bool(options.junit), bool(options.markdown)
-    for option, idle in given.items():
-        if idle:
+    for option, is_given in given.items():
+        if is_given:
             limits = ", or [[limit]] to the study" if option in ("--junit", "--markdown") else ""
             raise UsageError(f"{option} {belongs}{limits}; or leave it out")
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """Name and table of one --variant."""
-    name, equals, what = text.partition("=")
+    """Return name and table of one --variant."""
+    name, equals, value = text.partition("=")
     if not equals or not NAME.fullmatch(name):
         raise UsageError(f"--variant {text}: allowed: {ALLOWED}")
     table: dict[str, Any] = {}
-    for part in filter(None, (part.strip() for part in what.split(","))):
-        key, levels, level = part.partition("=")
+    for term in filter(None, (term.strip() for term in value.split(","))):
+        key, levels, level = term.partition("=")
         if levels:
-            told = f"--variant {name}: {key}"
-            table.setdefault("levels", {})[key] = studies.level_of(key, level, told)
+            option = f"--variant {name}: {key}"
+            table.setdefault("levels", {})[key] = studies.level_of(key, level, option)
         elif "root" in table:
             raise UsageError(f"--variant {text}: two folders; allowed: {ALLOWED}")
-        elif part.startswith(GIT):
-            root, table["commit"] = tree_of(part.removeprefix(GIT))
+        elif term.startswith(GIT):
+            root, table["commit"] = tree_of(term.removeprefix(GIT))
             table["root"] = str(root)
         else:
-            table["root"] = _folder(part, text)
+            table["root"] = _folder(term, text)
     return name, table
 
 
-def _folder(part: str, text: str) -> str:
-    if not Path(part).is_dir():
-        raise UsageError(f"--variant {text}: there is no folder {part}; allowed: {ALLOWED}")
-    return str(Path(part).resolve())
+def _folder(path: str, text: str) -> str:
+    if not Path(path).is_dir():
+        raise UsageError(f"--variant {text}: there is no folder {path}; allowed: {ALLOWED}")
+    return str(Path(path).resolve())

@@ -1,4 +1,4 @@
-"""Lines for people: no wider than the terminal, nor than 100 columns where there is none."""
+"""Lines of text no wider than the terminal, or than 100 columns where there is none."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ UNIT = re.compile(r"(?<=\d) (?=%|(?:µs|ms|s|min|h|B|W|J)\b)")
 
 
 def columns(stream: TextIO) -> int:
-    """How wide a line on `stream` may be: COLUMNS, its terminal's width, LOG_COLUMNS for a log."""
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked):
-        return max(COLUMNS_MIN, int(asked))
+    """Return the line width on `stream`: COLUMNS, the terminal's width, or LOG_COLUMNS in a log."""
+    requested = os.environ.get("COLUMNS", "")
+    if requested.isdecimal() and int(requested):
+        return max(COLUMNS_MIN, int(requested))
     try:
         if stream.isatty():
             return max(COLUMNS_MIN, os.get_terminal_size(stream.fileno()).columns)
-    except (OSError, ValueError):  # a stand-in for a stream, or a closed one
+    except (OSError, ValueError):  # a closed stream, or an object without a descriptor
         pass
     return LOG_COLUMNS
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> str:
-    """`text` in lines of at most `width`; long words stay whole, and units by their numbers."""
+    """Return `text` in lines of at most `width`; long words, and numbers with units, stay whole."""
     lines = [
         line
         for paragraph in text.splitlines()
@@ -45,7 +45,7 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str = "    ") -> s
 
 
 def searchable(text: str, stream: TextIO, indent: str = "", hanging: str = "  ") -> str:
-    """`text` wrapped on a terminal; whole in a log, where one searches for the words of a line."""
+    """Return `text` wrapped on a terminal; on one line in a log, where people search for words."""
     if stream.isatty():
         return wrapped(text, columns(stream), indent, hanging)
     return indent + text

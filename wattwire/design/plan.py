@@ -1,17 +1,17 @@
 """The run table: blocks in seeded order, the primary factor's levels as neighbours.
 
 Neighbours in a block give a two- to fivefold smaller standard deviation of their difference than
-random places in a long block, because drift is slow; so a block is a random sequence of groups,
-each group holding all levels of the primary factor for one combination of the other factors, in
-random order within the group.
+random positions in a long block, because drift is slow. Hence a block is a random sequence of
+groups: a group holds all levels of the primary factor for one combination of the other factors, in
+random order.
 
-Each block also holds three control runs of one treatment, as neighbours: two identical labels,
-whose difference is noise whatever it looks like, and one whose sampler is silent between marks,
-which says what sampling costs.
+Each block also holds three control runs of one treatment, as neighbours: two with identical labels,
+whose difference is noise by construction, and one whose sampler is silent between marks, which
+shows the cost of sampling.
 
-Runs that count system calls come after all blocks, in blocks of their own: what they slow down
-is no neighbour of anything that is timed. Settling runs come before the first block, in rounds
-that are numbered like blocks, as block 0.
+Runs that count system calls come after all blocks, in blocks of their own: counting slows a run
+down, and such a run must not be a neighbour of a timed one. Settling runs come before the first
+block, in rounds that are numbered like blocks, as block 0.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class PlannedRun:
     control: str = ""
 
     def label(self) -> str:
-        """The treatment's label; a run beside the design says which one it is."""
-        words = self.treatment.label()
+        """Return the treatment's label; a settling or control run adds its kind."""
+        label = self.treatment.label()
         if self.control == SETTLING:
-            return f"{words} (settling run)"
-        return f"{words} (control {self.control})" if self.control else words
+            return f"{label} (settling run)"
+        return f"{label} (control {self.control})" if self.control else label
 
 
 def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
@@ -64,28 +64,28 @@ def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
 def more_blocks(
     runs: Sequence[PlannedRun], treatments: Sequence[Treatment], plan: Plan
 ) -> list[PlannedRun]:
-    """As many blocks again as the plan has, of some treatments only, after those of `runs`.
+    """Return as many further blocks as the plan has, of `treatments`, to follow those of `runs`.
 
-    Without control runs: their treatment may not be among these.
+    They have no control runs, because the treatment of these may not be among `treatments`.
     """
-    everything = list(runs)
+    all_runs = list(runs)
     first = max((run.block for run in runs), default=0) + 1
     for block in range(first, first + plan.blocks):
-        _add_block(everything, treatments, plan, block, controls=False)
-    return everything[len(runs) :]
+        _add_block(all_runs, treatments, plan, block, controls=False)
+    return all_runs[len(runs) :]
 
 
 def _settling_runs(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
-    """All treatments once a round, in random order: a drifting machine touches all cells alike."""
+    """Return rounds of all treatments in random order, so that drift affects all cells alike."""
     runs: list[PlannedRun] = []
-    for turn in range(1, SETTLING_RUNS + 1) if treatments else ():
+    for round_number in range(1, SETTLING_RUNS + 1) if treatments else ():
         order = list(treatments)
-        random.Random(f"{plan.seed}:{SETTLING}:{turn}").shuffle(order)
+        random.Random(f"{plan.seed}:{SETTLING}:{round_number}").shuffle(order)
         for position, treatment in enumerate(order, 1):
             predecessor = runs[-1].run if runs else ""
-            name = f"s{turn:02d}-p{position:03d}"
-            place = (turn - 1) * len(order) + position
-            runs.append(PlannedRun(name, 0, place, treatment, predecessor, SETTLING))
+            name = f"s{round_number:02d}-p{position:03d}"
+            position_in_block = (round_number - 1) * len(order) + position
+            runs.append(PlannedRun(name, 0, position_in_block, treatment, predecessor, SETTLING))
     return runs
 
 
@@ -97,14 +97,14 @@ def _add_block(
     controls: bool,
     kind: str = "",
 ) -> None:
-    # One generator a block, so that adding blocks later never reorders the earlier ones.
+    # Each block has its own generator, so that later blocks do not change earlier ones' order.
     rng = random.Random(f"{plan.seed}:{block}")
     groups = _groups(treatments, plan.primary, rng, kind)
     if controls and treatments:
         group = [(treatments[0], control) for control in CONTROLS]
         rng.shuffle(group)
         groups.insert(rng.randint(0, len(groups)), group)
-    order = [pair for group in groups for pair in group]
+    order = [planned for group in groups for planned in group]
     for position, (treatment, control) in enumerate(order, 1):
         predecessor = runs[-1].run if runs else ""
         name = f"b{block:02d}-p{position:03d}"
@@ -116,7 +116,7 @@ def _groups(
 ) -> list[list[tuple[Treatment, str]]]:
     groups: dict[tuple[tuple[str, Level], ...], list[Treatment]] = {}
     for treatment in treatments:
-        key = tuple(pair for pair in treatment.varied if pair[0] != primary)
+        key = tuple(item for item in treatment.varied if item[0] != primary)
         groups.setdefault(key, []).append(treatment)
     shuffled = list(groups.values())
     rng.shuffle(shuffled)

@@ -1,4 +1,4 @@
-"""Settling runs: before block 1, some of each cell, which say how long its warm-up is to be."""
+"""Settling runs: runs of each cell before block 1 that determine the length of its warm-up."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO
 
 CODE = ("cell", "middleware", "pattern", "variant")
-"""Levels that, with a node's language, decide which program it is; settings.NAME besides."""
+"""Levels that, with a node's language and its settings.NAME, identify its program."""
 
 
 def piloted(treatments: Iterable[Treatment], plan: Plan) -> list[Treatment]:
-    """Of the closed-loop treatments so many that every client and every server is in one.
+    """Return closed-loop treatments for settling runs, so that every client and server is in one.
 
-    Those with few clients first: their server is called the least. None where the study does not
-    ask settling runs for its warm-up.
+    Treatments with few clients come first, because their server is called least often. The list is
+    empty where the study does not determine its warm-up by settling runs.
     """
     if plan.warmup_calls != AUTO:
         return []
     closed = [treatment for treatment in treatments if treatment["loop"] == "closed"]
     chosen: list[Treatment] = []
-    seen: set[tuple[object, ...]] = set()
-    for treatment in sorted(closed, key=lambda one: int(one["clients"])):
+    covered: set[tuple[object, ...]] = set()
+    for treatment in sorted(closed, key=lambda treatment: int(treatment["clients"])):
         programs = set(_programs(treatment))
-        if programs - seen:
+        if programs - covered:
             chosen.append(treatment)
-            seen |= programs
+            covered |= programs
     return chosen
 
 
 def _programs(treatment: Treatment) -> list[tuple[object, ...]]:
-    """What tells the client's program, and the server's, from others."""
+    """Return what identifies the client's program and the server's, one tuple each."""
     settings = tuple(sorted((key, repr(value)) for key, value in treatment.settings.items()))
     common = (*(treatment.get(name) for name in CODE), settings)
     client = treatment.get("language")

@@ -1,4 +1,4 @@
-"""All treatments of a study: the product of its factors, or some of it, less what it excludes."""
+"""Treatments of a study: the product of its factors, or a part of it, without the excluded ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
     pairs = []
     for levels in itertools.product(*study.factors.values()):
         varied = dict(zip(names, levels, strict=True))
-        if study.includes and not any(_has(varied, one) for one in study.includes):
+        if study.includes and not any(_has_levels(varied, included) for included in study.includes):
             continue
         variant = study.variants.get(str(varied.get(FACTOR)))
         fixed = variant.over(study.fixed) if variant else study.fixed
@@ -46,11 +46,11 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
 
 def _excluded(varied: dict[str, Level], excludes: tuple[dict[str, Any], ...]) -> str | None:
     for exclude in excludes:
-        if _has(varied, exclude):
+        if _has_levels(varied, exclude):
             return str(exclude.get("because", "excluded by the study"))
     return None
 
 
-def _has(varied: dict[str, Level], some: dict[str, Any]) -> bool:
-    """Whether a treatment has all the levels that `some` names; its reason is no level."""
-    return all(varied[key] == level for key, level in some.items() if key != "because")
+def _has_levels(varied: dict[str, Level], levels: dict[str, Any]) -> bool:
+    """Check whether a treatment has all the levels of `levels`, whose "because" is no level."""
+    return all(varied[key] == level for key, level in levels.items() if key != "because")

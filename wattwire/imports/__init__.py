@@ -1,4 +1,4 @@
-"""Data that others measured, read into our store with the provenance of every value."""
+"""Import of others' data into the store, with the provenance of every value."""
 
 from wattwire.imports.imported import Check, Finding, Imported, SetAside, Verdict
 from wattwire.imports.loading import FILE, Reader, find, load, readers

@@ -1,4 +1,4 @@
-"""Whether a number of ours is the one that stands printed."""
+"""Agreement of a computed value with a printed number."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ CLOSE = 0.01
 
 
 def number(printed: str) -> float:
-    """The value of a printed number; spaces and commas between thousands are left out."""
+    """Return the value of a printed number; spaces and commas between thousands are ignored."""
     return float(_decimal(printed))
 
 
 def agrees(printed: str, value: float | None, decimals: int | None = None) -> bool:
-    """Whether `value` gives the printed digits by rounding, or by cutting the rest off.
+    """Check whether `value` gives the printed digits by rounding or by truncation.
 
-    `decimals` is how many a column prints where trailing zeros are dropped (11.1 for 11.10);
-    without it the printed text says. Raises ValueError where `printed` is no number.
+    `decimals` is a column's number of decimals where it drops trailing zeros (11.1 for 11.10);
+    without it the printed text determines them. Raises ValueError where `printed` is no number.
     """
     if value is None or not math.isfinite(value):
         return False
-    stands = _decimal(printed)
-    last = stands.as_tuple().exponent if decimals is None else -decimals
-    unit = 10.0 ** int(last)
-    off = value - float(stands)
-    away = off if float(stands) >= 0 else -off
+    published = _decimal(printed)
+    exponent = published.as_tuple().exponent if decimals is None else -decimals
+    unit = 10.0 ** int(exponent)
+    error = value - float(published)
+    outward_error = error if float(published) >= 0 else -error
     slack = ROUNDING * max(unit, abs(value))
-    return abs(off) <= unit / 2 + slack or -slack <= away < unit
+    return abs(error) <= unit / 2 + slack or -slack <= outward_error < unit
 
 
 def cut(printed: str, value: float, decimals: int | None = None) -> bool:
-    """Whether the digits agree only because the rest was cut off rather than rounded."""
-    stands = _decimal(printed)
-    last = stands.as_tuple().exponent if decimals is None else -decimals
-    unit = 10.0 ** int(last)
-    return agrees(printed, value, decimals) and abs(value - float(stands)) > unit / 2 * (1 + 1e-6)
+    """Check whether the digits agree only by truncation and not by rounding."""
+    published = _decimal(printed)
+    exponent = published.as_tuple().exponent if decimals is None else -decimals
+    unit = 10.0 ** int(exponent)
+    return agrees(printed, value, decimals) and abs(value - float(published)) > unit / 2 * (
+        1 + 1e-6
+    )
 
 
 def close(printed: str, value: float | None) -> bool:
-    """Whether `value` is within 1 % of the printed number."""
+    """Check whether `value` is within 1 % of the printed number."""
     if value is None or not math.isfinite(value):
         return False
-    stands = number(printed)
-    return abs(value - stands) <= CLOSE * abs(stands)
+    published = number(printed)
+    return abs(value - published) <= CLOSE * abs(published)
 
 
 def _decimal(printed: str) -> Decimal:
-    text = "".join(c for c in printed if c not in ", \N{NARROW NO-BREAK SPACE}")
+    text = "".join(
+        character for character in printed if character not in ", \N{NARROW NO-BREAK SPACE}"
+    )
     try:
         return Decimal(text)
     except InvalidOperation:

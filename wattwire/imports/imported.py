@@ -1,8 +1,8 @@
-"""What a reader of somebody's data hands over; the reader itself lives in its study's folder.
+"""Result of a study's reader of others' data; the reader itself is in its study's folder.
 
 `studies/NAME/replication.py` defines `read(source: Path, recipe: str) -> Imported` and
-`RECIPES: dict[str, str]`, names of recipes with what each does, the default first. It raises
-UsageError where `source` holds nothing it knows.
+`RECIPES: dict[str, str]`, recipes' names with their descriptions, the default first. It raises
+UsageError where `source` holds no data that it can read.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ PROVENANCE: dict[str, pl.DataType] = {
     "rows_left_out": pl.Int64(),
     "how": pl.String(),
 }
-"""The columns of a table of provenance."""
+"""Columns of a table of provenance."""
 
 
 class Verdict(str, Enum):
-    """How a value of ours compares with the one printed."""
+    """Agreement of a computed value with the published one."""
 
     EXACT = "exact"
     BY_SEARCH = "exact by search"
@@ -37,13 +37,14 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """One published number beside what the data give.
+    """One published number and the value computed from the data.
 
-    `published` is the text as printed, all its digits; `value` ours, None where there is none.
-    `searched` counts the variants that were tried for "exact by search". `weak` marks a match
-    that few digits make easy. `place` names table, row and column for people; its key `column`,
-    where there is one, makes the page lay the numbers out as the paper's table, the other keys
-    being the row's. `default_value` is what the study's default recipe gives, where it has one.
+    `published` is the text as printed, with all its digits; `value` the computed one, None where
+    there is none. `searched` counts the variants that were tried for "exact by search". `weak`
+    marks a match that is likely by chance because the number has few digits. `place` names table,
+    row and column for readers; with a key `column` the page arranges the numbers as the paper's
+    table, and the other keys name the row. `default_value` is the value by the study's default
+    recipe, where it has one.
     """
 
     group: str
@@ -60,7 +61,7 @@ class Check:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A file, or rows of one, that no value comes from. `rows` is 0 for a whole file."""
+    """An excluded file, or excluded rows of one. `rows` is 0 for a whole file."""
 
     path: str
     rows: int
@@ -69,7 +70,7 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that the data show about themselves or about what was printed from them."""
+    """An observation about the data, or about the numbers published from them."""
 
     title: str
     text: str
@@ -86,7 +87,7 @@ class Imported:
     store does not know: name -> {unit, kind, summary}. `reasons` says by run why its verdict is
     not ok. `provenance` has a row per run and response: run, column, files (list of paths below
     the source), rows_used, rows_left_out, how. `study` is a study's document (title, factors,
-    question, answers, source, published), `machine` what the authors tell of theirs.
+    question, answers, source, published), `machine` the authors' description of their machine.
     """
 
     study: Mapping[str, Any]

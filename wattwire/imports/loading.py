@@ -1,4 +1,4 @@
-"""Finding and loading the reader that a study brings for the data of its paper."""
+"""Finding and loading a study's reader of its paper's data."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class Reader:
 
     @property
     def default(self) -> str:
-        """The recipe that is used where none is asked for: the first."""
+        """Return the default recipe: the first."""
         return next(iter(self.recipes))
 
     def read(self, source: Path, recipe: str | None = None) -> Imported:
         """Read `source` by a recipe. Raises UsageError where either is unknown or unreadable."""
-        wanted = self.default if recipe is None else recipe
-        if wanted not in self.recipes:
-            raise unknown(f"study {self.study}", "recipe", wanted, self.recipes)
+        recipe_name = self.default if recipe is None else recipe
+        if recipe_name not in self.recipes:
+            raise unknown(f"study {self.study}", "recipe", recipe_name, self.recipes)
         if not source.exists():
             raise UsageError(f"{source}: nothing is there; give the folder with the authors' data")
-        imported = self.function(source, wanted)
+        imported = self.function(source, recipe_name)
         if not isinstance(imported, Imported):
             raise UsageError(f"{self.folder / FILE}: read() gave no Imported")
         return imported
 
 
 def find(name: str, roots: Sequence[Path]) -> Reader:
-    """The reader of a study given by name, or by its folder.
+    """Return the reader of a study given by name, or by its folder.
 
     Raises UsageError where there is no such study, or it has no reader.
     """
@@ -66,24 +66,27 @@ def find(name: str, roots: Sequence[Path]) -> Reader:
 
 
 def readers(roots: Sequence[Path]) -> dict[str, Path]:
-    """Folders of the studies under `roots` that bring a reader; the first root with a name wins."""
-    found: dict[str, Path] = {}
+    """Return the folders of studies under `roots` that have a reader, by name.
+
+    The first root with a name wins.
+    """
+    folders: dict[str, Path] = {}
     for root in roots:
         for file in sorted(root.glob(f"studies/*/{FILE}")):
-            found.setdefault(file.parent.name, file.parent)
-    return found
+            folders.setdefault(file.parent.name, file.parent)
+    return folders
 
 
 def load(folder: Path) -> Reader:
-    """Load the reader in `folder`; modules beside it are there as `from . import NAME`."""
+    """Load the reader in `folder`; it can import the folder's modules by `from . import NAME`."""
     folder = folder.resolve()
     module = _module(folder)
-    where = folder / FILE
+    path = folder / FILE
     recipes, function = getattr(module, "RECIPES", None), getattr(module, "read", None)
     if not isinstance(recipes, Mapping) or not recipes:
-        raise UsageError(f"{where}: RECIPES: found {recipes!r}; allowed: name -> what it does")
+        raise UsageError(f"{path}: RECIPES: found {recipes!r}; allowed: name -> what it does")
     if not callable(function):
-        raise UsageError(f"{where}: there is no function read(source, recipe)")
+        raise UsageError(f"{path}: there is no function read(source, recipe)")
     return Reader(folder.name, folder, recipes, function)
 
 
@@ -92,8 +95,8 @@ def _module(folder: Path) -> ModuleType:
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__file__ == str(folder / FILE):
         return loaded
-    for old in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
-        del sys.modules[old]
+    for stale in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
+        del sys.modules[stale]
     spec = importlib.util.spec_from_file_location(
         name, folder / FILE, submodule_search_locations=[str(folder)]
     )
@@ -105,6 +108,6 @@ def _module(folder: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        told = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{folder / FILE}: cannot be loaded ({told})") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{folder / FILE}: cannot be loaded ({reason})") from error
     return module

@@ -1,4 +1,4 @@
-"""How a reader says what it is at, to whoever listens."""
+"""Progress messages of readers, and their listeners."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LISTENERS: list[Listener] = []
 
 
 def tell(text: str) -> None:
-    """Say in a few words what is being read now; nothing happens where nobody listens."""
+    """Send a short message about what is being read to all listeners; there may be none."""
     for listener in _LISTENERS:
         listener(text)
 
 
 @contextlib.contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Let `listener` hear what readers tell while the block runs."""
+    """Call `listener` with every message of a reader while the block runs."""
     _LISTENERS.append(listener)
     try:
         yield

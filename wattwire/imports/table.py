@@ -1,4 +1,4 @@
-"""Anybody's table as a campaign: columns of levels, columns of numbers, a row or more per run."""
+"""Import of a CSV table: columns of levels, columns of numbers, one row or more per run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from wattwire.model.words import plural
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 DELIMITERS = ",;\t"
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-"""What is read as a number: Python would take 1_000 and digits of other scripts as well."""
+"""Syntax of a number; Python's float also accepts 1_000 and digits of other scripts."""
 UNBOUNDED = ("inf", "infinity", "nan")
 RUN_COLUMN = "row"
 LINES_MAX = 5
-"""So many lines of the file are named one by one."""
+"""Most line numbers that a message lists."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is in the table: responses as (column, unit), factors, block, and the run's name."""
+    """Roles of a table's columns: responses as (column, unit), factors, block, and run name."""
 
     responses: tuple[tuple[str, str], ...]
     factors: tuple[str, ...]
@@ -38,7 +38,7 @@ class Asked:
 
 
 def response(text: str) -> tuple[str, str]:
-    """Column and unit of COL or COL:UNIT."""
+    """Return column and unit of COL or COL:UNIT."""
     name, _, unit = text.partition(":")
     if not name:
         raise UsageError(f"--response {text}: allowed: COL or COL:UNIT, e.g. power:W")
@@ -46,22 +46,22 @@ def response(text: str) -> tuple[str, str]:
 
 
 def read(path: Path, asked: Asked) -> Imported:
-    """A campaign from a CSV file with a header line.
+    """Return a campaign from a CSV file with a header line.
 
     A row is a run; with `asked.run`, rows that share its value are one run, and a response is
-    their mean. Runs whose response is missing stay, without it. Raises UsageError in words that
-    name column and line.
+    their mean. Runs whose response is missing remain, without it. Raises UsageError with column
+    and line.
     """
     header, rows = _rows(path)
-    _check_asked(path, header, asked)
-    groups = _by_run(path, rows, asked)
+    _check_roles(path, header, asked)
+    rows_by_run = _by_run(path, rows, asked)
     records, provenance = [], []
-    for run, members in groups.items():
-        record, told = _record(path, run, members, asked)
+    for run, members in rows_by_run.items():
+        record, sources = _record(path, run, members, asked)
         records.append(record)
-        provenance += told
+        provenance += sources
     _check_repeated(path, records, asked)
-    runs = _placed(records)
+    runs = _with_positions(records)
     set_aside = tuple(
         SetAside(f"{path.name}, line {line}", 1, "no response in this row")
         for line, row in rows
@@ -73,22 +73,24 @@ def read(path: Path, asked: Asked) -> Imported:
     }
     frame = pl.DataFrame(provenance, schema=PROVENANCE)
     reasons = {
-        record["run"]: "no response in its rows" for record in records if record["verdict"] != "ok"
+        record["run"]: "no response in its rows"
+        for record in records
+        if record["verdict"] != "valid"
     }
     study = _study(path, records, asked)
     if all(len(levels) == 1 for levels in study["factors"].values()):
-        study["comparable"] = _several(header, rows, asked)
+        study["comparable"] = _comparable_columns(header, rows, asked)
     findings = (*_merged_levels(path, records, asked), *_odd_values(path, rows, asked))
     return Imported(study, runs, frame, set_aside, columns, reasons, findings=findings)
 
 
 def column(name: str) -> str:
-    """A response's column in our summary: a dot would make it a node's."""
+    """Return a response's column in the summary, without dots, which mark a node's columns."""
     return re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_") or "response"
 
 
 def _rows(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Header, and each row with its line number in the file."""
+    """Return the header, and each row with its line number in the file."""
     if path.is_dir():
         raise UsageError(f"{path}: a folder; give a CSV file with a header line")
     if not path.is_file():
@@ -112,9 +114,9 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
     header = [name.strip() for name in next(reader, [])]
     if not any(header):
         raise UsageError(f"{path}: the file is empty; its first line has to name the columns")
-    twice = [name for at, name in enumerate(header) if name in header[:at]]
-    if twice:
-        raise UsageError(f'{path}: line 1: there are two columns "{twice[0]}"; rename one')
+    repeated = [name for index, name in enumerate(header) if name in header[:index]]
+    if repeated:
+        raise UsageError(f'{path}: line 1: there are two columns "{repeated[0]}"; rename one')
     rows = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
@@ -124,69 +126,74 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
             raise UsageError(
                 f"{path}: line {line}: found {len(cells)} cells; the header has {len(header)}"
             )
-        named = zip(header, cells, strict=True)
-        rows.append((line, {name: cell.strip() for name, cell in named}))
+        named_cells = zip(header, cells, strict=True)
+        rows.append((line, {name: cell.strip() for name, cell in named_cells}))
     if not rows:
         raise UsageError(f"{path}: there is a header and no row below it")
     return header, rows
 
 
-def _check_asked(path: Path, header: Sequence[str], asked: Asked) -> None:
-    if not asked.responses:
+def _check_roles(path: Path, header: Sequence[str], roles: Asked) -> None:
+    if not roles.responses:
         raise UsageError(f"{path}: no --response given; its columns: {', '.join(header)}")
-    if not asked.factors:
+    if not roles.factors:
         raise UsageError(f"{path}: no --factor given; its columns: {', '.join(header)}")
-    named = [("--response", name) for name, _ in asked.responses]
-    named += [("--factor", name) for name in asked.factors]
-    named += [("--block", asked.block)] if asked.block else []
-    named += [("--run", asked.run)] if asked.run else []
-    for option, name in named:
+    options = [("--response", name) for name, _ in roles.responses]
+    options += [("--factor", name) for name in roles.factors]
+    options += [("--block", roles.block)] if roles.block else []
+    options += [("--run", roles.run)] if roles.run else []
+    for option, name in options:
         if name not in header:
             raise unknown(f"{path}: {option}", "column", name, header)
-    role: dict[str, str] = {}
-    for option, name in named:
-        if name in role:
-            raise UsageError(f"{path}: column {name}: given for {role[name]} and for {option}")
-        role[name] = option
-    stored = [column(name) for name, _ in asked.responses]
-    if len(set(stored)) < len(stored):
-        raise UsageError(f"{path}: responses would share a name in our summary: {stored}")
+    option_of: dict[str, str] = {}
+    for option, name in options:
+        if name in option_of:
+            raise UsageError(f"{path}: column {name}: given for {option_of[name]} and for {option}")
+        option_of[name] = option
+    response_columns = [column(name) for name, _ in roles.responses]
+    if len(set(response_columns)) < len(response_columns):
+        raise UsageError(f"{path}: responses would share a name in our summary: {response_columns}")
 
 
 def _by_run(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], asked: Asked
+    path: Path, rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
 ) -> dict[str, list[tuple[int, dict[str, str]]]]:
-    """Rows by their run; where a run is spread over treatments or blocks, that is refused."""
-    groups: dict[str, list[tuple[int, dict[str, str]]]] = {}
-    fixed = [*asked.factors, *([asked.block] if asked.block else [])]
+    """Return rows by run.
+
+    Raises UsageError where a run, a level or a block is missing, or a run has several of them.
+    """
+    rows_by_run: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    fixed_columns = [*roles.factors, *([roles.block] if roles.block else [])]
     for line, row in rows:
-        name = row[asked.run] if asked.run else f"{RUN_COLUMN}-{line}"
-        if _absent(name):
-            raise UsageError(f"{path}: line {line}: {asked.run}: found nothing; name the run")
-        members = groups.setdefault(name, [])
-        for key in fixed:
-            if _absent(row[key]):
-                raise UsageError(f"{path}: line {line}: {key}: found nothing; each row has a level")
-            if members and members[0][1][key] != row[key]:
+        run = row[roles.run] if roles.run else f"{RUN_COLUMN}-{line}"
+        if _absent(run):
+            raise UsageError(f"{path}: line {line}: {roles.run}: found nothing; name the run")
+        members = rows_by_run.setdefault(run, [])
+        for column_name in fixed_columns:
+            if _absent(row[column_name]):
                 raise UsageError(
-                    f"{path}: line {line}: run {name} has {key} {row[key]}, in line "
-                    f"{members[0][0]} it has {members[0][1][key]}; a run has one"
+                    f"{path}: line {line}: {column_name}: found nothing; each row has a level"
+                )
+            if members and members[0][1][column_name] != row[column_name]:
+                raise UsageError(
+                    f"{path}: line {line}: run {run} has {column_name} {row[column_name]}, in line "
+                    f"{members[0][0]} it has {members[0][1][column_name]}; a run has one"
                 )
         members.append((line, row))
-    return groups
+    return rows_by_run
 
 
 def _record(
-    path: Path, run: str, members: Sequence[tuple[int, dict[str, str]]], asked: Asked
+    path: Path, run: str, members: Sequence[tuple[int, dict[str, str]]], roles: Asked
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A run's row in the summary, and where its numbers come from."""
+    """Return a run's row in the summary, and the provenance of its numbers."""
     first = members[0][1]
-    record: dict[str, Any] = {"run": run, "block": first[asked.block] if asked.block else ""}
-    record |= {f"factor.{name}": first[name] for name in asked.factors}
+    record: dict[str, Any] = {"run": run, "block": first[roles.block] if roles.block else ""}
+    record |= {f"factor.{name}": first[name] for name in roles.factors}
     provenance = []
-    for name, _ in asked.responses:
-        found = [_number(path, line, name, row[name]) for line, row in members]
-        values = [value for value in found if value is not None]
+    for name, _ in roles.responses:
+        numbers = [_number(path, line, name, row[name]) for line, row in members]
+        values = [value for value in numbers if value is not None]
         record[column(name)] = sum(values) / len(values) if values else None
         lines = [line for line, _ in members]
         span = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} to {lines[-1]}"
@@ -196,12 +203,12 @@ def _record(
                 "column": column(name),
                 "files": [path.name],
                 "rows_used": len(values),
-                "rows_left_out": len(found) - len(values),
+                "rows_left_out": len(numbers) - len(values),
                 "how": f"{name}, {span}" + (", mean" if len(lines) > 1 else ""),
             }
         )
-    known = any(record[column(name)] is not None for name, _ in asked.responses)
-    record["verdict"] = "ok" if known else "unknown"
+    has_response = any(record[column(name)] is not None for name, _ in roles.responses)
+    record["verdict"] = "valid" if has_response else "invalid"
     return record, provenance
 
 
@@ -226,30 +233,30 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
     return value
 
 
-def _check_repeated(path: Path, records: Sequence[dict[str, Any]], asked: Asked) -> None:
-    """Runs of one treatment are what tells an effect from chance; without any there is nothing."""
-    seen = [tuple(record[f"factor.{name}"] for name in asked.factors) for record in records]
-    if len(set(seen)) == len(seen):
+def _check_repeated(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> None:
+    """Raise UsageError where no treatment has replicates, which give the error of an effect."""
+    treatments = [tuple(record[f"factor.{name}"] for name in roles.factors) for record in records]
+    if len(set(treatments)) == len(treatments):
         raise UsageError(
-            f"{path}: no repeated runs: each of the {len(seen)} combinations of "
-            f"{', '.join(asked.factors)} is there once, so nothing tells an effect from chance. "
+            f"{path}: no repeated runs: each of the {len(treatments)} combinations of "
+            f"{', '.join(roles.factors)} is there once, so nothing tells an effect from chance. "
             "Name fewer factors, or add runs"
-            + (f"; rows that share {asked.run} are one run" if asked.run else "")
+            + (f"; rows that share {roles.run} are one run" if roles.run else "")
         )
 
 
-def _placed(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """The summary: blocks numbered as they come, positions counted inside them."""
-    numbers: dict[str, int] = {}
-    seen: dict[int, int] = {}
+def _with_positions(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Return the summary: blocks numbered by first appearance, positions counted inside them."""
+    block_numbers: dict[str, int] = {}
+    runs_in_block: dict[int, int] = {}
     rows = []
     for record in records:
-        block = numbers.setdefault(record["block"], len(numbers) + 1)
-        seen[block] = seen.get(block, 0) + 1
-        usable = record["verdict"] == "ok"
-        placed = {"block": block, "position": seen[block], "attempt": 1}
-        told = {"outcome": "completed", "used": usable, "control": ""}
-        rows.append({**record, **placed, **told})
+        block = block_numbers.setdefault(record["block"], len(block_numbers) + 1)
+        runs_in_block[block] = runs_in_block.get(block, 0) + 1
+        usable = record["verdict"] == "valid"
+        run_order = {"block": block, "position": runs_in_block[block], "attempt": 1}
+        defaults = {"outcome": "completed", "used": usable, "control": ""}
+        rows.append({**record, **run_order, **defaults})
     frame = pl.DataFrame(rows, infer_schema_length=None)
     for name in [name for name in frame.columns if name.startswith("factor.")]:
         frame = frame.with_columns(_levels(frame[name]))
@@ -257,26 +264,29 @@ def _placed(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _levels(series: pl.Series) -> pl.Series:
-    """Levels as numbers where all of them are, so that they sort as such."""
+    """Return levels as numbers where all of them are numbers, so that they sort as such."""
     for kind in (pl.Int64, pl.Float64):
-        cast = series.cast(kind, strict=False)
-        if cast.null_count() == 0 and cast.is_finite().all():
-            return cast
+        numbers = series.cast(kind, strict=False)
+        if numbers.null_count() == 0 and numbers.is_finite().all():
+            return numbers
     return series
 
 
 def _merged_levels(
-    path: Path, records: Sequence[dict[str, Any]], asked: Asked
+    path: Path, records: Sequence[dict[str, Any]], roles: Asked
 ) -> Iterator[Finding]:
-    """Say which levels are one number written in several ways, as 1 and 1.0: one level here."""
-    for name in asked.factors:
+    """Yield a finding for each factor with one number written in several ways, as 1 and 1.0.
+
+    Such levels are one level here.
+    """
+    for name in roles.factors:
         texts = list(dict.fromkeys(record[f"factor.{name}"] for record in records))
-        written: dict[Any, list[str]] = {}
+        spellings_by_level: dict[Any, list[str]] = {}
         for text, level in zip(texts, _levels(pl.Series(texts)).to_list(), strict=True):
-            written.setdefault(level, []).append(text)
-        several = [same for same in written.values() if len(same) > 1]
-        if several:
-            ways = "; ".join(", ".join(same) for same in several)
+            spellings_by_level.setdefault(level, []).append(text)
+        merged = [spellings for spellings in spellings_by_level.values() if len(spellings) > 1]
+        if merged:
+            ways = "; ".join(", ".join(spellings) for spellings in merged)
             yield Finding(
                 f"Levels of {name} that are written in several ways",
                 f"In {path.name} these are the same number, so each group is one level: {ways}. If "
@@ -285,15 +295,19 @@ def _merged_levels(
 
 
 def _odd_values(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], asked: Asked
+    path: Path, rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
 ) -> Iterator[Finding]:
-    """Name the rows that lack one of their responses, and those where one is negative.
+    """Yield findings on rows that lack one of their responses and on negative responses.
 
-    Rows without any response are set aside, each by its line.
+    Rows without any response are excluded, each by its line.
     """
-    some = [one for one in rows if not all(_absent(one[1][name]) for name, _ in asked.responses)]
-    for name, _ in asked.responses:
-        missing = [line for line, row in some if _absent(row[name])]
+    with_response = [
+        numbered_row
+        for numbered_row in rows
+        if not all(_absent(numbered_row[1][name]) for name, _ in roles.responses)
+    ]
+    for name, _ in roles.responses:
+        missing = [line for line, row in with_response if _absent(row[name])]
         if missing:
             yield Finding(
                 f"Rows without {name}",
@@ -314,37 +328,40 @@ def _is_negative(text: str) -> bool:
 
 
 def _lines(numbers: Sequence[int]) -> str:
-    more = len(numbers) - LINES_MAX
-    shown = ", ".join(map(str, numbers[:LINES_MAX])) + (f" and {more} more" if more > 0 else "")
-    return f"line {shown}" if len(numbers) == 1 else f"lines {shown}"
+    unlisted = len(numbers) - LINES_MAX
+    listed = ", ".join(map(str, numbers[:LINES_MAX])) + (
+        f" and {unlisted} more" if unlisted > 0 else ""
+    )
+    return f"line {listed}" if len(numbers) == 1 else f"lines {listed}"
 
 
-def _several(
-    header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], asked: Asked
+def _comparable_columns(
+    header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
 ) -> list[str]:
-    """Columns not asked for in which values differ and come back: what could be compared."""
-    taken = {*asked.factors, *(name for name, _ in asked.responses), asked.block, asked.run}
-    found = []
+    """Return the columns without a role whose values differ and repeat: possible factors."""
+    with_role = {*roles.factors, *(name for name, _ in roles.responses), roles.block, roles.run}
+    comparable = []
     for name in header:
         values = {row[name] for _, row in rows if not _absent(row[name])}
-        if name not in taken and 1 < len(values) <= len(rows) / 2:
-            found.append(name)
-    return found
+        if name not in with_role and 1 < len(values) <= len(rows) / 2:
+            comparable.append(name)
+    return comparable
 
 
-def _study(path: Path, records: Sequence[dict[str, Any]], asked: Asked) -> dict[str, Any]:
+def _study(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> dict[str, Any]:
     levels = {}
-    for name in asked.factors:
+    for name in roles.factors:
         texts = pl.Series(name, [record[f"factor.{name}"] for record in records])
         values = _levels(texts).unique(maintain_order=True)
         levels[name] = (values.sort() if values.dtype.is_numeric() else values).to_list()
-    named = [column(name) for name, _ in asked.responses]
-    verb = "does" if len(named) == 1 else "do"
+    response_columns = [column(name) for name, _ in roles.responses]
+    verb = "does" if len(response_columns) == 1 else "do"
     question = {
         "id": "T1",
-        "text": f"How {verb} {' and '.join(named)} differ by {' and '.join(asked.factors)}?",
-        "factors": list(asked.factors),
-        "responses": named,
+        "text": f"How {verb} {' and '.join(response_columns)} differ "
+        f"by {' and '.join(roles.factors)}?",
+        "factors": list(roles.factors),
+        "responses": response_columns,
     }
     return {
         "name": path.stem,
@@ -352,6 +369,9 @@ def _study(path: Path, records: Sequence[dict[str, Any]], asked: Asked) -> dict[
         "question": [question],
         "factors": levels,
         "fixed": {},
-        "plan": {"primary": asked.factors[0], "blocks": len({r["block"] for r in records})},
+        "plan": {
+            "primary": roles.factors[0],
+            "blocks": len({record["block"] for record in records}),
+        },
         "answers": {},
     }

@@ -1,4 +1,4 @@
-"""From what a reader found to the documents and tables of an imported campaign's folder."""
+"""Writing of an imported campaign: from a reader's result to documents and tables of a folder."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ REQUIRED: dict[str, pl.DataType | type[pl.DataType]] = {
     "used": pl.Boolean,
     "control": pl.String,
 }
-VERDICTS = frozenset({"ok", "unknown", "failed"})
+VERDICTS = frozenset({"valid", "invalid", "failed"})
 
 
 class ReaderError(WattwireError):
-    """A study's reader handed over something that is no campaign: its own fault, not the data's."""
+    """A study's reader returned something that is no campaign: an error of the reader."""
 
 
 def write(
@@ -42,29 +42,32 @@ def write(
     """Write an imported campaign to a new folder and open it.
 
     `about` goes into import.json (study, recipe, source, version); `known_columns` describes the
-    store's own columns and is completed by the reader's. Raises ReaderError where the reader's
-    tables don't fit together, UsageError where `path` is taken.
+    store's own columns, to which the reader's are added. Raises ReaderError where the reader's
+    tables do not match, UsageError where `path` exists.
     """
     runs = _runs(imported)
     _check_provenance(imported, runs)
-    described = {**known_columns, **{k: dict(v) for k, v in imported.columns.items()}}
+    described = {
+        **known_columns,
+        **{name: dict(description) for name, description in imported.columns.items()},
+    }
     documents = {
         "import": {**about, **counts(imported), "reasons": dict(imported.reasons)},
         "study": _plain(imported.study),
         "plan": _plan(runs),
         "machine": {"hosts": {}, **_plain(imported.machine)},
         "columns": {name: described[name] for name in runs.columns if name in described},
-        "checks": [_plain(c) for c in imported.checks],
+        "checks": [_plain(check) for check in imported.checks],
         "findings": [_plain(finding) for finding in imported.findings],
     }
-    rows = [(one.path, one.rows, one.why) for one in imported.set_aside]
+    rows = [(item.path, item.rows, item.why) for item in imported.set_aside]
     return write_imported(path, documents, runs, imported.provenance, rows)
 
 
 def counts(imported: Imported) -> dict[str, Any]:
-    """What was read in numbers: runs, usable runs, values, files, checks by verdict."""
+    """Return numbers of runs, usable runs, values, files, checks by verdict, excluded items."""
     files = imported.provenance.select("files").explode("files").drop_nulls()["files"].n_unique()
-    usable = imported.runs.filter(pl.col("verdict") == "ok").height
+    usable = imported.runs.filter(pl.col("verdict") == "valid").height
     return {
         "runs": imported.runs.height,
         "usable": usable,
@@ -72,49 +75,57 @@ def counts(imported: Imported) -> dict[str, Any]:
         "files": files,
         "checks": dict(Counter(check.verdict.value for check in imported.checks)),
         "weak": sum(check.weak for check in imported.checks),
-        "set_aside": dict(Counter(one.why for one in imported.set_aside)),
+        "set_aside": dict(Counter(item.why for item in imported.set_aside)),
     }
 
 
 def _runs(imported: Imported) -> pl.DataFrame:
-    """The reader's runs in the store's types. Raises ReaderError where something lacks."""
+    """Return the reader's runs in the store's types.
+
+    Raises ReaderError where a column or all runs are missing, a run is repeated, or a verdict is
+    unknown.
+    """
     runs = imported.runs
-    lacking = [name for name in REQUIRED if name not in runs.columns]
-    if lacking:
-        raise ReaderError(f"the study's reader: runs lack the columns {', '.join(lacking)}")
+    missing = [name for name in REQUIRED if name not in runs.columns]
+    if missing:
+        raise ReaderError(f"the study's reader: runs lack the columns {', '.join(missing)}")
     if runs.height == 0:
         raise ReaderError("the study's reader: there is no run")
     runs = runs.with_columns(
         [pl.col(name).cast(kind, strict=True) for name, kind in REQUIRED.items()]
     )
-    twice = runs.filter(runs.select("run", "attempt").is_duplicated())["run"].to_list()
-    if twice:
-        raise ReaderError(f"the study's reader: run {twice[0]} is there more than once")
-    wrong = set(runs["verdict"].to_list()) - VERDICTS
-    if wrong:
+    repeated = runs.filter(runs.select("run", "attempt").is_duplicated())["run"].to_list()
+    if repeated:
+        raise ReaderError(f"the study's reader: run {repeated[0]} is there more than once")
+    unknown = set(runs["verdict"].to_list()) - VERDICTS
+    if unknown:
         allowed = ", ".join(sorted(VERDICTS))
-        raise ReaderError(f"the study's reader: verdict: found {wrong}; allowed: {allowed}")
+        raise ReaderError(f"the study's reader: verdict: found {unknown}; allowed: {allowed}")
     return runs
 
 
 def _check_provenance(imported: Imported, runs: pl.DataFrame) -> None:
     table = imported.provenance
-    lacking = [name for name in PROVENANCE if name not in table.columns]
-    if lacking:
-        raise ReaderError(f"the study's reader: provenance lacks {', '.join(lacking)}")
-    foreign = set(table["run"].unique()) - set(runs["run"])
-    if foreign:
-        raise ReaderError(f"the study's reader: provenance of an unknown run {min(foreign)}")
-    told = {name: set(part["run"].to_list()) for (name,), part in table.group_by("column")}
+    missing = [name for name in PROVENANCE if name not in table.columns]
+    if missing:
+        raise ReaderError(f"the study's reader: provenance lacks {', '.join(missing)}")
+    unknown = set(table["run"].unique()) - set(runs["run"])
+    if unknown:
+        raise ReaderError(f"the study's reader: provenance of an unknown run {min(unknown)}")
+    runs_by_column = {
+        name: set(rows["run"].to_list()) for (name,), rows in table.group_by("column")
+    }
     for name in responses(runs):
         with_value = runs.filter(pl.col(name).is_not_null())["run"].to_list()
-        bare = next((run for run in with_value if run not in told.get(name, ())), None)
-        if bare is not None:
-            raise ReaderError(f"the study's reader: {name} of run {bare} has no provenance")
+        run_without = next(
+            (run for run in with_value if run not in runs_by_column.get(name, ())), None
+        )
+        if run_without is not None:
+            raise ReaderError(f"the study's reader: {name} of run {run_without} has no provenance")
 
 
 def responses(runs: pl.DataFrame) -> list[str]:
-    """The columns of a table of runs that hold responses: numbers that identify nothing."""
+    """Return the columns of a table of runs that hold responses: numbers other than keys."""
     return [
         name
         for name, kind in runs.schema.items()
@@ -128,13 +139,13 @@ def _plan(runs: pl.DataFrame) -> list[dict[str, Any]]:
     for row in runs.unique("run", keep="first", maintain_order=True).iter_rows(named=True):
         levels = {name.removeprefix("factor."): row[name] for name in factors}
         levels = {name: level for name, level in levels.items() if level is not None}
-        kept = {name: row[name] for name in ("run", "block", "position", "control")}
-        plan.append({**kept, "treatment": levels, "levels": levels, "skipped": None})
+        keys = {name: row[name] for name in ("run", "block", "position", "control")}
+        plan.append({**keys, "treatment": levels, "levels": levels, "skipped": None})
     return plan
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON holds it: tuples as lists, NaN and infinity as nothing."""
+    """Return the value as JSON types: tuples as lists, NaN and infinity as None."""
     if value is None or type(value) in (str, int, bool):
         return value
     if isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""Values only: no file of a campaign, no process, no network is touched here."""
+"""Values only: nothing here uses the files of a campaign, processes or the network."""

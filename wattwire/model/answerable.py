@@ -1,4 +1,4 @@
-"""Whether what a study asks can be answered at all: known responses, factors that it has."""
+"""Checks that a study's questions can be answered: known responses, factors that it has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_answerable(study: Study, where: str) -> None:
-    """Refuse a question, a limit or a table whose number would be missing after all runs.
+    """Check that every question, limit and table of a study gets its numbers from the runs.
 
     Raises UsageError for an unknown response, for one without a number per run, and for a
     question's factor that the study neither varies nor holds.
@@ -25,14 +25,14 @@ def check_answerable(study: Study, where: str) -> None:
         check_response(limit.response, f"{where}: limit {number}: response")
     for number, walk in enumerate(study.paper_path, 1):
         check_response(walk.response, f"{where}: paper_path {number}: response")
-    for place, name in _laid_out(study):
+    for place, name in _shown_responses(study):
         check_name(name, f"{where}: {place}")
 
 
 def _check_question(study: Study, question: Mapping[str, Any], place: str) -> None:
-    held = study.document.get("fixed", {})
+    fixed = study.document.get("fixed", {})
     for name in question.get("factors", []):
-        if name not in study.factors and name not in held:
+        if name not in study.factors and name not in fixed:
             raise UsageError(
                 f"{place}: factors: {name} is neither in [factors] nor in [fixed], so the question "
                 "would get no answer about it. Give it levels in [factors], or take it out of the "
@@ -40,7 +40,7 @@ def _check_question(study: Study, question: Mapping[str, Any], place: str) -> No
             )
     for name in question.get("responses", []):
         place_of = f"{place}: responses"
-        # Beside other quantities a metric of nodes is summed over them.
+        # As a correlate, a metric of nodes is summed over the nodes.
         check = check_name if question.get("beside") else check_response
         _check_role(study, name, check(name, place_of), place_of)
     for name in question.get("beside", []):
@@ -48,7 +48,7 @@ def _check_question(study: Study, question: Mapping[str, Any], place: str) -> No
 
 
 def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:
-    """Refuse a column of a role that no pattern of the study has."""
+    """Raise UsageError where `name` is a column of a role that no pattern of the study has."""
     _, _, node = name.partition(".")
     role, _, index = node.partition(".")
     if metric.of != NODE or not index:
@@ -61,11 +61,11 @@ def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:
         )
 
 
-def _laid_out(study: Study) -> Iterator[tuple[str, str]]:
-    """Place and name of every response of the study's tables, figures and rankings."""
+def _shown_responses(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield the place and the name of every response in the tables, figures and rankings."""
     for number, table in enumerate(study.shown.tables, 1):
-        for at, value in enumerate(table.values, 1):
-            yield f"table {number}: values {at}: response", value.response
+        for column_number, value in enumerate(table.values, 1):
+            yield f"table {number}: values {column_number}: response", value.response
     for number, figure in enumerate(study.shown.figures, 1):
         for key in ("response", "against", "instead"):
             if getattr(figure, key):

@@ -1,4 +1,4 @@
-"""Whether the baselines that a study names are levels that it knows."""
+"""Check that the baselines of a study are levels of its factors."""
 
 from __future__ import annotations
 
@@ -9,39 +9,43 @@ from wattwire.model.errors import UsageError, unknown
 
 
 def check_baselines(document: Mapping[str, Any], where: str) -> None:
-    """Refuse a baseline of no factor of the study, or at no level of that factor.
+    """Check that every baseline names a factor of the study and a level of that factor.
 
-    `document` has its presets: a baseline may belong to a level that one of them alone has.
-    Raises UsageError naming place, found and allowed.
+    `document` includes its presets, because a baseline may be a level that only one preset has.
+    Raises UsageError that gives the place, the value and the allowed values.
     """
-    known: dict[str, list[Any]] = {}
+    levels_by_factor: dict[str, list[Any]] = {}
     for _, table in _tables(document):
         for place in ("factors", "fixed"):
             for factor, levels in _mapping(table.get(place)).items():
-                known.setdefault(factor, []).extend(
+                levels_by_factor.setdefault(factor, []).extend(
                     levels if isinstance(levels, list) else [levels]
                 )
     for place, table in _tables(document):
         baselines = _mapping(_mapping(table.get("answers")).get("baseline"))
         for factor, level in baselines.items():
-            at = f"{where}: {place}answers.baseline"
-            if factor not in known:
-                raise unknown(at, "factor", factor, known)
-            if not any(_same(level, one) for one in known[factor]):
-                allowed = ", ".join(dict.fromkeys(map(repr, known[factor])))
-                raise UsageError(f"{at}.{factor}: found {level!r}; allowed: one of {allowed}")
+            baseline_place = f"{where}: {place}answers.baseline"
+            if factor not in levels_by_factor:
+                raise unknown(baseline_place, "factor", factor, levels_by_factor)
+            if not any(_same(level, known_level) for known_level in levels_by_factor[factor]):
+                allowed = ", ".join(dict.fromkeys(map(repr, levels_by_factor[factor])))
+                raise UsageError(
+                    f"{baseline_place}.{factor}: found {level!r}; allowed: one of {allowed}"
+                )
 
 
 def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the prefix of a place and its table: the study itself, then each preset."""
     yield "", document
     for name, preset in _mapping(document.get("presets")).items():
         yield f"presets.{name}: ", _mapping(preset)
 
 
 def _mapping(table: Any) -> Mapping[str, Any]:
-    """A table, or an empty one for what others refuse by its shape."""
+    """Return `table`, or an empty table for any other type, which other checks refuse."""
     return table if isinstance(table, Mapping) else {}
 
 
-def _same(level: Any, other: Any) -> bool:
-    return bool(level == other) and isinstance(level, bool) == isinstance(other, bool)
+def _same(level: Any, known_level: Any) -> bool:
+    """Return whether two levels are equal and both or neither are booleans (True == 1)."""
+    return bool(level == known_level) and isinstance(level, bool) == isinstance(known_level, bool)

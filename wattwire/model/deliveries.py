@@ -1,7 +1,7 @@
-"""What latency is of: every delivery that a run's senders asked for, each of them once.
+"""The population of latency: each delivery that the senders of a run requested, once.
 
-The summary's quantiles and the page's curves are both made from `deliveries`; neither has a rule
-of its own.
+The summary's quantiles and the page's curves are both computed from `deliveries`, so that they
+count the same deliveries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _IDENTITY = ("node", "sender", "counter")
 
 
 def announced(origins: Iterable[tuple[int, int, str]], roles: Mapping[int, str]) -> frozenset[int]:
-    """The publishers that left a record; `origins` are node, sender and kind of records."""
+    """Return the publishers that left a record.
+
+    `origins` are the node, the sender and the kind of each record.
+    """
     return frozenset(
         sender
         for node, sender, kind in origins
@@ -37,61 +40,69 @@ def announced(origins: Iterable[tuple[int, int, str]], roles: Mapping[int, str])
 def deliveries(
     messages: pl.DataFrame, roles: Mapping[int, str], known_senders: frozenset[int] | None = None
 ) -> pl.DataFrame:
-    """Return a row (SCHEMA) per expected delivery, ordered by the time when it was due.
+    """Return one row (columns: SCHEMA) per expected delivery, in order of the due time.
 
-    Topics: a row per sent message and subscriber, from handed over to callback entered. Calls and
-    actions: a row per call, from request to reply in hand. `roles` gives each node's role.
-    Every row comes from records of one (sender, counter), so that a run may be taken in parts;
-    then `known_senders` are those `announced` in any of them.
+    Topics: a row per sent message and subscriber, from hand-over to entry of the callback. Calls
+    and actions: a row per call, from the request to the received reply. `roles` maps each node to
+    its role. Every row depends on the records of one (sender, counter) only, so a caller may
+    process a run in parts; `known_senders` are then the publishers `announced` in any part.
 
-    - `latency_us` is +inf for what was lost (never arrived, timed out) or `failed` (a call that
-      ended with an error). It is null for what arrived and has no latency: corrupt, or too short
-      for a send time.
-    - Of duplicates the first arrival counts.
-    - `warm_up` and `due_ns` are the sender's own record of the message, so that a loss has them
-      too. Only where a publisher left no record at all do its arrivals speak for themselves.
-    - `response_us` runs from the intended time; null for topics.
+    - `latency_us` is +inf for a lost delivery (never arrived, timed out) and for a `failed` one
+      (a call that ended with an error). It is null for an arrival without a latency: a corrupt
+      payload, or one too short for a send time.
+    - Among duplicates the first arrival counts.
+    - `warm_up` and `due_ns` come from the sender's record of the message, so that a lost message
+      has them too. They come from the arrivals only where a publisher left no record at all.
+    - `response_us` starts at the intended time; it is null for topics.
     """
     role = pl.col("node").cast(pl.Int64).replace_strict(
         dict(roles), default=None, return_dtype=pl.String
     )  # fmt: skip
-    known = messages.with_columns(
+    records = messages.with_columns(
         pl.col("flags").cast(pl.Int64).fill_null(0), pl.col(_IDENTITY).cast(pl.Int64), role=role
     )
-    if "intended_ns" not in known.columns:
-        known = known.with_columns(intended_ns=pl.lit(None, pl.Int64))
-    parts = [_calls(known, role, kind) for role, kind in CALLERS.items() if role in roles.values()]
+    if "intended_ns" not in records.columns:
+        records = records.with_columns(intended_ns=pl.lit(None, pl.Int64))
+    frames = [
+        _calls(records, role, kind) for role, kind in CALLERS.items() if role in roles.values()
+    ]
     if PUBLISHER in roles.values() or SUBSCRIBER in roles.values():
         receivers = [n for n, role in roles.items() if role == SUBSCRIBER]
-        parts.append(_topics(known, receivers, known_senders))
-    if not parts:
+        frames.append(_topics(records, receivers, known_senders))
+    if not frames:
         return pl.DataFrame(schema=SCHEMA)
-    return pl.concat(parts).sort("due_ns", *_IDENTITY, nulls_last=True)
+    return pl.concat(frames).sort("due_ns", *_IDENTITY, nulls_last=True)
 
 
 def infinite(frame: pl.DataFrame) -> int:
-    """How many of these deliveries are lost or failed."""
+    """Return the number of deliveries in `frame` that are lost or failed."""
     return int(frame["latency_us"].is_infinite().sum())
 
 
 def quantile_rank(count: int, share: float) -> int:
-    """Return the place, from 0, of the nearest-rank quantile among `count` ascending values."""
+    """Return the index, from 0, of the nearest-rank quantile `share` of `count` sorted values."""
     return min(count, max(1, math.ceil(round(share * count, 9)))) - 1
 
 
 def _has(flags: int) -> pl.Expr:
+    """Return an expression: whether a record has any of these flags."""
     return (pl.col("flags") & flags) != 0
 
 
-def _shaped(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
-    """Give each delivery its latency; `flags` are the arrival's, `begin_ns` to `end_ns` its times.
+def _with_latency(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
+    """Return the deliveries with their latencies, columns and types as in SCHEMA.
 
-    A row without `end_ns` is lost.
+    `frame` has the arrival's `flags` and its times `begin_ns` and `end_ns`. A row without
+    `end_ns` is lost.
     """
-    took_us = (pl.col("end_ns") - pl.col("begin_ns")).cast(pl.Float64) / 1000.0
+    elapsed_us = (pl.col("end_ns") - pl.col("begin_ns")).cast(pl.Float64) / 1000.0
     lost = pl.col("end_ns").is_null() | _has(FLAG_TIMEOUT | FLAG_FAILED)
     latency_us = (
-        pl.when(lost).then(pl.lit(math.inf)).when(_has(FLAG_CORRUPT)).then(None).otherwise(took_us)
+        pl.when(lost)
+        .then(pl.lit(math.inf))
+        .when(_has(FLAG_CORRUPT))
+        .then(None)
+        .otherwise(elapsed_us)
     )
     failed = _has(FLAG_FAILED)
     frame = frame.with_columns(latency_us=latency_us, response_us=response_us, failed=failed)
@@ -101,26 +112,33 @@ def _shaped(frame: pl.DataFrame, response_us: pl.Expr) -> pl.DataFrame:
     return frame.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
 
 
-def _calls(known: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
-    """Calls of one role by their callers' records; a goal without a result is due all the same."""
-    own = known.filter(pl.col("role") == role)
-    ended = own.filter(pl.col("kind") == kind).sort("end_ns", nulls_last=True)
+def _calls(records: pl.DataFrame, role: str, kind: str) -> pl.DataFrame:
+    """Return a row per call of one role, from the callers' records.
+
+    A goal without a result is an expected delivery too.
+    """
+    role_records = records.filter(pl.col("role") == role)
+    ended = role_records.filter(pl.col("kind") == kind).sort("end_ns", nulls_last=True)
     ended = ended.unique(_IDENTITY, keep="first", maintain_order=True)
-    goals = own.filter(pl.col("kind") == "goal") if kind == "result" else own.clear()
+    goals = (
+        role_records.filter(pl.col("kind") == "goal") if kind == "result" else role_records.clear()
+    )
     if goals.height:
         goals = goals.unique(_IDENTITY, keep="first", maintain_order=True)
         unanswered = goals.join(ended, on=list(_IDENTITY), how="anti")
-        # Its `end_ns` is that of the acceptance, and no result.
+        # `end_ns` of a goal is the time of its acceptance, not of its result.
         ended = pl.concat([ended, unanswered.with_columns(end_ns=pl.lit(None, pl.Int64))])
     ended = ended.with_columns(due_ns=pl.col("begin_ns"), warm_up=_has(FLAG_WARM_UP))
-    return _shaped(ended, (pl.col("end_ns") - pl.col("intended_ns")).cast(pl.Float64) / 1000.0)
+    return _with_latency(
+        ended, (pl.col("end_ns") - pl.col("intended_ns")).cast(pl.Float64) / 1000.0
+    )
 
 
 def _topics(
-    known: pl.DataFrame, receivers: list[int], known_senders: frozenset[int] | None
+    records: pl.DataFrame, receivers: list[int], known_senders: frozenset[int] | None
 ) -> pl.DataFrame:
-    """Sent messages × subscribers, each with its first arrival."""
-    messages = known.filter(pl.col("kind") == "message")
+    """Return a row per sent message and subscriber, with the first arrival where there is one."""
+    messages = records.filter(pl.col("kind") == "message")
     arrived = (
         messages.filter(pl.col("role") == SUBSCRIBER)
         .sort("end_ns")
@@ -141,5 +159,5 @@ def _topics(
     matched = due.join(arrived, on=list(_IDENTITY), how="left").with_columns(
         pl.col("flags").fill_null(0)
     )
-    every = pl.concat([matched, unannounced.select(matched.columns)])
-    return _shaped(every, pl.lit(None, pl.Float64))
+    expected = pl.concat([matched, unannounced.select(matched.columns)])
+    return _with_latency(expected, pl.lit(None, pl.Float64))

@@ -1,4 +1,4 @@
-"""Errors that say where, what was found, what is allowed and what to do."""
+"""Errors that give the place, the value, the allowed values and a remedy."""
 
 from __future__ import annotations
 
@@ -6,43 +6,44 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 CLOSE = 0.5
-"""From this share of common letters on a word is offered for another."""
+"""Least similarity ratio of difflib at which one word is suggested for another."""
 UNIT_MAX = 3
+"""Most characters of a name's last part that count as its unit."""
 
 EXIT_OK = 0
 EXIT_BAD_RESULT = 1
 EXIT_USAGE = 2
 EXIT_ENVIRONMENT = 3
 EXIT_NOTHING_USABLE = 4
-"""No run is valid, so nothing can be answered: neither good nor bad."""
+"""No run is valid, so no question has an answer, neither good nor bad."""
 
 
 class WattwireError(Exception):
-    """An error a person can act on; only `cli` turns it into an exit code."""
+    """An error that a person can act on; only `cli` turns it into an exit code."""
 
     exit_code = EXIT_BAD_RESULT
 
 
 class UsageError(WattwireError):
-    """The request, a study or a manifest is wrong."""
+    """A fault in the request, a study or a manifest."""
 
     exit_code = EXIT_USAGE
 
 
 class MissingError(WattwireError):
-    """The machine lacks something: a toolchain, a right, space on the disk."""
+    """A toolchain, a right or disk space that the machine lacks."""
 
     exit_code = EXIT_ENVIRONMENT
 
 
 class AgentLostError(WattwireError):
-    """The agent died or its pipe broke: our own machinery, never the cell's fault."""
+    """An agent that died or whose pipe broke: a fault of wattwire, never of the cell."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "x"?` for the closest known word, or an empty string.
 
-    A unit that two words share makes them no closer: window_s is not cooldown_s.
+    A unit that two words share does not make them closer: window_s is not cooldown_s.
     """
     close = difflib.get_close_matches(word, sorted(known), n=9, cutoff=CLOSE)
     match = next((name for name in close if _stems_close(word, name)), None)
@@ -50,10 +51,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def _stems_close(word: str, name: str) -> bool:
-    (stem, _, unit), (other, _, other_unit) = word.rpartition("_"), name.rpartition("_")
-    if not stem or not other or unit != other_unit or len(unit) > UNIT_MAX:
+    """Return whether two words are close apart from a unit that they share."""
+    (stem, _, unit), (other_stem, _, other_unit) = word.rpartition("_"), name.rpartition("_")
+    if not stem or not other_stem or unit != other_unit or len(unit) > UNIT_MAX:
         return True
-    return difflib.SequenceMatcher(None, stem, other).ratio() >= CLOSE
+    return difflib.SequenceMatcher(None, stem, other_stem).ratio() >= CLOSE
 
 
 def unknown(
@@ -63,9 +65,9 @@ def unknown(
     known: Iterable[str],
     called: Mapping[str, str] | None = None,
 ) -> UsageError:
-    """Build the error for a word that is not in a closed vocabulary.
+    """Return the error for a word that is not in a closed vocabulary.
 
-    `called` maps words that people use to the known word for the same thing.
+    `called` maps common synonyms to the known word.
     """
     names = sorted(known)
     listed = ", ".join(names) if names else "none"

@@ -1,4 +1,4 @@
-"""`[[limit]]`: what a response may be at most or at least, whatever anything else costs."""
+"""`[[limit]]`: the largest and the smallest acceptable value of a response."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LIMIT_KEYS = ("response", "max", "min", "where")
 
 @dataclass(frozen=True)
 class Limit:
-    """Bounds of one response, in its column's unit, for the treatments that `where` picks.
+    """Bounds of one response, in its column's unit, for the treatments that `where` selects.
 
-    `where` maps factors to the level they must have; empty, it is every treatment.
+    `where` maps factors to their required level; an empty table selects every treatment.
     """
 
     response: str
@@ -27,14 +27,17 @@ class Limit:
     where: dict[str, Level] = field(default_factory=dict)
 
     def concerns(self, levels: Mapping[str, Any]) -> bool:
-        """Whether a treatment with these levels is one that the limit is for."""
+        """Return whether the limit applies to a treatment with these levels."""
         return all(levels.get(key) == level for key, level in self.where.items())
 
 
 def parse_limits(
     items: Any, factors: Mapping[str, tuple[Level, ...]], where: str
 ) -> tuple[Limit, ...]:
-    """Check every `[[limit]]`. Raises UsageError naming place, found and allowed."""
+    """Return every checked `[[limit]]`.
+
+    Raises UsageError that gives the place, the value and the allowed values.
+    """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: limit: found {items!r}; allowed: tables [[limit]]")
     return tuple(
@@ -51,9 +54,9 @@ def _parse_limit(
             raise unknown(place, "key", key, LIMIT_KEYS)
     response = item.get("response")
     if not isinstance(response, str) or not response:
-        found = "nothing" if response is None else repr(response)
+        value_text = "nothing" if response is None else repr(response)
         raise UsageError(
-            f'{place}: response: found {found}; allowed: a column, as "latency_p99_us"'
+            f'{place}: response: found {value_text}; allowed: a column, as "latency_p99_us"'
         )
     bounds = {key: _bound(item, key, place) for key in ("max", "min")}
     high, low = bounds["max"], bounds["min"]
@@ -87,6 +90,6 @@ def _where(table: Any, factors: Mapping[str, tuple[Level, ...]], place: str) -> 
             raise unknown(f"{place}: where", "factor", key, factors)
         if level not in factors[key]:
             allowed = ", ".join(map(repr, factors[key]))
-            close = nearest(str(level), [str(one) for one in factors[key]])
+            close = nearest(str(level), [str(known_level) for known_level in factors[key]])
             raise UsageError(f"{place}: where.{key}: found {level!r}; allowed: {allowed}.{close}")
     return dict(table)

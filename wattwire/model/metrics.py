@@ -1,6 +1,6 @@
-"""The metrics that runs have: name, unit, kind, and the other words that studies use for them.
+"""The metrics of runs: name, unit, kind, and the synonyms that studies use for them.
 
-A metric of a run is one column of the summary. One of a node has a column for each node,
+A metric of a run is one column of the summary. A metric of a node has a column for each node,
 `NAME.ROLE.INDEX`, and for each service process, `NAME.SERVICE`.
 """
 
@@ -23,13 +23,13 @@ ROLES = tuple(dict.fromkeys(role for pair in PATTERN_ROLES.values() for role in 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number, or a word, of each run.
+    """A number or a word for each run.
 
-    `summary` says how it is computed. `title` names it in a sentence: "A {verb} 0.5 times the
-    {title} of B". `direction` is which of two values is better, LOWER or HIGHER. A share is
-    compared by differences, anything else by ratios. `also` matches the other words for it. `of`
-    is RUN or NODE. `needs` is what has to be there: ENERGY, SYSTEM_CALLS, or the name of the
-    quantity that a meter reads; "" for nothing.
+    `summary` describes its computation. `title` names it in a sentence: "A {verb} 0.5 times the
+    {title} of B". `direction` says which of two values is better, LOWER or HIGHER. Shares are
+    compared by differences, other metrics by ratios. `also` is a pattern of its synonyms. `of` is
+    RUN or NODE. `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a
+    meter reads, or "" for none.
     """
 
     name: str
@@ -46,17 +46,17 @@ class Metric:
 
     @property
     def is_number(self) -> bool:
-        """Whether it can be a response: a quantity, no identity and no verdict."""
+        """Return whether it can be a response: a quantity, not an identity or a verdict."""
         return self.kind in NUMERIC_KINDS and self.name != "outcome"
 
     @property
     def words(self) -> str:
-        """Its title, or its name in words where it has none."""
+        """Return its title, or its name in words where it has no title."""
         return self.title or self.name.replace("_", " ")
 
     @property
     def is_read(self) -> bool:
-        """Whether it rests on a quantity that a meter has to read."""
+        """Return whether it needs a quantity that a meter reads."""
         return self.needs not in ("", ENERGY, SYSTEM_CALLS)
 
 
@@ -508,24 +508,25 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _REGISTRY}
 
 
 def find(name: str) -> Metric | None:
-    """Return the metric that a study calls `name`, by any of its words or by a column of a node.
+    """Return the metric for a name, a synonym or a column of a node; None for an unknown name.
 
-    A word comes first: "memory_kib" is the memory per node, though nodes have columns of the name.
+    Synonyms come first: "memory_kib" is the memory per node, although nodes have columns of that
+    name.
     """
     for metric in _REGISTRY:
         if metric.also and re.fullmatch(metric.also, name):
             return metric
     stem, dot, node = name.partition(".")
-    found = METRICS.get(stem)
-    if found is None or not found.is_number:
+    metric_of_column = METRICS.get(stem)
+    if metric_of_column is None or not metric_of_column.is_number:
         return None
     if not dot:
-        return found
-    return found if found.of == NODE and _is_node(node) else None
+        return metric_of_column
+    return metric_of_column if metric_of_column.of == NODE and _is_node(node) else None
 
 
 def _is_node(suffix: str) -> bool:
-    """Whether `ROLE.INDEX`, or the name of a service process."""
+    """Return whether `suffix` is `ROLE.INDEX` or the name of a service process."""
     role, dot, index = suffix.partition(".")
     if dot:
         return role in ROLES and index.isdecimal()
@@ -533,10 +534,10 @@ def _is_node(suffix: str) -> bool:
 
 
 def check_response(name: str, place: str) -> Metric:
-    """Return the metric of a response that has one number a run.
+    """Return the metric of a response, which has one number per run.
 
-    Raises UsageError for an unknown word, and for a metric of nodes without its node: no run has
-    a single number of it.
+    Raises UsageError for an unknown name, and for a metric of nodes without a node, of which a
+    run has several numbers.
     """
     metric = check_name(name, place)
     if metric.needs == SYSTEM_CALLS:
@@ -557,25 +558,25 @@ def check_name(name: str, place: str) -> Metric:
     """Return the metric called `name`. Raises UsageError with the nearest known name."""
     metric = find(name)
     if metric is None:
-        # Sixty names hide the one that was meant, so they are listed only where none is near.
+        # A list of sixty names is hard to read, so it appears only without a close match.
         hint = suggestion(name) or f" Known: {', '.join(sorted(known_names()))}."
         raise UsageError(f'{place}: unknown response "{name}".{hint}')
     return metric
 
 
 def known_names() -> list[str]:
-    """Return the names that may be responses, in the registry's order."""
+    """Return the names of the metrics that may be responses, in the registry's order."""
     return [metric.name for metric in _REGISTRY if metric.is_number]
 
 
 def suggestion(name: str, known: Iterable[str] = ()) -> str:
-    """Return ` Did you mean "x"?` for the nearest known name, or "" where none is near.
+    """Return ` Did you mean "x"?` for the nearest known name, or "" where none is close.
 
-    Of names that only hold the word (p99), the first of the registry is the nearest.
+    Without a close match it suggests the first name that has `name` as one of its parts (p99).
     """
     names = list(known) or known_names()
     close = nearest(name, names)
     if close:
         return close
-    holding = [one for one in names if name.lower() in one.split("_")]
-    return f' Did you mean "{holding[0]}"?' if holding else ""
+    names_with_part = [known_name for known_name in names if name.lower() in known_name.split("_")]
+    return f' Did you mean "{names_with_part[0]}"?' if names_with_part else ""

@@ -1,4 +1,4 @@
-"""`[[table]]`, `[[figure]]`, `[[ranking]]`: what a study wants to see laid out on its page."""
+"""`[[table]]`, `[[figure]]`, `[[ranking]]`: tables and figures that a study requests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ RANKING_KEYS = ("title", "product", "published", "published_product", "note")
 ROLES = (
     "publisher", "subscriber", "client", "server", "action_client", "action_server", "both",
 )  # fmt: skip
-"""Of a run's nodes; "both" is the pair, or the run as a whole."""
+"""Roles of a run's nodes; "both" is the pair of roles, or the run as a whole."""
 
 
 @dataclass(frozen=True)
 class ShownValue:
     """A response in a table, for each of `roles`, divided by `divide_by`.
 
-    `published` and `ratio` are columns of the study's published numbers that stand beside it.
+    `published` and `ratio` are columns of the study's published numbers for comparison with it.
     """
 
     response: str
@@ -36,9 +36,9 @@ class ShownValue:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table for each value and role: levels of `rows` down, those of `columns` across.
+    """A table for each value and role, with the levels of `rows` down and of `columns` across.
 
-    With `best` each number has its ratio to the lowest one of its column beside it. `published`
+    With `best` each number comes with its ratio to the lowest number of its column. `published`
     names tables of the published numbers.
     """
 
@@ -53,9 +53,9 @@ class ShownTable:
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """Boxes of treatments by the levels of `by`, or one response against another.
+    """A box plot of treatments by the levels of `by`, or a scatter plot of two responses.
 
-    `instead` is shown where nothing measured `response`.
+    The figure shows `instead` where no meter measured `response`.
     """
 
     title: str
@@ -69,7 +69,7 @@ class ShownFigure:
 
 @dataclass(frozen=True)
 class ShownRanking:
-    """Treatments ranked by the product of two responses, beside that of two published columns."""
+    """A ranking of treatments by the product of two responses, and of two published columns."""
 
     title: str
     product: tuple[str, ...]
@@ -80,7 +80,7 @@ class ShownRanking:
 
 @dataclass(frozen=True)
 class Shown:
-    """Everything that a study asks its page to lay out."""
+    """All tables, figures and rankings that a study requests for its page."""
 
     tables: tuple[ShownTable, ...] = ()
     figures: tuple[ShownFigure, ...] = ()
@@ -88,14 +88,15 @@ class Shown:
 
     @property
     def published(self) -> set[str]:
-        """The published tables that stand beside what is shown."""
+        """Return the names of the published tables that the requested tables are compared with."""
         return {name for table in self.tables for name in table.published}
 
 
 def parse_shown(document: Mapping[str, Any], known: Iterable[str], where: str) -> Shown:
-    """Check every `[[table]]`, `[[figure]]` and `[[ranking]]` of a study.
+    """Return the checked `[[table]]`, `[[figure]]` and `[[ranking]]` entries of a study.
 
-    `known` are its factors, varied or fixed. Raises UsageError naming place, found and allowed.
+    `known` are its factors, varied or fixed. Raises UsageError that gives the place, the value
+    and the allowed values.
     """
     factors = tuple(known)
     has_published = bool(document.get("published"))
@@ -103,14 +104,18 @@ def parse_shown(document: Mapping[str, Any], known: Iterable[str], where: str) -
         _table(item, factors, has_published, place)
         for item, place in _items(document, "table", where)
     )
-    figures = tuple(_figure(item, factors, at) for item, at in _items(document, "figure", where))
+    figures = tuple(
+        _figure(item, factors, item_place) for item, item_place in _items(document, "figure", where)
+    )
     rankings = tuple(
-        _ranking(item, has_published, at) for item, at in _items(document, "ranking", where)
+        _ranking(item, has_published, item_place)
+        for item, item_place in _items(document, "ranking", where)
     )
     return Shown(tables, figures, rankings)
 
 
 def _items(document: Mapping[str, Any], key: str, where: str) -> list[tuple[Any, str]]:
+    """Return the tables of the list `key`, each with its place for error messages."""
     items = document.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: {key}: found {items!r}; allowed: tables [[{key}]]")
@@ -135,7 +140,7 @@ def _table(
         title=_text(item, "title", place, "a heading"),
         rows=_factor(item, "rows", factors, place),
         columns=_factor(item, "columns", factors, place, needed=False),
-        values=tuple(_value(v, f"{place}: values {at}") for at, v in enumerate(values, 1)),
+        values=tuple(_value(v, f"{place}: values {number}") for number, v in enumerate(values, 1)),
         best=_flag(item, "best", place),
         published=_names(item, "published", place, 'tables of the published numbers, as ["4"]'),
         note=_text(item, "note", place, "a sentence", needed=False),
@@ -145,20 +150,23 @@ def _table(
             f"{place}: {table.rows} is both rows and columns; name another factor or leave "
             "columns out"
         )
-    beside = any(value.published or value.ratio for value in table.values)
-    _check_beside(bool(table.published), beside, has_published, place)
+    has_published_columns = any(value.published or value.ratio for value in table.values)
+    _check_published(bool(table.published), has_published_columns, has_published, place)
     return table
 
 
-def _check_beside(named: bool, columns: bool, has_published: bool, place: str) -> None:
-    """Refuse a table beside nothing, and columns of a table that is not named."""
-    if named and not has_published:
+def _check_published(has_table: bool, has_columns: bool, has_published: bool, place: str) -> None:
+    """Check that published tables and published columns come together, and that numbers exist.
+
+    `has_table` and `has_columns` say whether the item names them.
+    """
+    if has_table and not has_published:
         raise UsageError(
             f"{place}: published: the study has no published numbers; name the file at its top, "
             'as published = "published.csv"'
         )
-    if named != columns:
-        missing = "no column to stand beside" if named else "no table that they are of"
+    if has_table != has_columns:
+        missing = "no column to stand beside" if has_table else "no table that they are of"
         raise UsageError(
             f"{place}: published: {missing}; give both the tables and, for each value, the "
             "column, or neither"
@@ -204,23 +212,26 @@ def _ranking(item: Mapping[str, Any], has_published: bool, place: str) -> ShownR
     product = _names(item, "product", place, "two responses")
     if len(product) != 2:
         raise UsageError(f"{place}: product: found {list(product)!r}; allowed: two responses")
-    beside = _names(item, "published_product", place, "two columns of the published numbers")
+    published_columns = _names(
+        item, "published_product", place, "two columns of the published numbers"
+    )
     table = _text(item, "published", place, "a table of the published numbers", needed=False)
-    _check_beside(bool(table), bool(beside), has_published, place)
-    if beside and len(beside) != 2:
+    _check_published(bool(table), bool(published_columns), has_published, place)
+    if published_columns and len(published_columns) != 2:
         raise UsageError(
-            f"{place}: published_product: found {list(beside)!r}; allowed: two columns"
+            f"{place}: published_product: found {list(published_columns)!r}; allowed: two columns"
         )
     return ShownRanking(
         title=_text(item, "title", place, "a heading"),
         product=product,
         published=table,
-        published_product=beside,
+        published_product=published_columns,
         note=_text(item, "note", place, "a sentence", needed=False),
     )
 
 
 def _only(item: Mapping[str, Any], allowed: Sequence[str], place: str) -> None:
+    """Raise UsageError for the first key of `item` that is not in `allowed`."""
     for key in item:
         if key not in allowed:
             raise unknown(place, "key", key, allowed)
@@ -229,8 +240,8 @@ def _only(item: Mapping[str, Any], allowed: Sequence[str], place: str) -> None:
 def _text(item: Mapping[str, Any], key: str, place: str, allowed: str, needed: bool = True) -> str:
     value = item.get(key, "")
     if not isinstance(value, str) or (needed and not value):
-        found = "nothing" if value == "" else repr(value)
-        raise UsageError(f"{place}: {key}: found {found}; allowed: {allowed}")
+        value_text = "nothing" if value == "" else repr(value)
+        raise UsageError(f"{place}: {key}: found {value_text}; allowed: {allowed}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""`[[paper_path]]`: more walks of the paper's way than the study's questions ask for."""
+"""`[[paper_path]]`: comparisons by the paper's method beyond those of the study's questions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WALK_KEYS = ("response", "by", "where")
 
 @dataclass(frozen=True)
 class Walk:
-    """Groups of runs by the levels of `by`, among the runs that `where` keeps.
+    """Groups of runs by the levels of `by`, among the runs that `where` selects.
 
-    `where` maps factors to the levels a run may have; empty, every run is kept.
+    `where` maps factors to the levels that a run may have; an empty table selects every run.
     """
 
     response: str
@@ -31,15 +31,16 @@ def parse_walks(
     check_level: Callable[[str, Any, str], Level],
     where: str,
 ) -> tuple[Walk, ...]:
-    """Check every `[[paper_path]]`. Raises UsageError naming place, found and allowed.
+    """Return every checked `[[paper_path]]`.
 
-    A factor may be one that is varied or, since presets hold some, one that is fixed.
+    A factor may be varied or fixed, because a preset can fix a factor of the study. Raises
+    UsageError that gives the place, the value and the allowed values.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise UsageError(f"{where}: paper_path: found {items!r}; allowed: tables [[paper_path]]")
-    known = {**{name: (level,) for name, level in fixed.items()}, **factors}
+    known_levels = {**{name: (level,) for name, level in fixed.items()}, **factors}
     return tuple(
-        _walk(item, factors, known, check_level, f"{where}: paper_path {number}")
+        _walk(item, factors, known_levels, check_level, f"{where}: paper_path {number}")
         for number, item in enumerate(items, 1)
     )
 
@@ -47,7 +48,7 @@ def parse_walks(
 def _walk(
     item: Mapping[str, Any],
     factors: Mapping[str, tuple[Level, ...]],
-    known: Mapping[str, tuple[Level, ...]],
+    known_levels: Mapping[str, tuple[Level, ...]],
     check_level: Callable[[str, Any, str], Level],
     place: str,
 ) -> Walk:
@@ -56,50 +57,51 @@ def _walk(
             raise unknown(place, "key", key, WALK_KEYS)
     response, by = item.get("response"), item.get("by")
     if not isinstance(response, str) or not response:
-        found = "nothing" if response is None else repr(response)
-        raise UsageError(f'{place}: response: found {found}; allowed: a name, as "power_w"')
+        value_text = "nothing" if response is None else repr(response)
+        raise UsageError(f'{place}: response: found {value_text}; allowed: a name, as "power_w"')
     if not isinstance(by, list) or not by or not all(isinstance(name, str) for name in by):
-        found = "nothing" if by is None else repr(by)
+        value_text = "nothing" if by is None else repr(by)
         raise UsageError(
-            f"{place}: by: found {found}; allowed: a list of factors, as "
+            f"{place}: by: found {value_text}; allowed: a list of factors, as "
             f"{list(factors)[:1] or ['language']!r}"
         )
     for name in by:
-        if name not in known:
+        if name not in known_levels:
             raise unknown(f"{place}: by", "factor", name, factors)
     if len(set(by)) != len(by):
         raise UsageError(f"{place}: by: a factor stands twice in {by!r}; name it once")
     table = item.get("where", {})
     if not isinstance(table, Mapping):
         raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")
-    kept = {
-        name: _levels(name, level, known, check_level, f"{place}: where")
+    levels_by_factor = {
+        name: _levels(name, level, known_levels, check_level, f"{place}: where")
         for name, level in table.items()
     }
-    return Walk(response, tuple(by), kept)
+    return Walk(response, tuple(by), levels_by_factor)
 
 
 def _levels(
     name: str,
-    given: Any,
-    known: Mapping[str, tuple[Level, ...]],
+    value: Any,
+    known_levels: Mapping[str, tuple[Level, ...]],
     check_level: Callable[[str, Any, str], Level],
     place: str,
 ) -> tuple[Level, ...]:
-    if name not in known:
-        raise unknown(place, "factor", name, known)
-    levels = given if isinstance(given, list) else [given]
+    """Return the checked levels that `where` gives for one factor, as a level or as a list."""
+    if name not in known_levels:
+        raise unknown(place, "factor", name, known_levels)
+    levels = value if isinstance(value, list) else [value]
     if not levels:
         raise UsageError(f"{place}.{name}: the list is empty; allowed: a level, or several")
     checked = []
     for level in levels:
-        one = check_level(name, level, f"{place}.{name}")
-        if one not in known[name]:
-            allowed = ", ".join(map(repr, known[name]))
-            close = nearest(str(one), [str(level) for level in known[name]])
+        valid = check_level(name, level, f"{place}.{name}")
+        if valid not in known_levels[name]:
+            allowed = ", ".join(map(repr, known_levels[name]))
+            close = nearest(str(valid), [str(level) for level in known_levels[name]])
             raise UsageError(
-                f"{place}.{name}: found {one!r}; allowed: {allowed}.{close} A preset that leaves "
+                f"{place}.{name}: found {valid!r}; allowed: {allowed}.{close} A preset that leaves "
                 "a level out can set paper_path = [] for itself."
             )
-        checked.append(one)
+        checked.append(valid)
     return tuple(checked)

@@ -1,4 +1,4 @@
-"""`[[question]]`: what a study wants answered, by which responses, and in which way."""
+"""`[[question]]`: the questions of a study, with their factors, responses and correlates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LISTS = ("factors", "responses", "beside")
 
 @dataclass(frozen=True)
 class Question:
-    """One question of the study, answered by responses contrasted over factors.
+    """One question of the study, answered by contrasts of its responses over its factors.
 
-    `beside` names what each response is set beside: does the one go along with the other?
-    `held` are factors that the question names and the study does not vary: they get no answer.
+    `beside` names the metrics that each response is correlated with. `held` are factors that the
+    question names and that the study does not vary, so they get no answer.
     """
 
     id: str
@@ -31,10 +31,11 @@ class Question:
 def parse_questions(
     items: Any, factors: Mapping[str, Any], may_vary: Callable[[str], bool], where: str
 ) -> tuple[Question, ...]:
-    """Check every `[[question]]`. Raises UsageError naming place, found and allowed.
+    """Return every checked `[[question]]`.
 
-    `may_vary` knows the words for factors; those that the study holds at one level
-    are kept apart.
+    `may_vary` says whether a name is that of a possible factor. Factors that the study holds at
+    one level become `Question.held`. Raises UsageError that gives the place, the value and the
+    allowed values.
     """
     questions = []
     for number, item in enumerate(items, 1):
@@ -51,12 +52,12 @@ def parse_questions(
             if not may_vary(name):
                 place = f"{where}: question {item.get('id') or number}: factors"
                 raise unknown(place, "factor", name, factors)
-        asked = [name for name in item.get("factors", []) if name in factors]
+        varied = [name for name in item.get("factors", []) if name in factors]
         questions.append(
             Question(
                 id=str(item.get("id", "")),
                 text=str(item.get("text", "")),
-                factors=tuple(asked),
+                factors=tuple(varied),
                 responses=tuple(item.get("responses", [])),
                 beside=tuple(item.get("beside", [])),
                 held=tuple(name for name in item.get("factors", []) if name not in factors),

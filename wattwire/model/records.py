@@ -1,4 +1,4 @@
-"""The two binary formats that processes write: node samples and sampler readings."""
+"""Readers of the two binary formats that processes write: node samples and sampler readings."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ READING_RECORD = np.dtype(
 )
 _HEADER_BYTES = 64
 RECORDS_MAX = 10**9
-"""Of a file whose node's capacity is not known."""
+"""Most records of a sample file whose node's capacity is not known."""
 CHUNK_RECORDS = 1 << 17
-"""Held in memory at a time: 5 MiB of a file."""
+"""Records in memory at a time: 5 MiB of a file."""
 
 
 class SampleFileError(WattwireError):
-    """A sample file is not what the contract says (truncated, foreign, another version)."""
+    """A sample file that breaks the contract (truncated, foreign, another version)."""
 
 
 def read_regular(path: Path, bytes_max: int) -> bytes:
     """Return the content of a file that a node left. Raises SampleFileError, never waits.
 
-    A node may leave anything under a name that is read later: a pipe that nobody writes to, a
-    link to a device without end, a file with more bytes than there is memory.
+    A node may leave anything under a name that is read later: a pipe without a writer, a link to
+    an endless device, a file with more bytes than there is memory.
     """
     with _regular(path, bytes_max) as (file, size):
         return file.read(size)
@@ -62,23 +62,23 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
 
 @contextlib.contextmanager
 def _regular(path: Path, bytes_max: int) -> Iterator[tuple[BinaryIO, int]]:
-    """Open such a file for reading, once it is known to be one, and give its size."""
+    """Yield the open file and its size in bytes, after a check that it is a regular file."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise SampleFileError(f"{path}: cannot be opened as a file ({error.strerror})") from error
     try:
-        status = os.fstat(handle)
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise SampleFileError(f"{path}: is no regular file")
         if status.st_size > bytes_max:
             raise SampleFileError(
                 f"{path}: {status.st_size:,} bytes; at most {bytes_max:,} are possible here"
             )
-        with os.fdopen(handle, "rb", closefd=False) as file:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             yield file, status.st_size
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 Records = npt.NDArray[np.void]
@@ -101,7 +101,7 @@ class Samples(Protocol):
     def count(self) -> int: ...
 
     def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
-        """Records `begin` to `end` in the order of the file, CHUNK_RECORDS or fewer at a time."""
+        """Yield records `begin` to `end` in the file's order, at most CHUNK_RECORDS at a time."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class NodeSamples:
 
 @dataclass(frozen=True)
 class SampleFile:
-    """The records of one node process, left in its file until they are asked for.
+    """The records of one node process, read from its file on demand.
 
-    Each time they are, the file is checked anew: what was a file may have become something else.
+    Each read checks the file again, because the path may have become something else meanwhile.
     """
 
     path: Path
@@ -136,17 +136,18 @@ class SampleFile:
     count: int
 
     def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
-        """Read records piece by piece. Raises SampleFileError where the file has changed."""
-        size = _HEADER_BYTES + MESSAGE_RECORD.itemsize * self.count
-        with _regular(self.path, size) as (file, found):
+        """Yield records chunk by chunk. Raises SampleFileError where the file has changed."""
+        due_bytes = _HEADER_BYTES + MESSAGE_RECORD.itemsize * self.count
+        with _regular(self.path, due_bytes) as (file, file_bytes):
             file.seek(_HEADER_BYTES + MESSAGE_RECORD.itemsize * begin)
             for first, last in _spans(begin, self.count if end is None else end):
                 data = file.read((last - first) * MESSAGE_RECORD.itemsize)
-                if found != size or len(data) != (last - first) * MESSAGE_RECORD.itemsize:
+                if file_bytes != due_bytes or len(data) != (last - first) * MESSAGE_RECORD.itemsize:
                     raise SampleFileError(f"{self.path}: changed while it was read")
                 yield self._checked(np.frombuffer(data, MESSAGE_RECORD))
 
     def _checked(self, records: Records) -> Records:
+        """Return `records`. Raises SampleFileError for a kind or flags outside the contract."""
         for field, most in (("kind", len(KINDS) - 1), ("flags", ALL_FLAGS)):
             if int(records[field].max()) > most:
                 raise SampleFileError(
@@ -156,6 +157,7 @@ class SampleFile:
 
 
 def _spans(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield consecutive (first, end) ranges of at most CHUNK_RECORDS records."""
     for first in range(begin, end, CHUNK_RECORDS):
         yield first, min(end, first + CHUNK_RECORDS)
 
@@ -167,12 +169,13 @@ def open_samples(
     node: int | None = None,
     capacity: int = RECORDS_MAX,
 ) -> SampleFile:
-    """Open one samples file (contract C-24, C-25); what is given of seed, role, node must be its,
-    and it has at most `capacity` records (C-26). Its records are checked when they are read.
+    """Return one sample file (contract C-24, C-25) with its header checked.
 
-    Raises SampleFileError where the file is short, long, or not ours; nothing is guessed.
+    The header must have the given seed, role and node, and the file has at most `capacity`
+    records (C-26). The records themselves are checked on reading. Raises SampleFileError where
+    the file is too short, too long or of another run; nothing is guessed.
     """
-    with _regular(path, _HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity) as (file, size):
+    with _regular(path, _HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity) as (file, file_bytes):
         data = file.read(_HEADER_BYTES)
     if len(data) < _HEADER_BYTES:
         raise SampleFileError(
@@ -181,16 +184,18 @@ def open_samples(
         )
     header = np.frombuffer(data, MESSAGE_HEADER)[0]
     _check_header(path, header, seed)
-    found = ROLES[int(header["role"])], int(header["node"])
-    if found != (role or found[0], found[1] if node is None else node):
-        raise SampleFileError(f"{path}: of {found[0]} {found[1]}; it should be {role} {node}'s")
-    count, expected = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
-    if size != expected:
+    identity = ROLES[int(header["role"])], int(header["node"])
+    if identity != (role or identity[0], identity[1] if node is None else node):
         raise SampleFileError(
-            f"{path}: {size} bytes; its header promises {count} records, {expected} bytes. "
+            f"{path}: of {identity[0]} {identity[1]}; it should be {role} {node}'s"
+        )
+    count, due_bytes = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
+    if file_bytes != due_bytes:
+        raise SampleFileError(
+            f"{path}: {file_bytes} bytes; its header promises {count} records, {due_bytes} bytes. "
             "The file is truncated or was appended to: the run cannot be used."
         )
-    return SampleFile(path, *found, int(header["overflow"]), count)
+    return SampleFile(path, *identity, int(header["overflow"]), count)
 
 
 def read_node_samples(
@@ -200,16 +205,16 @@ def read_node_samples(
     node: int | None = None,
     capacity: int = RECORDS_MAX,
 ) -> NodeSamples:
-    """Read one samples file as a whole; raises as `open_samples` and its `chunks` do."""
+    """Return one sample file with all records in memory; raises as `open_samples` and `chunks`."""
     file = open_samples(path, seed, role, node, capacity)
     records = np.concatenate([np.empty(0, MESSAGE_RECORD), *file.chunks()])
     return NodeSamples(file.role, file.node, file.overflow, records)
 
 
 def _check_header(path: Path, header: np.void, seed: int | None) -> None:
-    found = bytes(header["magic"])
-    if found != b"WATTWIRE":
-        raise SampleFileError(f"{path}: begins with {found!r}; a sample file with b'WATTWIRE'")
+    magic = bytes(header["magic"])
+    if magic != b"WATTWIRE":
+        raise SampleFileError(f"{path}: begins with {magic!r}; a sample file with b'WATTWIRE'")
     expected = {"version": 1, "header_bytes": 64, "record_bytes": 40, "clock": 1}
     for key, value in expected.items():
         if int(header[key]) != value:
@@ -223,7 +228,10 @@ def _check_header(path: Path, header: np.void, seed: int | None) -> None:
 
 
 def read_readings(path: Path) -> npt.NDArray[np.void]:
-    """Read a sampler file: shape (n,), dtype READING_RECORD. A torn last record is an error."""
+    """Return the readings of a sampler file, shape (n,), dtype READING_RECORD.
+
+    Raises SampleFileError where the file is foreign or its last record is incomplete.
+    """
     data = path.read_bytes()
     if len(data) < _HEADER_BYTES or data[:8] != b"WWSAMPLE":
         raise SampleFileError(f"{path}: {len(data)} bytes, begins {data[:8]!r}; not a sampler file")
@@ -233,9 +241,11 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
             f"{path}: version {version}, {record_bytes} bytes a record; allowed: 1 and 24, "
             "with zeros after them"
         )
-    body = len(data) - _HEADER_BYTES
-    if body % READING_RECORD.itemsize:
-        raise SampleFileError(f"{path}: {body} bytes of records; not a multiple of 24: truncated")
+    records_bytes = len(data) - _HEADER_BYTES
+    if records_bytes % READING_RECORD.itemsize:
+        raise SampleFileError(
+            f"{path}: {records_bytes} bytes of records; not a multiple of 24: truncated"
+        )
     readings = np.frombuffer(data, READING_RECORD, offset=_HEADER_BYTES)
     if not np.isfinite(readings["value"]).all():
         raise SampleFileError(f"{path}: a reading is not a finite number; no meter writes one")

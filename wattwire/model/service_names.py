@@ -1,4 +1,4 @@
-"""What the process of a service is called, and which service it is."""
+"""Names of service processes, and the service that a process belongs to."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ _AGAIN = re.compile(r"\.try\d+$")
 
 
 def process_of(service: str, attempt: int) -> str:
-    """Return the name of the process that is this attempt, from 0, to start a service."""
+    """Return the name of the process of one attempt, counted from 0, to start a service."""
     return f"{service}.try{attempt}" if attempt else service
 
 
 def service_of(process: str) -> str:
-    """Return the service that a process is: a broker that found its port taken is the broker."""
+    """Return the service of a process, whichever attempt to start the service it was.
+
+    A broker that failed because its port was taken is still the broker.
+    """
     return _AGAIN.sub("", process)

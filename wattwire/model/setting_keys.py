@@ -1,7 +1,7 @@
-"""Keys `settings.NAME`: TOML's dotted and quoted spelling are one key of a study.
+"""Keys `settings.NAME`: the dotted and the quoted spelling in TOML are the same key of a study.
 
 TOML reads an unquoted `settings.NAME = …` as a table inside a table. A factor's name is the whole
-of it, so every table of a study whose keys are factors is flattened when the study is read.
+key, so every table of a study whose keys are factors is flattened when the study is read.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from wattwire.model.errors import UsageError
 
 SETTINGS = "settings"
 _TABLES = (("factors",), ("fixed",), ("answers", "baseline"))
-"""Tables whose keys are factors."""
+"""Paths of the tables whose keys are factors."""
 _LISTS = (
     (("exclude", "treatments"), ()),
     (("include", "treatments"), ()),
     (("limit",), ("where",)),
     (("paper_path",), ("where",)),
 )
-"""Lists of such tables, or of tables that have such a table at the second path."""
+"""Paths of lists of such tables, or of tables that have such a table at the second path."""
 
 
 def with_flat_settings(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a study document whose settings have the key `settings.NAME` in every table.
+    """Return the study document with the key `settings.NAME` for each setting in every table.
 
     Raises UsageError where a table has a setting in both spellings.
     """
@@ -44,22 +44,22 @@ def with_flat_settings(document: Mapping[str, Any], where: str) -> dict[str, Any
 
 
 def settings_last(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a frozen study with the inner table of settings at the end of its factors.
+    """Return a frozen study with the inner table of settings after its other factors.
 
-    Campaigns from before the flattening were planned in that order, and the order of factors is
-    the order of treatments.
+    Campaigns of versions without the flattening were planned in that order, and the order of
+    factors is the order of treatments.
     """
     factors = document.get("factors")
     if not isinstance(factors, Mapping) or not isinstance(factors.get(SETTINGS), Mapping):
         return dict(document)
-    others = {key: levels for key, levels in factors.items() if key != SETTINGS}
-    return {**document, "factors": {**others, SETTINGS: factors[SETTINGS]}}
+    other_factors = {key: levels for key, levels in factors.items() if key != SETTINGS}
+    return {**document, "factors": {**other_factors, SETTINGS: factors[SETTINGS]}}
 
 
 def _replace(
     document: dict[str, Any], path: tuple[str, ...], change: Callable[[Any, str], Any], where: str
 ) -> None:
-    """Replace what lies at `path` by its changed copy; tables on the way are copied."""
+    """Replace the value at `path` in place by `change` of it; tables on the path are copied."""
     *above, last = path
     table = document
     for key in above:
@@ -72,13 +72,14 @@ def _replace(
 
 
 def _each(path: tuple[str, ...], items: Any, place: str) -> Any:
+    """Return the list with the table at `path` of each item flattened."""
     if not isinstance(items, list):
         return items
     return [_inside(item, path, f"{place} {number}") for number, item in enumerate(items, 1)]
 
 
 def _inside(item: Any, path: tuple[str, ...], place: str) -> Any:
-    """Return the table with the table at `path` in it flattened; itself with an empty path."""
+    """Return `item` with its table at `path` flattened; an empty path flattens `item` itself."""
     if not isinstance(item, Mapping):
         return item
     if not path:
@@ -89,7 +90,7 @@ def _inside(item: Any, path: tuple[str, ...], place: str) -> Any:
 
 
 def _flat(table: Any, place: str) -> Any:
-    """Return the table with its inner table `settings` laid out in its place."""
+    """Return the table with the keys of its inner table `settings` in that table's place."""
     if not isinstance(table, Mapping) or not isinstance(table.get(SETTINGS), Mapping):
         return table
     flat: dict[str, Any] = {}

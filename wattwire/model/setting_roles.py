@@ -1,4 +1,4 @@
-"""What a middleware's setting is for, so that findings can name it and test it."""
+"""Roles of middleware settings, by which findings name a setting and test it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTING_ROLES: dict[str, str] = {
     FRAGMENT_BYTES: "integer",
     TLS: "boolean",
 }
-"""Role → the type that a setting of this role has. docs/manifests.md says what each means."""
+"""Role → the type of a setting with this role. docs/manifests.md has the meaning of each role."""
 
 SWITCH = ("default", "on", "off")
-"""What a string holds in place of a boolean, where the library may decide by itself."""
+"""Values of a string in place of a boolean, where the library may decide by itself."""

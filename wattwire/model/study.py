@@ -1,4 +1,4 @@
-"""A study: a question as data. Parsing and checking of `study.toml` after presets are merged."""
+"""Studies: questions as data. Parses and checks `study.toml` after the merge of a preset."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LEVEL_TYPES: dict[str, type] = {
     "verify": str, "reply": str, "literal": str, "count": int, "timeout_ms": int,
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
 }  # fmt: skip
-"""What may be a factor or a fixed level; `settings.NAME` besides, checked by the manifest."""
+"""Names of factors and fixed levels → their types. The manifest checks `settings.NAME`."""
 
 WORDS: dict[type, str] = {
     str: "a string", int: "an integer", float: "a finite number", bool: "true or false",
     tuple: "a list",
 }  # fmt: skip
-"""What a person calls the types that a study's values have."""
+"""Types of a study's values → their names in error messages."""
 
 ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
     "pattern": tuple(PATTERN_ROLES),
@@ -55,14 +55,15 @@ MAXIMUM_LEVELS: dict[str, float] = {
 }  # fmt: skip
 TICK_HZ_MAX = 1000.0
 TRACED = "syscalls"
-"""What `control` says of a run that counts system calls."""
+"""Value of `control` for a run that counts system calls."""
 ONLY = "only"
-"""Key of a campaign's frozen study, beside the study's own: which part of the design was asked
-for, as it was `said`, and how many treatments of the design are `unasked`."""
+"""Additional key of a campaign's frozen study: the requested part of the design, as the user gave
+it (`said`), and the number of treatments that were not requested (`unasked`)."""
 ANSWER_KEYS = ("baseline", "family", "margin", "looks", "scale", "best_of")
 ANSWER_SCALES = ("log", "plain")
 STOP_BLOCKS_MIN = 10
-"""Fewest blocks after which a campaign may stop by width: below it only a fixed plan holds."""
+"""Fewest blocks after which a campaign may stop by width: with fewer, only a fixed number of
+blocks keeps the coverage of the confidence intervals."""
 DEFAULT_LEVELS: dict[str, Level] = {
     "clients": 1, "payload_bytes": 64, "payload_encoding": "bytes", "loop": "open",
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
@@ -83,12 +84,12 @@ CALLED = {
     "window_s": "duration_s", "seconds": "duration_s", "repetitions": "blocks", "repeats": "blocks",
     "runs": "blocks", "warm_up_s": "warmup_s", "order_seed": "seed",
 }  # fmt: skip
-"""Words for keys that people bring along, and what they are called here."""
+"""Common synonyms of keys → the keys of a study."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How often, how long and in which order. Durations in seconds or milliseconds, as named."""
+    """Number, duration and order of the runs. The suffix of a name gives its unit."""
 
     blocks: int = 5
     seed: int = 1
@@ -96,10 +97,10 @@ class Plan:
     duration_s: float = 10.0
     warmup_s: float = 0.0
     warmup_calls: int = AUTO
-    """Calls of each client, in closed loop, that come before those that count; AUTO: settling
-    runs before the first block find how many."""
+    """Calls of each client, in closed loop, before those that count; AUTO: settling runs before
+    the first block determine the number."""
     warmup_max_s: float = 120.0
-    """How long the warm-up that AUTO finds may take a run, by the settling runs' slowest cell."""
+    """Longest warm-up per run that AUTO may choose, by the slowest cell of the settling runs."""
     baseline_s: float = 1.0
     quiet_ms: int = 100
     linger_ms: int = 1000
@@ -107,23 +108,23 @@ class Plan:
     retries: int = 1
     ready_timeout_s: float = 20.0
     quiet_wait_s: float = 10.0
-    """How long a run waits at most for other load and steal to fall below their limits."""
+    """Longest wait before a run for other load and steal to fall below their limits."""
     controls: bool = True
-    """Whether every block holds its control runs: the first treatment as A, as A again, and
-    with the sampler silent in the window."""
+    """Whether every block has its control runs: the first treatment as A, again as A, and with
+    the sampler silent in the window."""
     syscall_runs: int = 0
-    """How many runs of each treatment, after all blocks, count system calls: control runs of
-    their own kind (TRACED), from which no answer and no timed number is taken."""
+    """Number of runs of each treatment, after all blocks, that count system calls: control runs of
+    their own kind (TRACED), which no answer and no timed number uses."""
     stop_width: float = 0.0
-    """How far the primary ratio's interval may reach, as a share of it; once it reaches no
-    further the campaign stops. 0: all `blocks` are run."""
+    """Half-width of the primary ratio's confidence interval, as a share of the ratio, at which the
+    campaign stops. 0: all `blocks` are run."""
     blocks_min: int = STOP_BLOCKS_MIN
-    """Fewest blocks before the campaign may stop by width; `blocks` is the most."""
+    """Fewest blocks before the campaign may stop by width; `blocks` is the largest number."""
 
 
 @dataclass(frozen=True)
 class MeterUse:
-    """Which meters (empty: every default one) and the tick tier's rate in hertz."""
+    """Meters of a study (empty: every default meter) and the rate of the tick tier in hertz."""
 
     use: tuple[str, ...] = ()
     tick_hz: float = 10.0
@@ -131,7 +132,7 @@ class MeterUse:
 
 @dataclass(frozen=True)
 class Study:
-    """A checked study. `document` is the merged TOML, kept for the record."""
+    """A checked study. `document` is the merged TOML, for the record."""
 
     name: str
     title: str
@@ -142,27 +143,29 @@ class Study:
     meters: MeterUse
     questions: tuple[Question, ...]
     excludes: tuple[dict[str, Any], ...]
-    """Levels of some factors each: treatments that have all levels of one are left out."""
+    """Partial treatments, each with levels of some factors: the design excludes every treatment
+    that has all levels of one of them."""
     document: dict[str, Any]
     limits: tuple[Limit, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
     paper_path: tuple[Walk, ...] = ()
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
-    """Middleware and languages that the study knows to be in no folder yet."""
+    """Middleware and languages that the study names and that have no folder yet."""
     includes: tuple[dict[str, Any], ...] = ()
-    """Likewise: with any of them, the design is only those treatments that one of them names."""
+    """Partial treatments: if there are any, the design includes only the treatments that have all
+    levels of one of them."""
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that nodes of this study have."""
+        """Return the roles of this study's nodes."""
         patterns = self.factors.get("pattern") or (self.fixed["pattern"],)
         roles = (role for pattern in patterns for role in PATTERN_ROLES[str(pattern)])
         return tuple(dict.fromkeys(roles))
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge tables deeply; anything else in `overlay` replaces what `base` has."""
+    """Return `base` with `overlay` merged deeply: tables merge, other values are replaced."""
     merged = dict(copy.deepcopy(dict(base)))
     for key, value in overlay.items():
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
@@ -199,9 +202,9 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     for key in overlay:
         if key not in TOP_KEYS - {"presets"}:
             raise unknown(f"{where}: presets.{preset}", "key", key, TOP_KEYS - {"presets"})
-    both = set(overlay.get("factors", {})) & set(overlay.get("fixed", {}))
-    if both:
-        key = min(both)
+    contradicting = set(overlay.get("factors", {})) & set(overlay.get("fixed", {}))
+    if contradicting:
+        key = min(contradicting)
         raise UsageError(
             f"{where}: presets.{preset}: {key} stands in factors and in fixed, which contradict "
             "each other. A key is varied (factors) or held (fixed): delete one of the two."
@@ -215,9 +218,9 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
 
 
 def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
-    """Check a merged study document, that its questions can be answered included.
+    """Return a checked study from its merged document, with questions that can be answered.
 
-    Raises UsageError naming place, found and allowed.
+    Raises UsageError that gives the place, the value and the allowed values.
     """
     study = parse_frozen_study(name, document, where)
     check_answerable(study, where)
@@ -225,9 +228,10 @@ def parse_study(name: str, document: Mapping[str, Any], where: str) -> Study:
 
 
 def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> Study:
-    """Check a study that a campaign began with: it goes on, also where a question is in vain.
+    """Return a checked study from the frozen document of a campaign.
 
-    Raises UsageError naming place, found and allowed.
+    Questions that cannot be answered are no error, so that the campaign can continue. Raises
+    UsageError that gives the place, the value and the allowed values.
     """
     document = with_current_names(document, where)
     for key in document:
@@ -241,7 +245,9 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     table = document.get("meters", {})
     meters = _table(MeterUse, {**table, "use": tuple(table.get("use", ()))}, f"{where}: meters")
     _check_plan(plan, meters.tick_hz, factors, fixed, where)
-    excludes, includes = (_some(document, key, factors, where) for key in ("exclude", "include"))
+    excludes, includes = (
+        _partial_treatments(document, key, factors, where) for key in ("exclude", "include")
+    )
     return Study(
         name=name,
         title=str(document.get("title", name)),
@@ -263,25 +269,25 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
 
 
 def parse_validity(table: Mapping[str, Any], where: str) -> ValidityLimits:
-    """Check a table of validity limits. Raises UsageError naming place, found and allowed."""
+    """Return the limits of a table [validity]. Raises UsageError for an unknown or wrong limit."""
     limits: ValidityLimits = _table(ValidityLimits, table, where)
     return limits
 
 
-def _some(
+def _partial_treatments(
     document: Mapping[str, Any], table: str, factors: Mapping[str, Any], where: str
 ) -> tuple[dict[str, Any], ...]:
-    """The partial treatments of [exclude] or [include], their factors known."""
-    found = tuple(document.get(table, {}).get("treatments", ()))
-    for one in found:
-        for key in one:
+    """Return the partial treatments of [exclude] or [include], after a check of their factors."""
+    partial_treatments = tuple(document.get(table, {}).get("treatments", ()))
+    for treatment in partial_treatments:
+        for key in treatment:
             if key != "because" and key not in factors:
                 raise unknown(f"{where}: {table}.treatments", "factor", key, factors)
-    return found
+    return partial_treatments
 
 
 def _check_shapes(document: Mapping[str, Any], where: str) -> None:
-    """Refuse a number where a table, or a list of tables, belongs."""
+    """Raise UsageError where a value has another shape than its key requires."""
     for key in SUBTABLES:
         if not isinstance(document.get(key, {}), Mapping):
             raise UsageError(f"{where}: {key}: found {document[key]!r}; allowed: a table [{key}]")
@@ -302,19 +308,19 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
             f"{where}: published: found {published!r}; allowed: the name of a .csv file in the "
             "study's folder, without a path"
         )
-    named = {
+    name_lists = {
         "meters.use": (document.get("meters", {}).get("use", []), "meters' names"),
         "awaits": (document.get("awaits", []), "names of middleware or languages"),
     }
-    for key, (value, of) in named.items():
+    for key, (value, description) in name_lists.items():
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of {of}")
+            raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of {description}")
 
 
 def _check_answers(
     answers: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], where: str
 ) -> None:
-    """Refuse a key, a margin or a baseline that the analysis would silently ignore."""
+    """Raise UsageError for keys and values of [answers] that the analysis would silently ignore."""
     for key in answers:
         if key not in ANSWER_KEYS:
             raise unknown(f"{where}: answers", "key", key, ANSWER_KEYS)
@@ -336,11 +342,11 @@ def _check_answers(
     if not isinstance(baseline, Mapping):
         raise UsageError(f"{where}: answers.baseline: found {baseline!r}; allowed: a table")
     for key, level in baseline.items():
-        # A preset may hold a factor or leave levels out; then its baseline has no part in it.
-        known = key in LEVEL_TYPES or key.startswith("settings.")
-        if not known:
+        # A preset may fix a factor or leave levels out, so its baseline may be unused here.
+        is_factor = key in LEVEL_TYPES or key.startswith("settings.")
+        if not is_factor:
             raise unknown(f"{where}: answers.baseline", "factor", key, factors)
-        if key in factors and type(level) not in {type(known_) for known_ in factors[key]} | {int}:
+        if key in factors and type(level) not in {type(value) for value in factors[key]} | {int}:
             raise UsageError(
                 f"{where}: answers.baseline.{key}: found {level!r}; allowed: one of "
                 + ", ".join(map(repr, factors[key]))
@@ -348,11 +354,12 @@ def _check_answers(
 
 
 def _may_vary(name: object) -> bool:
-    """Whether `name` is a word for a factor."""
+    """Return whether `name` is the name of a possible factor."""
     return isinstance(name, str) and (name in LEVEL_TYPES or name.startswith("settings."))
 
 
 def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
+    """Return the checked levels of [factors]."""
     factors: dict[str, tuple[Level, ...]] = {}
     for key, levels in table.items():
         if not isinstance(levels, list):
@@ -375,6 +382,7 @@ def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...
 def _fixed(
     table: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], where: str
 ) -> dict[str, Level]:
+    """Return the checked levels of [fixed], and the default of every key that is not a factor."""
     fixed = dict(DEFAULT_LEVELS)
     for key, level in table.items():
         if key in factors:
@@ -383,14 +391,14 @@ def _fixed(
                 "Delete one of the two."
             )
         fixed[key] = check_level(key, level, f"{where}: fixed.{key}")
-    given = set(factors) | set(fixed)
-    if {"interval_s", "rate_hz"} <= given:
+    keys = set(factors) | set(fixed)
+    if {"interval_s", "rate_hz"} <= keys:
         raise UsageError(f"{where}: both interval_s and rate_hz are given; one says the other")
-    if not {"interval_s", "rate_hz"} & given:
+    if not {"interval_s", "rate_hz"} & keys:
         fixed["rate_hz"] = 10.0
-    if "pattern" not in given:
+    if "pattern" not in keys:
         raise UsageError(f"{where}: no pattern; allowed: {', '.join(PATTERN_ROLES)}")
-    if "cell" not in given and not {"middleware", "language"} <= given:
+    if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(
             f"{where}: nothing says which cells to measure; give middleware and language, or cell"
         )
@@ -401,7 +409,10 @@ def _fixed(
 def _check_literal(
     factors: Mapping[str, tuple[Level, ...]], fixed: Mapping[str, Level], where: str
 ) -> None:
-    """Refuse sizes that a literal would quietly replace (C-22): the rows would lie."""
+    """Raise UsageError for payload sizes that a literal would silently replace (C-22).
+
+    The rows of the summary would then give wrong sizes.
+    """
     literals = [text for text in factors.get("literal", (fixed.get("literal", ""),)) if text]
     if literals and "payload_bytes" in factors:
         raise UsageError(
@@ -411,7 +422,7 @@ def _check_literal(
 
 
 def check_level(key: str, level: Any, where: str) -> Level:
-    """Check one level of a factor against its type, vocabulary and minimum."""
+    """Return one level of a factor, checked against its type, allowed levels and range."""
     if key.startswith("settings."):
         if isinstance(level, (str, int, float, bool)):
             return level
@@ -434,18 +445,20 @@ def check_level(key: str, level: Any, where: str) -> Level:
 
 
 def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
-    """Build a dataclass from a TOML table; integers may stand for floats, nothing else bends."""
-    known = {f.name: f for f in fields(kind)}
+    """Return a dataclass from a TOML table; only integers are converted, to floats."""
+    known_fields = {f.name: f for f in fields(kind)}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in known:
-            raise unknown(where, "key", key, known, CALLED)
-        default = known[key].default
-        wanted = type(default)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        checked = float(value) if wanted is float and whole else value
-        if not isinstance(checked, wanted) or (wanted is not bool and isinstance(checked, bool)):
-            raise UsageError(f"{where}.{key}: found {value!r}; allowed: {WORDS[wanted]}")
+        if key not in known_fields:
+            raise unknown(where, "key", key, known_fields, CALLED)
+        default = known_fields[key].default
+        required_type = type(default)
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        checked = float(value) if required_type is float and is_integer else value
+        if not isinstance(checked, required_type) or (
+            required_type is not bool and isinstance(checked, bool)
+        ):
+            raise UsageError(f"{where}.{key}: found {value!r}; allowed: {WORDS[required_type]}")
         if isinstance(checked, (int, float)) and (checked < 0 or not math.isfinite(checked)):
             raise UsageError(f"{where}.{key}: found {value!r}; allowed: a finite number, 0 or more")
         values[key] = checked
@@ -453,17 +466,17 @@ def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
 
 
 def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The table [plan] with its one word, which stands for the default, taken out."""
+    """Return the table [plan] without the value "auto", which is the default of its key."""
     calls = table.get("warmup_calls")
     if isinstance(calls, str) and calls != AUTO_WORD:
         raise UsageError(
             f'{where}: plan.warmup_calls: found {calls!r}; allowed: "{AUTO_WORD}", or how many '
             "calls each client makes before those that count (0: none)"
         )
-    # A study that gives a time asks for that and no other warm-up.
-    by_time = {"warmup_calls": 0} if table.get("warmup_s") and calls is None else {}
-    kept = {k: v for k, v in table.items() if k != "warmup_calls" or v != AUTO_WORD}
-    return {**kept, **by_time}
+    # A study that gives a warm-up in seconds has no other warm-up.
+    no_calls = {"warmup_calls": 0} if table.get("warmup_s") and calls is None else {}
+    other_values = {k: v for k, v in table.items() if k != "warmup_calls" or v != AUTO_WORD}
+    return {**other_values, **no_calls}
 
 
 def _check_plan(
@@ -473,6 +486,7 @@ def _check_plan(
     fixed: Mapping[str, Level],
     where: str,
 ) -> None:
+    """Raise UsageError for values of [plan] that are out of range or contradict the design."""
     if plan.primary in fixed and plan.primary not in factors:
         raise UsageError(
             f"{where}: {plan.primary} is plan.primary, and it is held at one level "
@@ -498,7 +512,7 @@ def _check_plan(
 
 
 def _check_stop(plan: Plan, where: str) -> None:
-    """Refuse a rule for stopping that would not keep what its intervals promise."""
+    """Raise UsageError for a stopping rule whose confidence intervals would lose their coverage."""
     if plan.stop_width >= 1:
         raise UsageError(
             f"{where}: plan.stop_width: found {plan.stop_width:g}; allowed: above 0, below 1 "

@@ -1,4 +1,4 @@
-"""One combination of factor levels."""
+"""Treatments: combinations of factor levels."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ PATTERN_ROLES: dict[str, tuple[str, str]] = {
     "action": ("action_server", "action_client"),
     "pingpong": ("pong", "ping"),
 }
-"""Pattern → (the one hub role, the role that there are `clients` of)."""
+"""Pattern → (the hub role with one node, the role with `clients` nodes)."""
 
 SENDING_ROLES = frozenset({"publisher", "client", "action_client", "ping"})
 
 
 @dataclass(frozen=True)
 class Treatment:
-    """Levels of the varied factors (`varied`) and all levels, fixed ones included (`levels`)."""
+    """One treatment: the levels of the varied factors, and all `levels` with the fixed ones."""
 
     varied: tuple[tuple[str, Level], ...]
     levels: tuple[tuple[str, Level], ...]
 
     @staticmethod
     def of(varied: Mapping[str, Level], fixed: Mapping[str, Level]) -> Treatment:
+        """Return the treatment with these levels; a varied level replaces a fixed one."""
         return Treatment(tuple(varied.items()), tuple(sorted({**fixed, **varied}.items())))
 
     def __getitem__(self, key: str) -> Level:
@@ -43,15 +44,15 @@ class Treatment:
 
     @property
     def settings(self) -> dict[str, Level]:
-        """The `settings.NAME` levels, by NAME."""
+        """Return the `settings.NAME` levels, by NAME."""
         return {k.removeprefix("settings."): v for k, v in self.levels if k.startswith("settings.")}
 
     @property
     def key(self) -> str:
-        """A short stable name of the treatment: a hash of all its levels."""
+        """Return a short stable identifier: a hash of all levels of the treatment."""
         text = json.dumps(self.levels, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def label(self) -> str:
-        """The varied levels in words, for people."""
+        """Return the varied levels as text for people."""
         return " ".join(f"{k}={v}" for k, v in self.varied) or "the only treatment"

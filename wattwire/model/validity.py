@@ -1,4 +1,4 @@
-"""Validity limits: the conditions under which a run counts, and the names they had before."""
+"""Validity limits: the conditions under which a run counts, and the former names of their keys."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.verdict import Reason, Verdict
 
 VALIDITY = "validity"
-"""The study's table of validity limits."""
+"""Name of the study's table of validity limits."""
 FORMER_NAMES = {"guards": VALIDITY, "plan.guard_wait_s": "plan.quiet_wait_s"}
-"""Names of earlier versions in studies and frozen campaigns, and what they are called now."""
+"""Keys of earlier versions in studies and frozen campaigns → their present names."""
 
 
 @dataclass(frozen=True)
 class ValidityLimits:
-    """Limits on evidence that is independent of the response. Shares are of all cores.
+    """Limits on evidence that is independent of the response. Shares refer to all cores.
 
-    A limit of 1 or more on a share is never broken.
+    No run can break a limit of 1 or more on a share.
     """
 
     look: bool = False
-    """For a look: no condition excludes a run, whatever the limits. The page says so."""
+    """True for a look: no condition excludes a run, whatever the limits. The page says so."""
     other_load_max: float = 0.25
     """Load of other processes, weighted as the scheduler weighs them."""
     steal_max: float = 0.05
@@ -33,13 +33,13 @@ class ValidityLimits:
     free_disk_bytes_min: int = 200_000_000
     missed_ticks_max: float = 0.10
     stall_max_ms: float = 10.0
-    """Longest time in the window for which the machine may stand still."""
+    """Longest stall of the machine in the window."""
     clock_step_max_ms: float = 10.0
-    """By how much the wall clock may be set while a run goes on."""
+    """Largest step of the wall clock during a run."""
 
 
 OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
-"""Conditions that are shares; the others are in the unit of their limit."""
+"""Conditions that are shares; the other conditions are in the unit of their limit."""
 _SHARES = (
     (STEAL, "steal_max", "steal", "the host took {:.1f} % of the cores (steal)"),
     (OTHER_LOAD, "other_load_max", "other_load", "other processes wanted {:.1f} % of the cores"),
@@ -51,9 +51,9 @@ _AMOUNTS = (
     ("clock_step_ms", "clock_step_max_ms", "clock_step", "the clock was set by {:.0f} ms", "ms"),
 )
 SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
-"""Limits on shares: 0.5 is 50 %, and 1 or more opens the limit."""
+"""Keys of limits on shares: 0.5 is 50 %, and 1 or more opens the limit."""
 CONDITION_CODES = frozenset(code for _, _, code, *_ in (*_SHARES, *_AMOUNTS))
-"""Codes of the reasons that rest on a validity limit, and on nothing else."""
+"""Codes of the reasons that come from validity limits alone."""
 
 
 def broken_limits(
@@ -61,57 +61,57 @@ def broken_limits(
     resolution: Mapping[str, float],
     limits: ValidityLimits,
 ) -> list[Reason]:
-    """Return a reason for each limit that a run's conditions break, none in a look.
+    """Return a reason for each limit that a run's conditions break; a look has none.
 
-    `resolution` is by how much a share may be too high for the steps of its counter: a limit is
-    broken only beyond it.
+    `resolution` gives the largest error of a share that comes from the steps of its counter: a
+    share breaks its limit only by more than that.
     """
     if limits.look:
         return []
     reasons = []
-    for name, key, code, words in _SHARES:
+    for name, key, code, template in _SHARES:
         share, limit = conditions.get(name), float(getattr(limits, key))
         if share is None or limit >= 1 or share - resolution.get(name, 0.0) <= limit:
             continue
-        text = f"{words.format(100 * share)}; allowed: {100 * limit:.1f} %"
-        reasons.append(Reason(Verdict.UNKNOWN, code, text))
-    for name, key, code, words, unit in _AMOUNTS:
+        text = f"{template.format(100 * share)}; allowed: {100 * limit:.1f} %"
+        reasons.append(Reason(Verdict.INVALID, code, text))
+    for name, key, code, template, unit in _AMOUNTS:
         amount, limit = conditions.get(name), float(getattr(limits, key))
         if amount is not None and abs(amount) > limit:
-            text = f"{words.format(amount)}; allowed: {limit:g} {unit}"
-            reasons.append(Reason(Verdict.UNKNOWN, code, text))
+            text = f"{template.format(amount)}; allowed: {limit:g} {unit}"
+            reasons.append(Reason(Verdict.INVALID, code, text))
     return reasons
 
 
 def opened_words(limits: ValidityLimits) -> list[str]:
-    """A sentence for each limit on a share that is 1 or more, and so excludes no run."""
-    told = []
+    """Return a sentence for each limit on a share that is 1 or more and so excludes no run."""
+    sentences = []
     for key in SHARE_LIMITS:
         limit = float(getattr(limits, key))
         if limit >= 1:
-            way = f" (50 % is written 0.5 or 50%; {limit:g} is {100 * limit:,g} %)"
-            opens = f"{key}={limit:g} opens this limit{way if limit > 1 else ''}"
-            told.append(f"{opens}: no run is excluded by it.")
-    return told
+            hint = f" (50 % is written 0.5 or 50%; {limit:g} is {100 * limit:,g} %)"
+            opens = f"{key}={limit:g} opens this limit{hint if limit > 1 else ''}"
+            sentences.append(f"{opens}: no run is excluded by it.")
+    return sentences
 
 
 def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
-    """Share of its ticks that the sampler missed; None where it had none."""
+    """Return the share of its ticks that the sampler missed; None where it had no ticks."""
     ticks = sampling.get("ticks")
     return sampling.get("missed", 0) / ticks if ticks else None
 
 
 def current_key(key: str) -> str:
-    """Return a dotted key of --set under its present name."""
+    """Return the present name of a dotted key of --set."""
     table, dot, name = key.partition(".")
     return FORMER_NAMES.get(key, FORMER_NAMES.get(table, table) + dot + name)
 
 
 def with_current_names(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a study document, presets included, whose keys have their present names.
+    """Return a study document, presets included, with the present names of its keys.
 
-    Settings have the key `settings.NAME` however they were spelt. Raises UsageError where a table
-    holds a key under both names.
+    Settings get the key `settings.NAME` in either spelling. Raises UsageError where a table has a
+    key under both names.
     """
     renamed = with_flat_settings(document, where)
     for former, current in FORMER_NAMES.items():
@@ -133,6 +133,7 @@ def with_current_names(document: Mapping[str, Any], where: str) -> dict[str, Any
 
 
 def _rename(table: dict[str, Any], former: str, current: str, where: str) -> None:
+    """Rename a key of `table` in place. Raises UsageError where the table has both names."""
     if former not in table:
         return
     if current in table:
@@ -144,6 +145,6 @@ def _rename(table: dict[str, Any], former: str, current: str, where: str) -> Non
 
 
 def conditions_before(run: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was seen of the machine before a run, from the run's document of any version."""
-    seen: Mapping[str, Any] = run.get("conditions_before") or run.get("guards") or {}
-    return seen
+    """Return the conditions of the machine before a run, from a run's document of any version."""
+    conditions: Mapping[str, Any] = run.get("conditions_before") or run.get("guards") or {}
+    return conditions

@@ -1,4 +1,4 @@
-"""Variants: the same study with cells from another folder, or with other levels, side by side.
+"""Variants: the same study with cells from another folder, or with other levels, for comparison.
 
 A study has the factor `variant`, and a table `[variants.NAME]` for each of its levels.
 """
@@ -15,16 +15,16 @@ from wattwire.model.treatment import Level
 FACTOR = "variant"
 VARIANT_KEYS = ("root", "levels", "commit")
 SAME_THING = ({"interval_s", "rate_hz"},)
-"""Levels of which one says the other, so that one given takes the other out."""
+"""Sets of keys for the same quantity: a level of one key replaces that of the other."""
 
 CheckLevel = Callable[[str, Any, str], Level]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What is different about one variant: a root of cells searched first, and levels held.
+    """One variant: the root of cells that is searched first, and the levels that it fixes.
 
-    `commit` is what the root was made from, where that is known; for the record only.
+    `commit` is the commit that the root was made from, where it is known; for the record only.
     """
 
     root: str = ""
@@ -32,10 +32,10 @@ class Variant:
     commit: str = ""
 
     def over(self, fixed: Mapping[str, Level]) -> dict[str, Level]:
-        """The fixed levels with this variant's own over them."""
+        """Return the fixed levels of the study with those of this variant in their place."""
         replaced = {name for pair in SAME_THING if pair & set(self.levels) for name in pair}
-        kept = {key: level for key, level in fixed.items() if key not in replaced}
-        return {**kept, **self.levels}
+        other_levels = {key: level for key, level in fixed.items() if key not in replaced}
+        return {**other_levels, **self.levels}
 
 
 def parse_variants(
@@ -44,14 +44,17 @@ def parse_variants(
     check_level: CheckLevel,
     where: str,
 ) -> dict[str, Variant]:
-    """Check `[variants]` against the factor `variant`. Raises UsageError with what is allowed."""
+    """Return the checked `[variants]`, by the levels of the factor `variant`.
+
+    Raises UsageError that gives the place, the value and the allowed values.
+    """
     if not isinstance(tables, Mapping):
         raise UsageError(f"{where}: variants: found {tables!r}; allowed: tables [variants.NAME]")
-    named = [str(level) for level in factors.get(FACTOR, ())]
+    names = [str(level) for level in factors.get(FACTOR, ())]
     for name in tables:
-        if name not in named:
-            raise unknown(f"{where}: variants", "variant", name, named)
-    for name in named:
+        if name not in names:
+            raise unknown(f"{where}: variants", "variant", name, names)
+    for name in names:
         if name not in tables:
             raise UsageError(
                 f"{where}: factors.variant names {name!r}, but there is no [variants.{name}]; "
@@ -59,7 +62,7 @@ def parse_variants(
             )
     return {
         name: _parse_variant(tables[name], factors, check_level, f"{where}: variants.{name}")
-        for name in named
+        for name in names
     }
 
 
@@ -76,11 +79,11 @@ def _parse_variant(
         raise UsageError(f"{place}: root: found {root!r}; allowed: a folder's path")
     if not isinstance(commit, str):
         raise UsageError(f"{place}: commit: found {commit!r}; allowed: a commit's name")
-    given = table.get("levels", {})
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{place}: levels: found {given!r}; allowed: {{key = level}}")
+    level_table = table.get("levels", {})
+    if not isinstance(level_table, Mapping):
+        raise UsageError(f"{place}: levels: found {level_table!r}; allowed: {{key = level}}")
     levels: dict[str, Level] = {}
-    for key, level in given.items():
+    for key, level in level_table.items():
         varied = factors.keys() & next((p for p in SAME_THING if key in p), {key})
         if key == FACTOR or varied:
             raise UsageError(

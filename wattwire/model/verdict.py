@@ -1,4 +1,4 @@
-"""What happened to the nodes, and whether a run may be used."""
+"""Outcomes of the nodes, and verdicts on the use of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Outcome(str, Enum):
-    """What happened to the nodes: a result, part of the answer."""
+    """What happened to the nodes. It is a result, and part of the answer."""
 
     COMPLETED = "completed"
     SATURATED = "saturated"
@@ -18,28 +18,38 @@ class Outcome(str, Enum):
 
 
 def ended_unsent(row: Mapping[str, Any]) -> bool:
-    """Whether a run's nodes ended or hung and left no record of anything that was sent.
+    """Return whether a run's nodes died or hung and left no record of a sent message.
 
-    By its row of the summary: `sent` is 0 where nothing was, None where nobody knows.
+    `row` is the run's row of the summary: `sent` is 0 where nothing was sent, None where it is
+    unknown.
     """
     ended = row.get("outcome") in {Outcome.DIED.value, Outcome.TIMED_OUT.value}
     return ended and not row.get("sent")
 
 
 class Verdict(str, Enum):
-    """May the run be used? The worst reason wins."""
+    """Whether the analysis may use a run: the worst of its reasons decides."""
 
-    OK = "ok"
-    UNKNOWN = "unknown"
+    VALID = "valid"
+    INVALID = "invalid"
     FAILED = "failed"
 
 
-_SEVERITY = {Verdict.OK: 0, Verdict.UNKNOWN: 1, Verdict.FAILED: 2}
+OLD_VERDICTS = {"ok": Verdict.VALID.value, "unknown": Verdict.INVALID.value}
+"""What campaigns that were measured before say for a verdict of today."""
+
+
+def current_verdict(word: str) -> str:
+    """Return the word of today for a verdict; any other word stays."""
+    return OLD_VERDICTS.get(word, word)
+
+
+_SEVERITY = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.FAILED: 2}
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One piece of evidence, independent of the response, against a run."""
+    """One piece of evidence against a run, independent of the response."""
 
     verdict: Verdict
     code: str
@@ -50,5 +60,5 @@ class Reason:
 
 
 def worst(reasons: Iterable[Reason]) -> Verdict:
-    """Merge reasons: `failed` before `unknown` before `ok`."""
-    return max((r.verdict for r in reasons), key=_SEVERITY.__getitem__, default=Verdict.OK)
+    """Return the worst verdict of the reasons: failed, then invalid; valid without reasons."""
+    return max((r.verdict for r in reasons), key=_SEVERITY.__getitem__, default=Verdict.VALID)

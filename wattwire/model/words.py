@@ -1,4 +1,4 @@
-"""Numbers, durations and levels as a reader wants to see them."""
+"""Numbers, durations and levels as text for readers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ MISSING = "–"
 NO_P = "< 10⁻³⁰⁰"
 INFINITE = "∞ (lost)"
 LEVEL_DIGITS = 13
-"""Digits that tell two levels apart; rounding errors of a sum or a quotient lie beyond them."""
+"""Significant digits that distinguish levels; rounding errors of sums and quotients are smaller."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """`value` to `digits` significant digits, thousands parted, no exponent below 10⁹."""
+    """Return `value` with `digits` significant digits and separated thousands.
+
+    Only values from 10⁹ on, and those below 10⁻⁵, have an exponent.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return MISSING
     if math.isinf(value):
@@ -28,49 +31,53 @@ def number(value: float | None, digits: int = 3) -> str:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         return f"{mantissa.replace('-', '−')} × 10{superscript(int(exponent))}"
     rounded = round(value, digits - 1 - magnitude)
-    # Rounding may carry into the next power of ten (9.996 → 10.0): ask again.
+    # Rounding may carry into the next power of ten (9.996 → 10.0).
     magnitude = math.floor(math.log10(abs(rounded)))
     places = max(0, digits - 1 - magnitude)
     return f"{rounded:,.{places}f}".replace(",", NARROW_SPACE).replace("-", "−")
 
 
 def p_equals(p: float, digits: int = 2) -> str:
-    """As "p = 0.012"; no p is 0, one that a float cannot hold lies below the smallest."""
+    """Return a p value as "p = 0.012".
+
+    No p value is 0: one that a float cannot represent is given as less than the smallest float.
+    """
     return f"p = {number(p, digits)}" if p > 0 else f"p {NO_P}"
 
 
 def limits(estimate: float, low: float, high: float, digits: int = 3) -> tuple[str, str, str]:
-    """An estimate and its limits with the digits that part the limits, from each other and from 1.
+    """Return an estimate and its limits as text, with enough digits to distinguish them.
 
-    "1.00 (1.00 to 1.00): different" would be a riddle where 1.0004 (1.0001 to 1.0007) is meant.
+    The two limits differ from each other and from 1 wherever their values do: "1.00 (1.00 to
+    1.00): different" would not make sense for 1.0004 (1.0001 to 1.0007).
     """
-    for more in range(digits, digits + 5):
-        one, lower, upper = (number(value, more) for value in (1.0, low, high))
-        alike = low < high and lower == upper
-        if not alike and (low == 1 or lower != one) and (high == 1 or upper != one):
-            return number(estimate, more), lower, upper
+    for trial_digits in range(digits, digits + 5):
+        one_text, lower, upper = (number(value, trial_digits) for value in (1.0, low, high))
+        same_limits = low < high and lower == upper
+        if not same_limits and (low == 1 or lower != one_text) and (high == 1 or upper != one_text):
+            return number(estimate, trial_digits), lower, upper
     return number(estimate, digits), number(low, digits), number(high, digits)
 
 
 def superscript(value: int) -> str:
-    """A whole number as an exponent."""
+    """Return a whole number in superscript digits, as an exponent."""
     return str(value).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def count(value: float | int | None) -> str:
-    """A whole number with its thousands parted."""
+    """Return a number rounded to an integer, with separated thousands."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return MISSING
     return f"{round(value):,}".replace(",", NARROW_SPACE).replace("-", "−")
 
 
 def plural(amount: int, one: str, many: str | None = None) -> str:
-    """`amount` with its noun: "1 run", "60 runs"."""
+    """Return `amount` with its noun: "1 run", "60 runs"."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as the two units a person would say."""
+    """Return seconds in their one or two largest units: "45 s", "3 min 5 s", "2 h 10 min"."""
     if seconds is None or not math.isfinite(seconds):
         return MISSING
     if seconds < 60:
@@ -83,26 +90,26 @@ def duration(seconds: float | None) -> str:
 
 
 def percent(share: float | None, digits: int = 2) -> str:
-    """A share as per cent."""
+    """Return a share in per cent."""
     if share is None or math.isnan(share):
         return MISSING
     return f"{number(100 * share, digits)} %"
 
 
 def confidence(level: float) -> str:
-    """A confidence level as exactly as it is worth saying: 95 %, 99.58 %."""
+    """Return a confidence level with at most two decimals: 95 %, 99.58 %."""
     return f"{100 * level:.2f}".rstrip("0").rstrip(".") + " %"
 
 
 def listed(words: list[str]) -> str:
-    """Words joined as in a sentence."""
+    """Return words joined as in a sentence: "a, b and c"."""
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def listed_first(words: list[str], most: int) -> str:
-    """Return `listed` of the first `most` words, with how many more there are."""
+    """Return `listed` of the first `most` words, with the number of further words."""
     more = len(words) - most
     return listed([*words[:most], *([f"{more} more"] if more > 0 else [])])
 
@@ -118,7 +125,7 @@ FACTOR_UNITS = {"interval_s": "s", "rate_hz": "Hz", "payload_bytes": "B", "timeo
 
 
 def factor_title(factor: str) -> str:
-    """A factor's name as a table's heading."""
+    """Return a factor's name as a table's heading."""
     return FACTOR_TITLES.get(factor, factor.removeprefix("settings.").replace("_", " "))
 
 
@@ -128,30 +135,30 @@ OUTCOMES = {
     "within noise": "not larger than the A/A noise",
     "undecided": "no difference detected",
 }
-"""What a contrast's outcome is called, in the order in which a table has them."""
+"""Outcome of a contrast → its name for readers, in the order of the tables."""
 
 
 def edited_words(edited: tuple[str, ...]) -> str:
-    """That answers are exploratory, since the study was changed; empty where it was not."""
+    """Return a sentence that answers are exploratory because of edits; "" without edits."""
     if not edited:
         return ""
-    which = f"{listed(list(edited))} {'was' if len(edited) == 1 else 'were'}"
-    return f"Exploratory: {which} edited after this campaign began."
+    clause = f"{listed(list(edited))} {'was' if len(edited) == 1 else 'were'}"
+    return f"Exploratory: {clause} edited after this campaign began."
 
 
 def nothing_to_compare(factor: str, level: str) -> str:
-    """Why a factor that is held at one level answers nothing."""
+    """Return the reason why a factor with one level has no answer."""
     return f"{factor_title(factor)} has one level here ({level}), so there is nothing to compare"
 
 
 def plain(level: Any) -> str:
-    """A level without its unit, as it stands in a table's cell: True is "yes", 0.05 is "0.05".
+    """Return a level without its unit, for a table's cell: True is "yes", 0.05 is "0.05".
 
-    It is for the eye; levels are told apart by `analysis.dataset.same_level`.
+    It is for display only; `analysis.dataset.same_level` compares levels.
     """
     try:
         return _plain(level)
-    except TypeError:  # a list cannot be remembered
+    except TypeError:  # a list has no hash, so it cannot be cached
         return str(level)
 
 
@@ -165,10 +172,10 @@ def _plain(level: Any) -> str:
 
 
 def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]) -> str:
-    """A level as a sentence names it: the study's own title, else the level with its unit."""
-    named = titles.get(factor, {}).get(plain(level))
-    if named:
-        return named
+    """Return a level as text in a sentence: the study's title of it, or the level with its unit."""
+    study_title = titles.get(factor, {}).get(plain(level))
+    if study_title:
+        return study_title
     if level == "":
         return f"no {factor_title(factor)}"
     unit = FACTOR_UNITS.get(factor)

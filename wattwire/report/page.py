@@ -1,4 +1,4 @@
-"""The page: sections in order, one self-contained file, figures and tables beside it."""
+"""The report: a self-contained page of sections in order, and its tables and figures as files."""
 
 from __future__ import annotations
 
@@ -57,13 +57,17 @@ from wattwire.store.files import refuse_links
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
     """Write the report of a campaign and return the path of its page.
 
-    Takes the campaign's folder, or its opened reader. Writes report/index.html and
-    report/tables/*.csv inside the campaign's folder, where `printed` is asked for
-    report/figures/*.svg and *.pdf and report/tables/*.tex too, and
-    the page's headline in report/answer.txt, with a line for each question that has no number, and
-    in report/validity.txt what the page says of a look or of changed limits, and all numbers of the
-    answers in report/analysis.json; an older report there is replaced. A campaign without a usable
-    run gets a page that says so.
+    Takes the campaign's folder, or its opened reader, and replaces an older report there. Writes
+    in the campaign's folder:
+
+    - report/index.html and report/tables/*.csv
+    - with `printed`, report/figures/*.svg and *.pdf, and report/tables/*.tex
+    - report/answer.txt: the page's headline, and a line for each question without a number
+    - report/validity.txt: the page's statements on a look and on validity limits changed later
+    - report/analysis.json: all numbers of the answers
+
+    A campaign without a usable run gets a page that says so. Raises UsageError where the campaign
+    ended before its plan was written.
     """
     if isinstance(campaign, (str, Path)):
         campaign = open_campaign(Path(campaign))
@@ -74,7 +78,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         )
     folder = campaign.path / "report"
     refuse_links(campaign.path)
-    # Matrices here are small: threads for them only take the core from the drawing beside.
+    # Matrices are small here, so BLAS threads would only take cores from the concurrent drawing.
     figures = folder / "figures"
     drawing_of = render.Drawer if printed else render.Undrawn
     with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
@@ -82,33 +86,33 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         answers = answer_all(evidence)
         numbers = document(evidence, answers)
         series = all_series(evidence)
-        found = findings.look(evidence, series)
+        detected = findings.look(evidence, series)
         sections, thinner = [], Thinner()
-        for made in _sections(evidence, (answers, numbers), series, found):
-            if made is not None:
-                section = bounded(made, thinner)
+        for built in _sections(evidence, (answers, numbers), series, detected):
+            if built is not None:
+                section = bounded(built, thinner)
                 sections.append(section)
                 drawer.begin(figures_of(section.parts))
-        tables = tables_of([p for s in sections for p in s.parts])
+        tables = tables_of([part for section in sections for part in section.parts])
         _write_tables(tables, folder / "tables", printed)
-        third = replication.in_short(evidence) or found.in_short
-        moving = steady_state.told_unsettled(evidence, series)
+        third_line = replication.in_short(evidence) or detected.in_short
+        unsettled = steady_state.told_unsettled(evidence, series)
         idle = concurrency.sentence(evidence)
-        answer = unanswered.headline(evidence, answers)
-        first = " ".join(filter(None, (answer, variants.headline(evidence), moving, idle)))
+        headline = unanswered.headline(evidence, answers)
+        first = " ".join(filter(None, (headline, variants.headline(evidence), unsettled, idle)))
         stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
-        told = (first, *stamps, " ".join(gaps), design.second_line(evidence), third)
+        head_lines = (first, *stamps, " ".join(gaps), design.second_line(evidence), third_line)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
-        page.write_text(_render(evidence, told, sections, drawer, printed), "utf-8")
+        page.write_text(_render(evidence, head_lines, sections, drawer, printed), "utf-8")
     return page
 
 
 def bounded(section: Section, thinner: Thinner) -> Section:
-    """The section with no more points in a figure than a page can hold."""
+    """Return the section with no more points in a figure than a page can hold."""
     return replace(section, parts=thinner.parts(section.parts))
 
 
@@ -116,11 +120,11 @@ def _sections(
     evidence: Evidence,
     answered: tuple[Answers, Mapping[str, Any]],
     series: Mapping[str, Series],
-    found: findings.Findings,
+    detected: findings.Findings,
 ) -> Iterator[Section | None]:
-    """The parts of the page in order, one at a time: figures are drawn while the next is made.
+    """Yield the page's sections in order: figures are drawn while the next section is built.
 
-    `answered` are the answers, and what report/analysis.json holds of them.
+    `answered` holds the answers and the content of report/analysis.json.
     """
     answers, numbers = answered
     yield answers_section(evidence, answers, numbers)
@@ -132,7 +136,7 @@ def _sections(
     if evidence.imported:
         yield explore.section(evidence)
     else:
-        yield findings_section(found)
+        yield findings_section(detected)
         yield from _measured_here(evidence, series)
     yield proportion.section(evidence)
     yield paper_path.section(evidence)
@@ -141,12 +145,12 @@ def _sections(
 
 
 def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator[Section | None]:
-    """The parts that need messages, meters and nodes of ours."""
-    made = latency.section(evidence, series)
-    settled = steady_state.fold(evidence, series)
-    if settled is not None:
-        made.parts.append(settled)
-    yield made
+    """Yield the sections that need messages, meters and nodes of a campaign measured here."""
+    latency_section = latency.section(evidence, series)
+    steady_fold = steady_state.fold(evidence, series)
+    if steady_fold is not None:
+        latency_section.parts.append(steady_fold)
+    yield latency_section
     yield costs.section(evidence)
     yield syscalls.section(evidence)
     yield explore.section(evidence)
@@ -158,23 +162,23 @@ def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator
 
 
 def _write_tables(tables: Sequence[Table], folder: Path, printed: bool) -> None:
-    _fresh(folder, ("*.csv", "*.tex"))
+    _clear_folder(folder, ("*.csv", "*.tex"))
     for table in tables:
         write_csv(table, folder / f"{table.id}.csv")
         if printed:
             write_tex(table, folder / f"{table.id}.tex")
 
 
-def _fresh(folder: Path, patterns: Sequence[str]) -> None:
+def _clear_folder(folder: Path, patterns: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for pattern in patterns:
-        for old in folder.glob(pattern):
-            old.unlink()
+        for path in folder.glob(pattern):
+            path.unlink()
 
 
 def _render(
     evidence: Evidence,
-    told: tuple[str, ...],
+    head_lines: tuple[str, ...],
     sections: Sequence[Section],
     drawer: render.Drawer | render.Undrawn,
     printed: bool,
@@ -190,11 +194,11 @@ def _render(
     drawn = [figure for section in sections for figure in figures_of(section.parts)]
     pictures = drawer.pictures()
     failed = drawer.failed  # complete once the pictures are there
-    charts = packed_charts({one.id: one.spec for one in drawn if one.id not in failed})
+    charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id not in failed})
     return environment.get_template("page.html").render(
         title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
-        first=told[0],
-        others=[one for one in told[1:] if one],
+        first=head_lines[0],
+        others=[line for line in head_lines[1:] if line],
         sections=sections,
         images={name: _data_address(svg) for name, svg in pictures.items()},
         failed=failed,

@@ -1,4 +1,4 @@
-"""What a page is made of: sections holding paragraphs, tables, figures and folds."""
+"""The elements of a page: sections of paragraphs, tables, figures and folds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column of one of KINDS. `labels` rename text on the page; CSV keeps the word.
+    """A table's column of one of KINDS. `labels` replace text on the page; CSV keeps the original.
 
-    Neighbours of one `group` share a heading. `factor` names the factor whose levels its cells
-    hold: a row can be hidden by its level."""
+    Neighbouring columns of one `group` share a heading. `factor` names the factor whose levels the
+    cells hold: the page can hide a row by its level."""
 
     key: str
     title: str
@@ -45,7 +45,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether its cells stand to the right."""
+        """Whether its cells are right-aligned."""
         return self.kind != "text"
 
 
@@ -61,7 +61,7 @@ class Table:
     shape: ClassVar[str] = "table"
 
     def text(self, column: Column, row: dict[str, Any]) -> str:
-        """The cell as printed."""
+        """Return the cell as printed."""
         value = row.get(column.key)
         if isinstance(value, str):
             text = clipped(column.labels.get(value, value))
@@ -73,7 +73,10 @@ class Table:
         return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
 
     def hint(self, column: Column, row: dict[str, Any]) -> str:
-        """What a cell says on being pointed at: the whole reason where there is no number."""
+        """Return a cell's tooltip, "" for none.
+
+        It is a mark's hint, the whole of a clipped text, or the reason for a missing number.
+        """
         value = row.get(column.key)
         if isinstance(value, Marked):
             return value.hint
@@ -81,38 +84,38 @@ class Table:
         return str(value) if hidden or self.muted(column, row) else ""
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, str, str]]:
-        """Style, hint and text of each cell of a row."""
-        found = []
+        """Return style, hint and text of each cell of a row."""
+        cells = []
         for column in self.columns:
             text = self.text(column, row)
             style = "number " if column.numeric else ""
             style += column.kind + (" muted" if self.muted(column, row) else "")
             style += " short" if len(text) <= SHORT_MAX else ""
             style += " word" if len(text) <= WORD_MAX else ""
-            found.append((style, self.hint(column, row), text))
-        return found
+            cells.append((style, self.hint(column, row), text))
+        return cells
 
     def levels(self, row: dict[str, Any]) -> str:
-        """The levels of factors that a row stands for, as JSON; empty where it stands for none."""
-        found = {
+        """Return the levels of a row by factor, as JSON; empty where it has none."""
+        levels = {
             column.factor: str(row[column.key])
             for column in self.columns
             if column.factor and row.get(column.key) not in (None, "")
         }
-        return json.dumps(found) if found else ""
+        return json.dumps(levels) if levels else ""
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over neighbouring columns with their widths; empty where there are none."""
+        """Headings over neighbouring columns, with their widths; empty where there are none."""
         if not any(column.group for column in self.columns):
             return []
-        found: list[tuple[str, int]] = []
+        headings: list[tuple[str, int]] = []
         for column in self.columns:
-            if found and column.group and found[-1][0] == column.group:
-                found[-1] = (column.group, found[-1][1] + 1)
+            if headings and column.group and headings[-1][0] == column.group:
+                headings[-1] = (column.group, headings[-1][1] + 1)
             else:
-                found.append((column.group, 1))
-        return found
+                headings.append((column.group, 1))
+        return headings
 
     @property
     def headed(self) -> bool:
@@ -120,13 +123,13 @@ class Table:
         return any(column.title for column in self.columns)
 
     def muted(self, column: Column, row: dict[str, Any]) -> bool:
-        """Whether the cell says why there is no number."""
+        """Return whether the cell holds a reason instead of a number."""
         return isinstance(row.get(column.key), (TooFew, NotComputable, BelowResolution))
 
 
 @dataclass(frozen=True)
 class Band:
-    """A range without a best value: an estimate's two ends."""
+    """A range without a best value: the low and high end of an estimate."""
 
     low: float
     high: float
@@ -134,7 +137,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Marked:
-    """A number with a mark that says how it compares; `hint` tells why on being pointed at."""
+    """A number with a mark for the outcome of a comparison; `hint` is a tooltip with the reason."""
 
     value: float | None
     words: str
@@ -148,7 +151,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart: `spec` is Vega-Lite, drawn on the page and written as SVG and PDF alike."""
+    """A chart: `spec` is Vega-Lite, for the page and for files in SVG and PDF."""
 
     id: str
     title: str
@@ -159,7 +162,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts that stay closed until asked for."""
+    """Parts that are hidden until a reader opens them."""
 
     title: str
     parts: Sequence[Any]
@@ -176,17 +179,17 @@ class Section:
 
 
 def with_minus(number: str) -> str:
-    """Digits as others wrote them, with the minus sign that all other numbers here have."""
+    """Return a number that others wrote, with the minus sign of this page's own numbers (−)."""
     return f"−{number[1:]}" if number[:1] == "-" else number
 
 
 def clipped(text: str) -> str:
-    """`text` cut at TEXT_MAX characters; the whole of it stays in the CSV and in the hint."""
+    """Return `text` cut at TEXT_MAX characters; CSV and hint keep the whole of it."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
 
 
 def shown(value: Any, digits: int = 3) -> str:
-    """Any cell value as text."""
+    """Return any cell value as text."""
     if value is None:
         return words.MISSING
     if isinstance(value, bool):
@@ -204,47 +207,47 @@ def shown(value: Any, digits: int = 3) -> str:
 
 
 def tables_of(parts: Sequence[Any]) -> list[Table]:
-    """Every table in `parts`, folds included, in order."""
+    """Return every table in `parts`, folds included, in order."""
     return [part for part in _flat(parts) if isinstance(part, Table)]
 
 
 def figures_of(parts: Sequence[Any]) -> list[Figure]:
-    """Every figure in `parts`, folds included, in order."""
+    """Return every figure in `parts`, folds included, in order."""
     return [part for part in _flat(parts) if isinstance(part, Figure)]
 
 
 def _flat(parts: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
+    flat_parts: list[Any] = []
     for part in parts:
-        found.extend(_flat(part.parts) if isinstance(part, Fold) else [part])
-    return found
+        flat_parts.extend(_flat(part.parts) if isinstance(part, Fold) else [part])
+    return flat_parts
 
 
 def write_csv(table: Table, path: Path) -> None:
-    """Write the table with full digits: an interval takes columns _low, _high, _level besides."""
-    spread = [
+    """Write the table with full digits; an interval also has columns _low, _high, _level, _note."""
+    column_suffixes = [
         (column, _suffixes([row.get(column.key) for row in table.rows])) for column in table.columns
     ]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(
             [
-                spreadsheet_safe(_heading(column) + tail)
-                for column, tails in spread
-                for tail in tails
+                spreadsheet_safe(_csv_heading(column) + suffix)
+                for column, suffixes in column_suffixes
+                for suffix in suffixes
             ]
         )
         for row in table.rows:
             writer.writerow(
                 [
-                    spreadsheet_safe(_raw(row.get(column.key), tail, len(tails) > 1))
-                    for column, tails in spread
-                    for tail in tails
+                    spreadsheet_safe(_csv_value(row.get(column.key), suffix, len(suffixes) > 1))
+                    for column, suffixes in column_suffixes
+                    for suffix in suffixes
                 ]
             )
 
 
-def _heading(column: Column) -> str:
+def _csv_heading(column: Column) -> str:
     marked = f"{column.key}_estimate" if column.kind == "estimate" else column.key
     return marked if "estimate" not in column.key else column.key
 
@@ -259,19 +262,19 @@ def _suffixes(values: Sequence[Any]) -> list[str]:
     return [""]
 
 
-def _raw(value: Any, tail: str, spread: bool) -> Any:
+def _csv_value(value: Any, suffix: str, has_suffixes: bool) -> Any:
     if value is None:
         return ""
     if isinstance(value, Marked):
-        return value.verdict if tail else value.value
+        return value.verdict if suffix else value.value
     if isinstance(value, (Interval, Band)):
-        name = {"": "estimate", "_note": "method"}.get(tail, tail[1:])
-        return getattr(value, name, "")
+        attribute = {"": "estimate", "_note": "method"}.get(suffix, suffix[1:])
+        return getattr(value, attribute, "")
     if isinstance(value, float) and math.isinf(value):
         value = "inf"
     if isinstance(value, (TooFew, NotComputable, BelowResolution)):
         value = str(value)
-    if not spread:
+    if not has_suffixes:
         return value
-    wanted = "_note" if isinstance(value, str) else ""
-    return value if tail == wanted else ""
+    text_suffix = "_note" if isinstance(value, str) else ""
+    return value if suffix == text_suffix else ""

@@ -1,4 +1,4 @@
-"""Hosts and what is built on them: the only code that starts things."""
+"""Hosts and the builds on them: the only code that starts processes."""
 
 from wattwire.rig.agent import AgentClient, find_agent
 from wattwire.rig.builds import Artifact, Builder, BuildStep, CellBuild

@@ -1,4 +1,4 @@
-"""The client of one agent process (agent/PROTOCOL.md): requests, replies, events."""
+"""Client of one agent process (agent/PROTOCOL.md): requests, replies, events."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AgentError(WattwireError):
 
 
 def find_agent() -> Path:
-    """The agent's binary: WATTWIRE_AGENT, else the wheel's or this checkout's, else on PATH."""
+    """Return the agent's binary: WATTWIRE_AGENT, the wheel's, this checkout's, else on PATH."""
     named = os.environ.get("WATTWIRE_AGENT")
     carried = home() / "bin" / "wattwire-agent"
     built = home() / "target" / "release" / "wattwire-agent"
@@ -54,7 +54,7 @@ def find_agent() -> Path:
 
 @functools.lru_cache
 def _warn_if_older(built: Path) -> None:
-    """Say so where the checkout is newer than its agent: meters may lack, or read otherwise."""
+    """Warn where the checkout is newer than its agent: meters may be missing or read otherwise."""
     sources = (home() / "agent" / "src").rglob("*.rs")
     newest = max((path.stat().st_mtime for path in sources), default=0.0)
     if newest > built.stat().st_mtime:
@@ -91,7 +91,7 @@ class AgentClient:
     # -- requests ----------------------------------------------------------------------------
 
     def submit(self, operation: str, **arguments: Any) -> Future[dict[str, Any]]:
-        """Send a request without waiting for its reply."""
+        """Send a request without waiting for its reply; return the reply's future."""
         number = next(self._numbers)
         future: Future[dict[str, Any]] = Future()
         line = json.dumps({"id": number, "op": operation, **arguments}) + "\n"
@@ -179,11 +179,11 @@ class AgentClient:
         progress: Callable[[str], None] | None = None,
     ) -> dict[str, Any]:
         """Lay out `files` (relative path, file here, sha256) and run `commands` once per key."""
-        missing = self.request("have", hashes=sorted({digest for _, _, digest in files}))
-        wanted = set(missing["missing"])
+        reply = self.request("have", hashes=sorted({digest for _, _, digest in files}))
+        missing = set(reply["missing"])
         for _, path, digest in files:
-            if digest in wanted:
-                wanted.discard(digest)
+            if digest in missing:
+                missing.discard(digest)
                 self.request("put", hash=digest, path=str(path))
         listed = [
             {"path": relative, "hash": digest, "mode": path.stat().st_mode & 0o777}
@@ -204,7 +204,7 @@ class AgentClient:
             self._on_build = None
 
     def built(self, key: str) -> dict[str, Any] | None:
-        """The finished build of this key, as `build` replies; None where there is none."""
+        """Return the finished build of this key, as `build` replies; None where there is none."""
         try:
             return self.request("build", key=key, cached_only=True)
         except AgentError as error:
@@ -213,7 +213,7 @@ class AgentClient:
             return None
 
     def close(self, patience_s: float = 10.0) -> None:
-        """End the agent: it ends all it started when its input ends."""
+        """End the agent, which ends all that it started when its input ends."""
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -227,7 +227,7 @@ class AgentClient:
             self._remove_cgroup()
 
     def _remove_cgroup(self) -> None:
-        """Do what a killed agent could not; its guards do it where it had processes."""
+        """Remove the cgroup that a killed agent left; its guards do so where it had processes."""
         path = self.hello["cgroup"].get("path")
         if path:
             with contextlib.suppress(OSError):
@@ -235,7 +235,7 @@ class AgentClient:
 
 
 def wait_event(events: queue.Queue[dict[str, Any]], deadline_s: float) -> dict[str, Any] | None:
-    """Next event before `deadline_s` (time.monotonic), None when time is up.
+    """Return the next event before `deadline_s` (time.monotonic), None when time is up.
 
     Raises AgentLostError when the agent is gone.
     """

@@ -1,4 +1,4 @@
-"""What already runs and is to be measured: a process, a cgroup, a unit of systemd."""
+"""Running systems to be measured: a process, a cgroup, a unit of systemd."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from wattwire.model.errors import MissingError, UsageError
 
 CGROUPS = Path("/sys/fs/cgroup")
 HIERARCHIES = ("", "unified", "cpuacct", "cpu,cpuacct", "systemd")
-"""Where a unit's cgroup may be mounted: version 2 alone, then version 1 beside it."""
+"""Where a unit's cgroup may be mounted: version 2 alone, then next to version 1."""
 SYSTEMCTL_S = 10.0
 
 
 @dataclass(frozen=True)
 class Target:
-    """Something that runs: a process with its descendants, or a cgroup."""
+    """A running system: a process with its descendants, or a cgroup."""
 
     label: str
     pid: int | None = None
@@ -26,9 +26,10 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """`pid:N`, `cgroup:PATH` or `unit:NAME` as a Target.
+    """Return `pid:N`, `cgroup:PATH` or `unit:NAME` as a Target.
 
-    Raises UsageError for what is not one of them or not there, MissingError without systemd.
+    Raises UsageError for another form or a target that does not exist, MissingError without
+    systemd.
     """
     kind, _, value = text.partition(":")
     if kind == "pid" and value.isdecimal():
@@ -43,22 +44,24 @@ def parse_target(text: str) -> Target:
 
 
 def _cgroup(text: str, path: Path) -> Path:
-    candidates = [path] if path.is_absolute() else [CGROUPS / h / path for h in HIERARCHIES]
-    found = best_cgroup(candidates)
-    if found is None:
-        looked = ", ".join(map(str, candidates))
+    candidates = (
+        [path] if path.is_absolute() else [CGROUPS / hierarchy / path for hierarchy in HIERARCHIES]
+    )
+    cgroup = best_cgroup(candidates)
+    if cgroup is None:
+        searched = ", ".join(map(str, candidates))
         raise UsageError(
-            f"--attach {text}: no cgroup there (looked for cgroup.procs in {looked}); "
+            f"--attach {text}: no cgroup there (looked for cgroup.procs in {searched}); "
             "`systemd-cgls` or /proc/PID/cgroup show what there is"
         )
-    return found
+    return cgroup
 
 
 def best_cgroup(candidates: Iterable[Path]) -> Path | None:
-    """The first cgroup that also counts CPU time, else the first that is one at all."""
-    there = [path for path in candidates if (path / "cgroup.procs").exists()]
-    counting = [path for path in there if _counts_cpu_time(path)]
-    return next(iter([*counting, *there]), None)
+    """Return the first cgroup that also counts CPU time, else the first cgroup of all."""
+    cgroups = [path for path in candidates if (path / "cgroup.procs").exists()]
+    counting = [path for path in cgroups if _counts_cpu_time(path)]
+    return next(iter([*counting, *cgroups]), None)
 
 
 def _counts_cpu_time(folder: Path) -> bool:
@@ -71,7 +74,7 @@ def _counts_cpu_time(folder: Path) -> bool:
 
 
 def unit_cgroup(name: str) -> Path:
-    """The cgroup of a running unit of systemd, the system's before the user's."""
+    """Return the cgroup of a running unit of systemd, the system's before the user's."""
     if shutil.which("systemctl") is None:
         raise MissingError(
             f"--attach unit:{name}: there is no systemd here (no systemctl on PATH); "
@@ -80,11 +83,13 @@ def unit_cgroup(name: str) -> Path:
     answers = [_control_group(name, scope) for scope in ([], ["--user"])]
     for path, _ in answers:
         if path:
-            found = best_cgroup([CGROUPS / h / path.lstrip("/") for h in HIERARCHIES])
-            if found is not None:
-                return found
+            cgroup = best_cgroup(
+                [CGROUPS / hierarchy / path.lstrip("/") for hierarchy in HIERARCHIES]
+            )
+            if cgroup is not None:
+                return cgroup
             raise MissingError(f"--attach unit:{name}: its cgroup {path} is not to be seen here")
-    complaint = next((words for _, words in answers if words), "")
+    complaint = next((text for _, text in answers if text), "")
     if complaint:
         raise MissingError(
             f"--attach unit:{name}: systemd does not answer ({complaint}); "
@@ -94,13 +99,13 @@ def unit_cgroup(name: str) -> Path:
 
 
 def _control_group(name: str, scope: list[str]) -> tuple[str, str]:
-    """The unit's cgroup (empty: it does not run) and systemctl's complaint."""
+    """Return the unit's cgroup (empty: it does not run) and systemctl's complaint."""
     argv = ["systemctl", *scope, "show", "--property=ControlGroup", "--value", "--", name]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             argv, capture_output=True, text=True, timeout=SYSTEMCTL_S, check=False
         )
     except subprocess.TimeoutExpired:
         return "", f"no answer in {SYSTEMCTL_S:g} s"
-    complaint = done.stderr.strip().splitlines()
-    return done.stdout.strip(), complaint[0] if done.returncode and complaint else ""
+    complaint = result.stderr.strip().splitlines()
+    return result.stdout.strip(), complaint[0] if result.returncode and complaint else ""

@@ -1,7 +1,7 @@
-"""What must be built before a cell runs: its middleware's environment, then the cell itself.
+"""Builds that a cell needs before it runs: its middleware's environment, then the cell itself.
 
-An artifact's key is the hash of everything that goes in: file contents, commands, the key of
-the environment, the interpreter. The same key is never built twice on one host.
+An artifact's key is the hash of all that goes into it: file contents, commands, the key of the
+environment, the interpreter. The same key is never built twice on one host.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from wattwire.rig.observed import note_build, observed
 from wattwire.rig.versions import require_versions
 
 BUILD_GUESS_S = 8.0
-"""A build of which nothing is known: a virtual environment with some packages takes 6 to 9 s."""
+"""An unknown build: a virtual environment with some packages takes 6 to 9 s."""
 STEP = re.compile(r"\[(?P<step>\d+)/\d+\] ")
-"""What the agent's line begins with when a command begins."""
+"""Prefix of the agent's line when a command begins."""
 MINUTES = re.compile(r"(?P<minutes>\d+) minutes?")
 SKIPPED_NAMES = frozenset({"__pycache__", "tests", "target", ".pytest_cache", ".mypy_cache"})
 
 
 def host_python() -> str:
-    """The interpreter that runs cells: the base one, so that no cell sees our own packages."""
+    """Return the interpreter that runs cells: the base one, so that no cell sees our packages."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A finished build: its folder, and what it exports to those who use it."""
+    """A finished build: its folder and what it exports to the builds that use it."""
 
     key: str
     directory: Path | None
@@ -63,7 +63,7 @@ class CellBuild:
 
 @dataclass(frozen=True)
 class BuildStep:
-    """How far a build is: `number` of `builds` that are due, command `step` of its `steps`.
+    """Progress of a build: `number` of `builds` that are due, command `step` of its `steps`.
 
     Step 0 comes before the first command; `done` after the last.
     """
@@ -76,11 +76,11 @@ class BuildStep:
     elapsed_s: float
     done: bool = False
     expected: str = ""
-    """How long the manifest says that it takes, in words; "" where it says nothing."""
+    """Duration by the manifest, in words; "" where it states none."""
 
 
 class NotBuiltError(MissingError):
-    """A builder that only looks was asked for what is not built yet.
+    """A builder that only looks was asked for a build that does not exist yet.
 
     `heavy` says in words how long it takes; `expected_s` is a forecast in seconds.
     """
@@ -103,7 +103,7 @@ class LackingError(MissingError):
 class Builder:
     """Builds cells on one host through its agent and remembers what it built.
 
-    With `look` nothing is built: what is not there yet raises NotBuiltError.
+    With `look` nothing is built: a build that does not exist yet raises NotBuiltError.
     """
 
     def __init__(
@@ -128,38 +128,38 @@ class Builder:
         return self._cells[cell.known_as]
 
     def unbuilt(self, cells: Iterable[Cell]) -> dict[str, float]:
-        """What has to be built for these cells: name of a cell or environment → seconds expected.
+        """Return the builds due for these cells: name of a cell or environment → expected seconds.
 
-        Cells that cannot be built here are left out. Nothing is built, and the builds that
-        follow are counted as parts of these.
+        Cells that cannot be built here are left out. Nothing is built, and the builds that follow
+        are counted as parts of these.
         """
-        before, self._look = self._look, True
-        found: dict[str, float] = {}
+        look_before, self._look = self._look, True
+        expected_s: dict[str, float] = {}
         try:
             for cell in cells:
                 try:
                     self.cell(cell)
                 except NotBuiltError as error:
-                    found[error.built_name] = error.expected_s
-                    if error.built_name != cell.name:  # its key is known only after that
-                        found[cell.name] = expected_build_s(cell.name, cell.document["build"])
+                    expected_s[error.built_name] = error.expected_s
+                    if error.built_name != cell.name:  # its key is known only after that build
+                        expected_s[cell.name] = expected_build_s(cell.name, cell.document["build"])
                 except MissingError:
                     continue
         finally:
-            self._look = before
-        self._due = self._begun + len(found)
-        return found
+            self._look = look_before
+        self._due = self._begun + len(expected_s)
+        return expected_s
 
     def _environment(self, middleware: Middleware) -> Artifact:
-        place = (middleware.name, middleware.folder)
-        if place in self._environments:
-            return self._environments[place]
+        identity = (middleware.name, middleware.folder)
+        if identity in self._environments:
+            return self._environments[identity]
         table = middleware.environment
         if table is None:
             return Artifact("", None)
         files = list(laid_out(middleware.folder, table.get("inputs", [])))
         # Only the variables that the manifest names are part of the key: a changed PATH is not.
-        inherited = {n: os.environ.get(n, "") for n in table.get("host_env", [])}
+        inherited = {name: os.environ.get(name, "") for name in table.get("host_env", [])}
         words = {"python": host_python()}
         commands = [substitute(c, words, {}) for c in table.get("commands", [])]
         key = digest_of(
@@ -181,7 +181,7 @@ class Builder:
         if "absent" in exports:
             raise MissingError(f"{middleware.name}: {exports['absent']}")
         artifact = Artifact(key, directory, bool(reply.get("cached")), exports)
-        self._environments[place] = artifact
+        self._environments[identity] = artifact
         return artifact
 
     def _build_cell(self, cell: Cell, environment: Artifact) -> CellBuild:
@@ -191,9 +191,9 @@ class Builder:
             kit = laid_out(cell.language_folder / document["kit"], ["*"])
             files += [(f"_kit/{relative}", path, digest) for relative, path, digest in kit]
         exports = environment.exports
-        here = exports.get("cells", {}).get(cell.folder.name, {})
-        if "absent" in here:
-            raise MissingError(f"{cell.name}: {here['absent']}")
+        cell_exports = exports.get("cells", {}).get(cell.folder.name, {})
+        if "absent" in cell_exports:
+            raise MissingError(f"{cell.name}: {cell_exports['absent']}")
         words = {
             "python": exports.get("python", host_python()),
             "environment": str(environment.directory or ""),
@@ -208,15 +208,15 @@ class Builder:
             cell.name, key, files, commands, document["build"], exports.get("env", {})
         )
         directory = str(reply["directory"])
-        final = {
+        build_words = {
             **words,
             "source": f"{directory}/source",
             "build": directory,
             "kit": f"{directory}/source/_kit",
         }
-        argv = tuple(substitute(document["run"]["argv"], final, lists))
+        argv = tuple(substitute(document["run"]["argv"], build_words, lists))
         own_env = {
-            name: substitute([value], final, lists)[0]
+            name: substitute([value], build_words, lists)[0]
             for name, value in document["run"]["env"].items()
         }
         env = merge_env(exports.get("env", {}), own_env)
@@ -232,9 +232,9 @@ class Builder:
         env: dict[str, str],
     ) -> dict[str, Any]:
         try:
-            done = self._agent.built(key)
-            if done is not None:
-                return done
+            finished = self._agent.built(key)
+            if finished is not None:
+                return finished
             heavy = table.get("heavy")
             if self._look:
                 raise NotBuiltError(name, str(heavy or ""), expected_build_s(name, table))
@@ -265,36 +265,36 @@ class Builder:
         table: Mapping[str, Any],
         env: dict[str, str],
     ) -> dict[str, Any]:
-        """Build, tell each step, and remember how long it took."""
+        """Build, report each step, and note how long the build took."""
         self._begun += 1
         self._due = max(self._due, self._begun)
-        began_s, reached = time.monotonic(), 0
+        began_s, last_step = time.monotonic(), 0
 
-        def tell(text: str = "", done: bool = False) -> None:
-            nonlocal reached
+        def report(text: str = "", done: bool = False) -> None:
+            nonlocal last_step
             match = STEP.match(text)
-            reached = int(match["step"]) if match else reached
+            last_step = int(match["step"]) if match else last_step
             step = BuildStep(
-                name, self._begun, self._due, reached, len(commands),
+                name, self._begun, self._due, last_step, len(commands),
                 time.monotonic() - began_s, done, str(table.get("heavy", "")),
             )  # fmt: skip
             self._progress(step)
 
-        tell()
+        report()
         reply = self._agent.build(
-            key, files, commands, env, int(table.get("timeout_s", 1800)), tell
+            key, files, commands, env, int(table.get("timeout_s", 1800)), report
         )
-        tell(done=True)
+        report(done=True)
         if not reply.get("cached"):  # else another process built it meanwhile
             note_build(name, float(reply.get("seconds", 0.0)))
         return reply
 
 
 def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
-    """Seconds that a build will take: as earlier here, else by its manifest, else a guess."""
-    known = observed(name).typical_build_s()
-    if known is not None:
-        return known
+    """Return the expected seconds of a build: as earlier here, else its manifest, else a guess."""
+    observed_s = observed(name).typical_build_s()
+    if observed_s is not None:
+        return observed_s
     minutes = MINUTES.search(str(table.get("heavy", "")))
     if minutes:
         return 60.0 * float(minutes["minutes"])
@@ -306,7 +306,7 @@ def expected_build_s(name: str, table: Mapping[str, Any]) -> float:
 def check_requirements(cell: Cell) -> None:
     """Check that this host has the programs to build a cell and to run its services.
 
-    Starts nothing but programs that are asked for their version. Raises MissingError.
+    Starts only programs that are asked for their version. Raises MissingError.
     """
     require(cell.document["requires"], cell.name)
     require_versions(cell.document["requires"], cell.document["versions"], cell.name)
@@ -318,13 +318,13 @@ def check_requirements(cell: Cell) -> None:
 
 
 def require(names: Sequence[str], wanted_by: str) -> None:
-    """Check that executables, and files named /PATH, are there; says who wants a missing one."""
+    """Check that executables, and files named /PATH, exist; the error names `wanted_by`."""
     # Debian keeps daemons in sbin, which an ordinary user's PATH lacks.
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin"
-    wanted = [name for name in names if not name.startswith("{")]
-    files = [name for name in wanted if name.startswith("/")]
-    lacking = [n for n in set(wanted) - set(files) if shutil.which(n, path=path) is None]
-    lacking = sorted(lacking + [name for name in files if not os.path.exists(name)])
+    checked = [name for name in names if not name.startswith("{")]
+    paths = [name for name in checked if name.startswith("/")]
+    lacking = [n for n in set(checked) - set(paths) if shutil.which(n, path=path) is None]
+    lacking = sorted(lacking + [name for name in paths if not os.path.exists(name)])
     if lacking:
         raise LackingError(wanted_by, lacking)
 
@@ -337,8 +337,8 @@ def laid_out(folder: Path, patterns: Sequence[str]) -> Iterator[tuple[str, Path,
         if not matches:
             raise UsageError(f"{folder}: inputs: nothing is called {pattern!r} here")
         for match in matches:
-            found = sorted(match.rglob("*")) if match.is_dir() else [match]
-            for path in found:
+            files = sorted(match.rglob("*")) if match.is_dir() else [match]
+            for path in files:
                 relative = path.relative_to(folder)
                 skipped = SKIPPED_NAMES.intersection(relative.parts) or path.suffix == ".pyc"
                 if path.is_file() and path not in seen and not skipped:
@@ -389,7 +389,7 @@ def merge_env(base: Mapping[str, str], overlay: Mapping[str, str]) -> dict[str, 
 
 
 def digest_of(*parts: Any) -> str:
-    """A stable hash of nested values; of files only (relative path, digest) counts."""
+    """Return a stable hash of nested values; of a file only (relative path, digest) counts."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], Path):

@@ -1,4 +1,4 @@
-"""The user's cache of builds, as the agent keeps it: where it is, how big, what may go."""
+"""The user's cache of builds, as the agent keeps it: its place, its size, its removal."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from wattwire.model.paths import cache_folder as folder
 
 MARKER = ".wattwire-complete"
 TREES = "trees"
-"""Sources of commits that were measured as variants; agents know nothing of them."""
+"""Sources of commits that were measured as variants; agents do not use them."""
 COMPILERS = "compilers"
-"""What compilers keep between builds, a folder each."""
+"""Files that compilers keep between builds, one folder for each."""
 AGENT = b"wattwire-agent"
-"""What a serving agent calls itself, as `agent/src/own.rs` has it."""
+"""Name of a serving agent's process, as `agent/src/processes/own.rs` has it."""
 DAY_S = 86_400.0
 
 
 def writable(place: Path) -> bool:
-    """Whether files can be made in the cache at `place`, or where it would be made."""
-    there = next(p for p in (place, *place.absolute().parents) if p.exists())
-    parts = [place / "builds", place / "blobs"]
-    return all(os.access(p, os.W_OK | os.X_OK) for p in (there, *parts) if p.exists())
+    """Return whether files can be made in the cache at `place`, or where it would be made."""
+    existing = next(path for path in (place, *place.absolute().parents) if path.exists())
+    folders = [place / "builds", place / "blobs"]
+    return all(os.access(path, os.W_OK | os.X_OK) for path in (existing, *folders) if path.exists())
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A build or a blob: its size, and for how many days nobody asked for it."""
+    """A build or a blob: its size, and the days since it was last used."""
 
     path: Path
     size_bytes: int
@@ -40,20 +40,20 @@ class Entry:
 
 
 def entries(place: Path, now_s: float | None = None) -> list[Entry]:
-    """All builds, blobs, trees and compilers' own caches; one that vanishes is left out."""
+    """Return all builds, blobs, trees and compilers' caches; one that vanishes is left out."""
     now = time.time() if now_s is None else now_s
-    found = []
-    for part in ("builds", "blobs", TREES, COMPILERS):
+    present = []
+    for kind in ("builds", "blobs", TREES, COMPILERS):
         with contextlib.suppress(OSError):
-            for path in sorted((place / part).iterdir()):
-                if part != "blobs" and not path.is_dir():
+            for path in sorted((place / kind).iterdir()):
+                if kind != "blobs" and not path.is_dir():
                     continue  # locks and logs go with their build
                 with contextlib.suppress(OSError):
                     marker = path / MARKER
-                    seen = marker if marker.exists() else path
-                    age_s = max(0.0, now - seen.stat().st_mtime)
-                    found.append(Entry(path, _size(path), age_s / DAY_S))
-    return found
+                    stamp = marker if marker.exists() else path
+                    age_s = max(0.0, now - stamp.stat().st_mtime)
+                    present.append(Entry(path, _size(path), age_s / DAY_S))
+    return present
 
 
 def _size(path: Path) -> int:
@@ -68,24 +68,25 @@ def _size(path: Path) -> int:
 
 
 def remove(entry: Entry) -> bool:
-    """Remove a build with its log, or a blob; False where somebody is building it."""
+    """Remove a build with its log, or a blob; return False where it is being built."""
     if not entry.path.is_dir():
         entry.path.unlink(missing_ok=True)
         return True
     lock = entry.path.with_name(f"{entry.path.name}.lock")
-    with _locked(lock) as ours:
-        if not ours:
+    with _locked(lock) as acquired:
+        if not acquired:
             return False
-        # The marker first: what is half removed must never look complete.
+        # The marker first: a partly removed build must never look complete.
         (entry.path / MARKER).unlink(missing_ok=True)
         shutil.rmtree(entry.path)
         entry.path.with_name(f"{entry.path.name}.log").unlink(missing_ok=True)
-        # The lock stays: whoever waits for it would otherwise hold a file that nobody sees.
+        # The lock stays: a process that waits for it would otherwise hold an unlinked file.
     return True
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[bool]:
+    """Hold the lock at `path`; yield False where another process holds it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,26 +100,28 @@ def _locked(path: Path) -> Iterator[bool]:
 
 
 def agents_using(place: Path, proc: Path = Path("/proc")) -> list[int]:
-    """Running agents that may use the cache at `place`; one that cannot be looked into counts."""
-    found = []
+    """Return the ids of agents that may use the cache at `place`, unreadable ones included."""
+    pids = []
     for directory in proc.glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if _is_agent((directory / "stat").read_bytes()):
-                used = _cache_of(directory)
-                if used is None or used.resolve() == place.resolve():
-                    found.append(int(directory.name))
-    return sorted(found)
+                agent_cache = _cache_of(directory)
+                if agent_cache is None or agent_cache.resolve() == place.resolve():
+                    pids.append(int(directory.name))
+    return sorted(pids)
 
 
 def _is_agent(stat: bytes) -> bool:
-    """Whether a process is alive and took the name that agents take, whatever their file is
-    called; from /proc/PID/stat: `pid (name) state …`."""
-    name, _, rest = stat.partition(b"(")[2].rpartition(b") ")
-    return name == AGENT and rest[:1] not in (b"Z", b"X")
+    """Return whether a process is alive and has the name of agents, whatever its file is called.
+
+    `stat` is the text of /proc/PID/stat: `pid (name) state …`.
+    """
+    name, _, state = stat.partition(b"(")[2].rpartition(b") ")
+    return name == AGENT and state[:1] not in (b"Z", b"X")
 
 
 def _cache_of(process: Path) -> Path | None:
-    """The cache folder of a running agent; None where its environment cannot be read."""
+    """Return the cache folder of a running agent; None where its environment is unreadable."""
     try:
         pairs = (process / "environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:

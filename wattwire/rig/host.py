@@ -1,4 +1,4 @@
-"""What the controller itself must know of the local host before a run: load, disk, suspend."""
+"""Facts of the local host that the controller needs before a run: load, disk, suspend."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CpuTimes:
 
 
 def cpu_times(stat: Path = Path("/proc/stat")) -> CpuTimes:
-    """Read /proc/stat. Guest time is inside user time already and is not added again."""
+    """Read /proc/stat. Guest time is part of user time already and is not added again."""
     fields = [int(word) for word in stat.read_text().splitlines()[0].split()[1:]]
     user, nice, system, idle, iowait, irq, softirq, steal = (fields + [0] * 8)[:8]
     busy = user + nice + system + irq + softirq
@@ -28,26 +28,26 @@ def cpu_times(stat: Path = Path("/proc/stat")) -> CpuTimes:
 
 
 def load_over(seconds: float) -> tuple[float, float]:
-    """Busy and steal share of all cores over the next `seconds`."""
+    """Return the busy and the steal share of all cores over the next `seconds`."""
     before = cpu_times()
     time.sleep(seconds)
     after = cpu_times()
-    whole = max(1, after.total - before.total)
-    return (after.busy - before.busy) / whole, (after.steal - before.steal) / whole
+    total = max(1, after.total - before.total)
+    return (after.busy - before.busy) / total, (after.steal - before.steal) / total
 
 
 def free_disk_bytes(path: Path) -> int:
-    """Bytes that this user may still write below `path`."""
+    """Return the bytes that this user may still write below `path`."""
     return shutil.disk_usage(path).free
 
 
 def succeeds(argv: list[str], timeout_s: float = 5.0) -> bool:
-    """Whether a short command ends with 0 in time; its output is nobody's business."""
+    """Return whether a short command ends with 0 in time; its output is ignored."""
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
+        result = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return result.returncode == 0
 
 
 def cores() -> int:
@@ -55,25 +55,29 @@ def cores() -> int:
 
 
 def memory_bytes() -> int:
-    """The machine's physical memory."""
+    """Return the machine's physical memory."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def suspended_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """How long the machine slept between two clock readings: BOOTTIME runs on, MONOTONIC stops."""
+    """Return how long the machine slept between two clock readings.
+
+    BOOTTIME runs on while the machine sleeps, MONOTONIC stops.
+    """
     return _gap(end, "boottime_ns") - _gap(begin, "boottime_ns")
 
 
 def clock_step_ns(begin: list[dict[str, int]], end: list[dict[str, int]]) -> int:
-    """By how much the wall clock was set forward between two clock readings (back: below 0).
+    """Return by how much the wall clock was set forward between two readings (back: below 0).
 
     Slewing does not show: it changes the speed of all these clocks alike.
     """
-    stepped = _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
-    return stepped - suspended_ns(begin, end)
+    realtime_ns = _gap(end, "realtime_ns") - _gap(begin, "realtime_ns")
+    return realtime_ns - suspended_ns(begin, end)
 
 
 def _gap(triples: list[dict[str, int]], clock: str) -> int:
+    """Return a clock's offset (ns) from MONOTONIC by the least disturbed reading."""
     # The reading with the narrowest bracket is the least disturbed one.
     best = min(triples, key=lambda t: t["monotonic_after_ns"] - t["monotonic_ns"])
     return best[clock] - (best["monotonic_ns"] + best["monotonic_after_ns"]) // 2

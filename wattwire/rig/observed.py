@@ -1,7 +1,7 @@
-"""What this machine took: seconds of builds, of starting nodes, of calls; a file for each cell.
+"""Seconds of builds, node starts and calls on this machine, in a file for each cell.
 
-Forecasts rest on it and nothing else: no measurement, no verdict. It lies in the user's cache of
-builds, and whoever deletes it gets the forecasts of a first day again.
+Only forecasts use them, no measurement and no verdict. The files are in the user's cache of builds;
+without them, forecasts are those of a first day again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wattwire.rig import cache
 
 FOLDER = "observed"
 KEPT = 30
-"""So many of the latest runs and builds of a cell are kept."""
+"""Number of the latest runs and builds of a cell that are kept."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ObservedRun:
 
 @dataclass(frozen=True)
 class Observed:
-    """What is known of a cell, or of the environment of a middleware; empty at first."""
+    """Observations of a cell, or of the environment of a middleware; empty at first."""
 
     build_s: tuple[float, ...] = ()
     runs: tuple[ObservedRun, ...] = ()
@@ -46,33 +46,34 @@ class Observed:
     """`library` and `guarantee` of the READY line seen last, with the day as `seen`."""
 
     def typical_build_s(self) -> float | None:
-        """Median seconds of a build; None where none was seen."""
+        """Return the median seconds of a build; None where none was observed."""
         return statistics.median(self.build_s) if self.build_s else None
 
     def overhead_s(self, nodes: int, base_s: float) -> float | None:
-        """Median seconds beyond the plan's of a run of so many nodes; None where none was seen.
+        """Return a run's median seconds beyond the plan's with `nodes` nodes; None without runs.
 
-        Where no run had as many, the nearest number is scaled; of it `base_s` is no node's.
+        Where no run had as many, the nearest number is scaled, except for `base_s`, which does not
+        depend on the number of nodes.
         """
         if not self.runs:
             return None
-        near = min((run.nodes for run in self.runs), key=lambda n: (abs(n - nodes), n))
-        median_s = statistics.median(run.overhead_s for run in self.runs if run.nodes == near)
-        if near == nodes or median_s <= base_s:
+        nearest = min((run.nodes for run in self.runs), key=lambda n: (abs(n - nodes), n))
+        median_s = statistics.median(run.overhead_s for run in self.runs if run.nodes == nearest)
+        if nearest == nodes or median_s <= base_s:
             return median_s
-        return base_s + (median_s - base_s) * nodes / near
+        return base_s + (median_s - base_s) * nodes / nearest
 
     def call_s(self, nodes: int) -> float | None:
-        """Median seconds of a call in a closed loop, by the nearest number of nodes."""
-        known = [run for run in self.runs if run.call_s is not None]
-        if not known:
+        """Return the median seconds of a call in a closed loop, by the nearest number of nodes."""
+        closed_runs = [run for run in self.runs if run.call_s is not None]
+        if not closed_runs:
             return None
-        near = min((run.nodes for run in known), key=lambda n: (abs(n - nodes), n))
-        return statistics.median(run.call_s or 0.0 for run in known if run.nodes == near)
+        nearest = min((run.nodes for run in closed_runs), key=lambda n: (abs(n - nodes), n))
+        return statistics.median(run.call_s or 0.0 for run in closed_runs if run.nodes == nearest)
 
 
 def observed(name: str) -> Observed:
-    """What is known of a cell or an environment; a file that is damaged says nothing."""
+    """Return the observations of a cell or an environment; none from a damaged file."""
     try:
         document = json.loads(_path(name).read_text(encoding="utf-8"))
         return Observed(
@@ -85,15 +86,17 @@ def observed(name: str) -> Observed:
 
 
 def note_build(name: str, seconds: float) -> None:
-    """Add the seconds of a build that was made now."""
-    known = observed(name)
-    _write(name, Observed((*known.build_s, seconds)[-KEPT:], known.runs, known.ready))
+    """Add the seconds of a new build."""
+    earlier = observed(name)
+    _write(name, Observed((*earlier.build_s, seconds)[-KEPT:], earlier.runs, earlier.ready))
 
 
 def note_run(name: str, run: ObservedRun, ready: Mapping[str, Any]) -> None:
-    """Add a run that was made now; `ready` replaces what was seen before, unless it is empty."""
-    known = observed(name)
-    _write(name, Observed(known.build_s, (*known.runs, run)[-KEPT:], dict(ready) or known.ready))
+    """Add a new run; `ready` replaces the earlier one, unless it is empty."""
+    earlier = observed(name)
+    _write(
+        name, Observed(earlier.build_s, (*earlier.runs, run)[-KEPT:], dict(ready) or earlier.ready)
+    )
 
 
 def _path(name: str) -> Path:
@@ -110,13 +113,14 @@ def _run(table: Mapping[str, Any]) -> ObservedRun:
 
 
 def _positive(value: Any) -> float:
+    """Return a value as plausible seconds. Raises ValueError for another."""
     number = float(value)
     if not 0.0 <= number < 1e9:
         raise ValueError(f"found {value!r}; allowed: seconds")
     return number
 
 
-def _write(name: str, known: Observed) -> None:
+def _write(name: str, observations: Observed) -> None:
     """Replace the file in one step; a cache that cannot be written keeps nothing."""
     path = _path(name)
     with contextlib.suppress(OSError):
@@ -124,5 +128,5 @@ def _write(name: str, known: Observed) -> None:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, delete=False
         ) as file:
-            json.dump(asdict(known), file)
+            json.dump(asdict(observations), file)
         os.replace(file.name, path)

@@ -1,4 +1,4 @@
-"""Whether the programs that a cell needs are new enough, by what they say of themselves."""
+"""Checks that the programs a cell needs are new enough, by the versions that they report."""
 
 from __future__ import annotations
 
@@ -13,59 +13,63 @@ from wattwire.model.errors import MissingError
 
 DOTTED, PLAIN = re.compile(r"\d+(?:\.\d+)+"), re.compile(r"\d+")
 PATIENCE_S = 30.0
-"""A program that starts a virtual machine before it tells its version is slow on a busy host."""
+"""A program that starts a virtual machine before it reports is slow on a busy host."""
 
 
 class TooOldError(MissingError):
-    """A program that a cell needs is on PATH, but not in a version that will do."""
+    """A program that a cell needs is on PATH, but its version is too old."""
 
 
 def require_versions(
     requires: Sequence[str], versions: Mapping[str, Mapping[str, Any]], wanted_by: str
 ) -> None:
-    """Check those of `requires` for which `versions` has a `minimum`.
+    """Check each program of `requires` for which `versions` has a `minimum`.
 
-    They must be on PATH. Raises TooOldError with what was found, where, and what is needed.
+    The programs must be on PATH. Raises TooOldError with the version found, its path and the
+    minimum.
     """
     for name in requires:
         table = versions.get(name)
         if table is None:
             continue
-        minimum, asked = table["minimum"], tuple(table.get("ask", [name, "--version"]))
-        place = shutil.which(name)
-        found, said = _told(place, asked)
+        minimum, command = table["minimum"], tuple(table.get("ask", [name, "--version"]))
+        path = shutil.which(name)
+        version, output = _reported_version(path, command)
         advice = "install a newer one, put its folder first on PATH, and try again"
-        if found is None:
+        if version is None:
             raise TooOldError(
-                f"{wanted_by}: needs {name} {minimum} or newer; `{' '.join(asked)}` told no "
-                f"version of {place}: {said}; {advice}"
+                f"{wanted_by}: needs {name} {minimum} or newer; `{' '.join(command)}` told no "
+                f"version of {path}: {output}; {advice}"
             )
-        if _parts(found) < _parts(minimum):
+        if _version_numbers(version) < _version_numbers(minimum):
             raise TooOldError(
-                f"{wanted_by}: needs {name} {minimum} or newer; found {found}, which is {place}; "
+                f"{wanted_by}: needs {name} {minimum} or newer; found {version}, which is {path}; "
                 f"{advice}"
             )
 
 
 @functools.cache
-def _told(place: str | None, asked: tuple[str, ...]) -> tuple[str | None, str]:
-    """The version that a program tells, or None, and what it said. `place` is for the cache."""
+def _reported_version(path: str | None, command: tuple[str, ...]) -> tuple[str | None, str]:
+    """Return the version that a program reports, or None, and its output.
+
+    `path` is for the cache.
+    """
     try:
-        done = subprocess.run(
-            asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        result = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace", timeout=PATIENCE_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, str(error)
-    said = " ".join(done.stdout.split())[:200] or "nothing"
-    match = DOTTED.search(done.stdout) or PLAIN.search(done.stdout)
-    if done.returncode != 0:
-        return None, f"exit code {done.returncode}, {said}"
-    return (match[0], said) if match else (None, said)
+    output = " ".join(result.stdout.split())[:200] or "nothing"
+    match = DOTTED.search(result.stdout) or PLAIN.search(result.stdout)
+    if result.returncode != 0:
+        return None, f"exit code {result.returncode}, {output}"
+    return (match[0], output) if match else (None, output)
 
 
-def _parts(version: str) -> tuple[int, ...]:
-    """Numbers in order of weight; 1.25 is no older than 1.25.0."""
+def _version_numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version in order of weight; 1.25 is no older than 1.25.0."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()

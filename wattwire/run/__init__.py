@@ -1,4 +1,4 @@
-"""The life of a run and of a campaign."""
+"""Execution of campaigns and their runs."""
 
 from wattwire.run.campaign import CampaignRunner, Options, Skipped
 from wattwire.run.progress import Progress

@@ -1,4 +1,4 @@
-"""Steps of known load against an energy counter: what a calibration is computed from."""
+"""Steps of known load against an energy counter, from which a calibration is computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wattwire.run.results.resources import Readings
 
 TICK_HZ = 20.0
 SETTLE_S = 0.3
-"""After a load began or ended: until its processes run, or are gone."""
+"""Wait after a load begins or ends, until its processes run or are gone."""
 
 LOAD = """
 import sys, time
@@ -33,12 +33,12 @@ while True:
     due = max(due + period_s, time.monotonic() - period_s)
     time.sleep(max(0.0, due - time.monotonic()))
 """
-"""Uses a share of a core; its period is no multiple of a clock tick, which would sample it."""
+"""Uses a share of a core; its period is no multiple of a clock tick, against aliasing."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One step: where it belongs, and what machine and load used. Power in watts."""
+    """One step: its block, its requested load, and what machine and load used. Power in watts."""
 
     block: int
     asked_cores: float
@@ -48,23 +48,23 @@ class Measured:
 
 
 def ranked_meters(meters: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The meters that have a source of energy, whether they can read here or not."""
+    """Return the meters that have an energy source, whether they can be read here or not."""
     return [m for m in meters if any(q.get("rank") is not None for q in m["quantities"])]
 
 
 def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]:
-    """Names of the meters to calibrate against: the named one, else all that can read here.
+    """Return the names of the meters to calibrate against: the named one, else all readable ones.
 
-    Raises MissingError where there is none, with what each would need.
+    Raises MissingError where there is none, with what each meter needs.
     """
     ranked = {m["name"]: m for m in ranked_meters(meters)}
     if named is not None and named not in ranked:
         raise unknown("calibrate: --meter", "meter with an energy counter", named, ranked)
-    wanted = [ranked[named]] if named else [m for m in ranked.values() if m["default"]]
-    present = [m["name"] for m in wanted if m["state"] == "present"]
+    candidates = [ranked[named]] if named else [m for m in ranked.values() if m["default"]]
+    present = [m["name"] for m in candidates if m["state"] == "present"]
     if not present:
-        lines = [f"  {m['name']}: {m['reason']}" for m in wanted]
-        lines += [f"  to grant it: {m['grant']}" for m in wanted if m["grant"]]
+        lines = [f"  {m['name']}: {m['reason']}" for m in candidates]
+        lines += [f"  to grant it: {m['grant']}" for m in candidates if m["grant"]]
         raise MissingError(
             "calibrate: no energy counter can be read here, so there is nothing to calibrate "
             "against:\n" + "\n".join(lines) + "\nThe estimate keeps its wide stated range."
@@ -73,7 +73,7 @@ def counter_meters(meters: list[dict[str, Any]], named: str | None) -> list[str]
 
 
 class LoadSteps:
-    """Holds loads still for `step_s` each, in random order with idle steps between."""
+    """Holds loads constant for `step_s` each, in random order with idle steps between."""
 
     def __init__(
         self,
@@ -95,19 +95,19 @@ class LoadSteps:
 
     @property
     def levels(self) -> list[float]:
-        """Loads in cores: half of one, one, all."""
+        """Return the loads in cores: half of one, one, all."""
         return sorted({0.5, 1.0, float(self._cores)})
 
     @property
     def seconds(self) -> float:
-        """About how long it takes."""
+        """Return the approximate duration (s) of all steps."""
         return self._blocks * (2 * len(self.levels) + 1) * (self._step_s + SETTLE_S)
 
     def measure(self, meters: list[str]) -> tuple[power.Source | None, list[Measured]]:
-        """Run all steps; gives the source of energy that covered them all, and the steps."""
-        readings = self._folder / "readings.bin"
+        """Run all steps; return the energy source that covers them all, and the steps."""
+        path = self._folder / "readings.bin"
         request = self._agent.request
-        request("sample_start", path=str(readings), tick_hz=TICK_HZ, meters=meters, subjects={})
+        request("sample_start", path=str(path), tick_hz=TICK_HZ, meters=meters, subjects={})
         try:
             for block in range(1, self._blocks + 1):
                 self._block(block)
@@ -115,9 +115,9 @@ class LoadSteps:
             sampling = request("sample_stop")
             request("clean", run=self._token)
         series = sampling["series"]
-        found = Readings(quantities_frame("calibration", "local", readings, series))
-        source = power.choose(found, series, [span for _, _, span, _ in self._spans])
-        return source, [self._measured(found, source, *step) for step in self._spans]
+        readings = Readings(quantities_frame("calibration", "local", path, series))
+        source = power.choose(readings, series, [span for _, _, span, _ in self._spans])
+        return source, [self._measured(readings, source, *step) for step in self._spans]
 
     def _block(self, block: int) -> None:
         levels = self._random.sample(self.levels, len(self.levels))
@@ -161,23 +161,25 @@ class LoadSteps:
         readings: Readings,
         source: power.Source | None,
         block: int,
-        asked: float,
+        requested_cores: float,
         span: power.Span,
         names: list[str],
     ) -> Measured:
-        busy = readings.rate("busy_time", "machine", "machine", *span)
+        busy_ns_per_s = readings.rate("busy_time", "machine", "machine", *span)
         watts = power.mean_w(readings, source, span)
-        if busy is None or watts is None:
+        if busy_ns_per_s is None or watts is None:
             raise MissingError(
                 "calibrate: no counter was read throughout (a battery that is charged, or a "
                 "device that went away); nothing is written. Mend that and calibrate again."
             )
-        used = [readings.rate("cpu_time", "process", name, *span) for name in names]
-        load = sum(u for u in used if u is not None)
-        return Measured(block, asked, busy / SECOND_NS, load / SECOND_NS, watts)
+        rates = [readings.rate("cpu_time", "process", name, *span) for name in names]
+        load_ns_per_s = sum(rate for rate in rates if rate is not None)
+        return Measured(
+            block, requested_cores, busy_ns_per_s / SECOND_NS, load_ns_per_s / SECOND_NS, watts
+        )
 
 
 def _shares(level: float) -> list[float]:
-    """A load in cores as one share for each process."""
-    whole = int(level)
-    return [1.0] * whole + ([level - whole] if level > whole else [])
+    """Return a load in cores as one share of a core for each process."""
+    full_cores = int(level)
+    return [1.0] * full_cores + ([level - full_cores] if level > full_cores else [])

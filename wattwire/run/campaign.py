@@ -1,4 +1,4 @@
-"""The life of a campaign: plan, run by run with retries in the block, resume, end."""
+"""Execution of a campaign: plan, runs with retries in their block, resume, end."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
@@ -27,6 +26,7 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
 from wattwire.run.crash import crash_point
 from wattwire.run.failed_attempt import CODE, ends_campaign, keep_only_logs
+from wattwire.run.machine import describe_machine, energy_model
 from wattwire.run.node_specs import node_plans
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
@@ -44,23 +44,23 @@ from wattwire.store.redact import note_names
 
 Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
-"""The journal's word for the treatments that got more blocks than the study has."""
+"""Journal key of the treatments that were given more blocks than the study has."""
 FULL_DISK_BYTES = 64 << 10
-"""With less room than this left, a failed attempt is the disk's failure."""
+"""With less free space than this, the disk is the cause of a failed attempt."""
 MACHINERY_FAILURES_MAX = 3
-"""A run whose attempts all fail by our own machinery stops the campaign, not the machine."""
+"""Failures of the harness in a row, within one run, that stop the campaign."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a campaign is executed, beyond what its study says."""
+    """Settings of a campaign's execution that its study does not hold."""
 
     accept: tuple[str, ...] = ()
     """Fingerprint keys whose change is accepted on resume."""
     choose: Callable[[Treatment], bool] | None = None
-    """Which treatments were asked for; the others are neither built nor listed."""
+    """Selects the requested treatments; the others are neither built nor listed."""
     only: str = ""
-    """What was said to leave out the others, for the page."""
+    """The option that excluded the other treatments, as it was given, for the page."""
 
 
 class CampaignRunner:
@@ -72,7 +72,7 @@ class CampaignRunner:
         self._progress = progress
         self._agent: AgentClient | None = None
         self._builder: Builder | None = None
-        self._told_busy = False
+        self._busy_reported = False
         campaign.lock()
         note_names(campaign.path, private_places(campaign.path, catalog.roots))
 
@@ -85,9 +85,9 @@ class CampaignRunner:
         prepared = self._prepare(study, options.choose)
         plan = make_plan(prepared.treatments, study.plan)
         campaign = self.campaign
-        part = {ONLY: {"said": options.only, "unasked": prepared.unasked}}
+        selection = {ONLY: {"said": options.only, "unasked": prepared.unasked}}
         campaign.freeze(
-            "study.json", {"name": name, **(part if prepared.unasked else {}), **document}
+            "study.json", {"name": name, **(selection if prepared.unasked else {}), **document}
         )
         campaign.keep(path.resolve(), "study.toml")
         if document.get("published"):
@@ -95,7 +95,9 @@ class CampaignRunner:
         campaign.write_json("machine.json", self._machine())
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
         campaign.journal.set("identity", self._identity(document, prepared))
-        campaign.journal.write_plan((r.run, r.block, r.position, r.treatment.key) for r in plan)
+        campaign.journal.write_plan(
+            (run.run, run.block, run.position, run.treatment.key) for run in plan
+        )
         campaign.journal.add_segment(self._facts("equal"), [], _now())
         self._study, self._prepared, self._plan = study, prepared, plan
         self._progress.event(
@@ -104,7 +106,7 @@ class CampaignRunner:
         return study
 
     def resume(self, document: dict[str, Any] | None, options: Options) -> Study:
-        """Go on with a campaign. Refuses a changed study, cell, kit, agent or machine."""
+        """Continue a campaign. Refuses a changed study, cell, kit, agent or machine."""
         campaign = self.campaign
         if campaign.journal.get("identity") is None:
             raise UsageError(
@@ -113,8 +115,8 @@ class CampaignRunner:
             )
         frozen = {k: v for k, v in campaign.study.items() if k not in ("name", ONLY)}
         name = campaign.study["name"]
-        place = str(campaign.path / "study.json")
-        current = with_current_names(settings_last(frozen), place)
+        source = str(campaign.path / "study.json")
+        current = with_current_names(settings_last(frozen), source)
         if document is not None and document != current:
             changed = sorted(k for k in {*document, *current} if document.get(k) != current.get(k))
             raise UsageError(
@@ -122,21 +124,21 @@ class CampaignRunner:
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
                 "without STUDY, --resume goes on with the study as it was, --set included."
             )
-        study = parse_frozen_study(name, current, place)
-        study = self._as_it_warmed_up(study)
-        asked = {row["treatment_key"] for row in campaign.plan}
-        prepared = self._prepare(study, lambda treatment: treatment.key in asked)
+        study = parse_frozen_study(name, current, source)
+        study = self._with_recorded_warm_up(study)
+        planned_keys = {row["treatment_key"] for row in campaign.plan}
+        prepared = self._prepare(study, lambda treatment: treatment.key in planned_keys)
         self._refuse_changes(self._identity(frozen, prepared))
         self._refuse_machine(options.accept)
-        self._plan = self._planned_again(study, prepared)
+        self._plan = self._remake_plan(study, prepared)
         self._study, self._prepared = study, prepared
         self._recover()
-        left = len(self._plan) - sum(self._is_done(r) for r in self._plan)
+        remaining = len(self._plan) - sum(self._is_done(planned) for planned in self._plan)
         self._progress.event(
             "campaign",
             path=str(campaign.path),
             runs=len(self._plan),
-            left=left,
+            left=remaining,
             skipped=len(prepared.skipped),
         )
         return study
@@ -157,9 +159,15 @@ class CampaignRunner:
                 f"{way.because}. Install strace, or leave those runs out: "
                 "--set plan.syscall_runs=0"
             )
-        self._builder = Builder(agent, lambda s: self._progress.event("building", **asdict(s)))
-        ahead = prepare(study, self.catalog, None, choose).cells.values()
-        self._builder.unbuilt({c.known_as: c for roles in ahead for c in roles.values()}.values())
+        self._builder = Builder(
+            agent, lambda step: self._progress.event("building", **asdict(step))
+        )
+        cells_by_treatment = prepare(study, self.catalog, None, choose).cells.values()
+        self._builder.unbuilt(
+            {
+                cell.known_as: cell for roles in cells_by_treatment for cell in roles.values()
+            }.values()
+        )
         return prepare(study, self.catalog, self._builder, choose)
 
     def _connect(self) -> AgentClient:
@@ -169,27 +177,27 @@ class CampaignRunner:
             self._agent = AgentClient(self.campaign.path / "agent")
         return self._agent
 
-    def _planned_again(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
-        """The plan as it was written; what can be run now but could not then is left out."""
-        kept = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
-        treatments = [t for t in prepared.treatments if t.key in kept]
-        # Campaigns from before there were control runs go on without them.
+    def _remake_plan(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
+        """Return the plan as it was written, without treatments that could not be run then."""
+        kept_keys = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
+        treatments = [t for t in prepared.treatments if t.key in kept_keys]
+        # Campaigns older than control runs continue without them.
         controls = any(row.get("control") in CONTROLS for row in self.campaign.plan)
         plan = make_plan(treatments, replace(study.plan, controls=controls))
-        again = self.campaign.journal.get(AGAIN)
-        if again is not None:
-            plan += more_blocks(plan, [t for t in treatments if t.key in again], study.plan)
+        repeated_keys = self.campaign.journal.get(AGAIN)
+        if repeated_keys is not None:
+            plan += more_blocks(plan, [t for t in treatments if t.key in repeated_keys], study.plan)
         if [r.run for r in plan] != self.campaign.journal.runs():
             raise UsageError(
                 f"{self.campaign.path}: the plan cannot be made again as it was: cells that were "
                 "there are not, or the other way round. See plan.json for the original."
             )
-        if again is not None:  # it may have died between the journal and this
+        if repeated_keys is not None:  # the controller may have died between both writes
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
         return plan
 
-    def _as_it_warmed_up(self, study: Study) -> Study:
-        """Campaigns from before there were settling runs go on without them."""
+    def _with_recorded_warm_up(self, study: Study) -> Study:
+        """Return the study without settling runs where the campaign is older than these."""
         if any(row.get("control") == SETTLING for row in self.campaign.plan):
             return study
         if study.plan.warmup_calls != AUTO:
@@ -197,17 +205,17 @@ class CampaignRunner:
         return replace(study, plan=replace(study.plan, warmup_calls=0))
 
     def measure_again(self, keys: Collection[str]) -> None:
-        """Plan as many blocks again as the study has, of the treatments with these keys only."""
+        """Plan further blocks, as many as the study has, of the treatments with these keys only."""
         chosen = [t for t in self._prepared.treatments if t.key in keys]
-        more = more_blocks(self._plan, chosen, self._study.plan)
-        rows = ((r.run, r.block, r.position, r.treatment.key) for r in more)
+        added = more_blocks(self._plan, chosen, self._study.plan)
+        rows = ((run.run, run.block, run.position, run.treatment.key) for run in added)
         self.campaign.journal.write_plan(rows, **{AGAIN: [t.key for t in chosen]})
-        self._plan = [*self._plan, *more]
+        self._plan = [*self._plan, *added]
         document = self._plan_document(self._plan, self._prepared)
         self.campaign.freeze("plan.json", document)
         path, skipped = str(self.campaign.path), len(self._prepared.skipped)
         self._progress.event(
-            "campaign", path=path, runs=len(self._plan), left=len(more), skipped=skipped
+            "campaign", path=path, runs=len(self._plan), left=len(added), skipped=skipped
         )
 
     def _recover(self) -> None:
@@ -239,10 +247,10 @@ class CampaignRunner:
         changed = [k for k in sorted({*before, *now}) if before.get(k) != now.get(k)]
         refused = [k for k in changed if k not in accepted]
         if refused:
-            told = "; ".join(f"{k}: {before.get(k)} → {now.get(k)}" for k in refused)
+            changes = "; ".join(f"{k}: {before.get(k)} → {now.get(k)}" for k in refused)
             raise UsageError(
                 f"{self.campaign.path}: this is not the machine, or not the state, that the "
-                f"campaign began on ({told}). Resume there, or accept each with --accept KEY: "
+                f"campaign began on ({changes}). Resume there, or accept each with --accept KEY: "
                 "what follows is then a segment of its own."
             )
         if changed:
@@ -252,38 +260,38 @@ class CampaignRunner:
 
     def execute(self) -> None:
         """Run everything that is not done. KeyboardInterrupt ends the run in flight cleanly."""
-        self._exceptions: dict[str, str] = {}  # run → where its last attempt ended in which
+        self._exceptions: dict[str, str] = {}  # run → folder and exception of its last attempt
         stopping = Stopping(self._study.plan, self.campaign)
-        last = {planned.block: planned.run for planned in self._plan}
+        last_runs = {planned.block: planned.run for planned in self._plan}
         try:
             for planned in self._plan:
                 if planned.control != SETTLING:
-                    self._hold_warm_up()
+                    self._set_warm_up()
                 if not stopping.spares(planned) and not self._is_done(planned):
                     self._run_with_retries(planned)
-                if planned.run == last[planned.block] and stopping.wants(planned.block):
+                if planned.run == last_runs[planned.block] and stopping.wants(planned.block):
                     self._write_summary()
                     note = stopping.look(planned.block)
                     if note:
                         self._progress.event("note", text=note)
         finally:
             self._write_summary()
-        self._tell_exceptions()
+        self._report_exceptions()
         self._progress.event("finished", path=str(self.campaign.path))
 
-    def _tell_exceptions(self) -> None:
-        """Say at the end how many runs have no attempt but such as ended in an exception."""
+    def _report_exceptions(self) -> None:
+        """Report how many runs have only attempts that ended in an exception."""
         broken = [planned.run for planned in self._plan if planned.run in self._exceptions]
         if broken:
-            whole = "all" if len(broken) == len(self._plan) else str(len(broken))
+            count = "all" if len(broken) == len(self._plan) else str(len(broken))
             text = (
-                f"{whole} of {len(self._plan)} runs ended in an exception inside wattwire, which "
+                f"{count} of {len(self._plan)} runs ended in an exception inside wattwire, which "
                 f"says nothing about their cells; the first: {self._exceptions[broken[0]]}"
             )
             self._progress.event("note", text=text)
 
-    def _hold_warm_up(self) -> None:
-        """Take the warm-up from the settling runs, once: every later run has the same one."""
+    def _set_warm_up(self) -> None:
+        """Take the warm-up from the settling runs, once, so that all later runs have the same."""
         plan, journal = self._study.plan, self.campaign.journal
         if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
             return
@@ -291,11 +299,11 @@ class CampaignRunner:
             from wattwire.analysis import settling  # noqa: PLC0415 - statistics are slow to import
 
             journal.set(WARM_UP, settling.judge(self.campaign))
-        found = self.campaign.warm_up
-        assert found is not None
-        plan = replace(plan, warmup_calls=int(found["calls"]))
+        warm_up = self.campaign.warm_up
+        assert warm_up is not None
+        plan = replace(plan, warmup_calls=int(warm_up["calls"]))
         self._study = replace(self._study, plan=plan)
-        self._progress.event("note", text=found["words"])
+        self._progress.event("note", text=warm_up["words"])
 
     def _write_summary(self) -> None:
         rows = with_derived(pool_baselines(self.campaign.rows()))
@@ -304,13 +312,13 @@ class CampaignRunner:
 
     def _is_done(self, planned: PlannedRun) -> bool:
         done = [a for a in self.campaign.journal.attempts(planned.run) if a.state == "done"]
-        # Nothing is answered with a settling run, so a disturbed one does as well.
+        # No answer uses a settling run, so a disturbed one is enough.
         retries = 0 if planned.control == SETTLING else self._study.plan.retries
         spent = len(done) > retries
-        return spent or any(a.verdict == Verdict.OK.value for a in done)
+        return spent or any(a.verdict == Verdict.VALID.value for a in done)
 
     def _run_with_retries(self, planned: PlannedRun) -> None:
-        """Attempts in the same place of the same block until one is ok, or retries are spent."""
+        """Attempt a run, in its place in the block, until one is ok or retries are spent."""
         lost_in_a_row = 0
         while not self._is_done(planned):
             try:
@@ -338,11 +346,11 @@ class CampaignRunner:
             position=planned.position,
         )
         began_s = time.monotonic()
-        before = wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)
+        conditions = wait_until_quiet(agent, study.validity, study.plan.quiet_wait_s)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
         try:
-            collected = self._collect(agent, planned, number, token, folder, before)
+            collected = self._collect(agent, planned, number, token, folder, conditions)
             crash_point("commit", {"agent": agent.pid})
             name = campaign.commit(planned.run, number, folder)
             outcome = collected.record.outcome
@@ -352,10 +360,10 @@ class CampaignRunner:
         except BaseException:
             self._abandon(agent, planned, number, token)
             raise
-        elapsed_s = time.monotonic() - began_s - float(before["waited_s"])
+        elapsed_s = time.monotonic() - began_s - float(conditions["waited_s"])
         if collected.verdict is not Verdict.FAILED:
             note_duration(study, planned, collected.record, elapsed_s)
-        self._tell(planned, collected, collected.record)
+        self._report(planned, collected, collected.record)
         if study.plan.cooldown_s > 0:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)
@@ -367,18 +375,18 @@ class CampaignRunner:
         number: int,
         token: str,
         folder: Path,
-        before: dict[str, Any],
+        conditions: dict[str, Any],
     ) -> Collected:
-        """Execute one attempt and write what came of it.
+        """Execute one attempt and write its results.
 
-        An exception in it fails this attempt, whatever its cause: the next may be sound.
+        An exception fails this attempt, whatever the cause: the next attempt may be valid.
         """
         run = self._one_run(agent, planned, token, folder)
         try:
             record = run.execute()
             crash_point("convert", {"agent": agent.pid})
-            model = _energy_model(agent)
-            collected = Collected(planned, number, record, self._study, folder, before, model)
+            model = energy_model(agent)
+            collected = Collected(planned, number, record, self._study, folder, conditions, model)
             collected.write()
         except Exception as error:
             if ends_campaign(error) or agent.lost.is_set():
@@ -386,15 +394,21 @@ class CampaignRunner:
             agent.request("clean", run=token)
             reason = keep_only_logs(folder, error)
             collected = Collected.failed(
-                planned, number, run.record, self._study, folder, before, reason
+                planned, number, run.record, self._study, folder, conditions, reason
             )
             collected.write()
-        if collected.verdict is not Verdict.OK or collected.record.outcome is not Outcome.COMPLETED:
+        if (
+            collected.verdict is not Verdict.VALID
+            or collected.record.outcome is not Outcome.COMPLETED
+        ):
             self._require_room(folder)
         return collected
 
     def _require_room(self, folder: Path) -> None:
-        """A node that finds the disk full ends or writes half a file, and is not to blame."""
+        """Raise OSError where the disk is full.
+
+        A node that finds the disk full ends or writes half a file, through no fault of its own.
+        """
         if host.free_disk_bytes(folder) < FULL_DISK_BYTES:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
 
@@ -416,7 +430,7 @@ class CampaignRunner:
         )
 
     def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
-        """Leave nothing of an attempt that broke; its note in the journal stays."""
+        """Remove what an attempt left that broke off; its note in the journal stays."""
         if agent.lost.is_set():
             agent = self._connect()
         try:
@@ -425,9 +439,9 @@ class CampaignRunner:
             self.campaign.journal.lose(planned.run, number, _now())
             self.campaign.drop_partials()
 
-    def _tell(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
-        if not self._told_busy and any(r.code in CONDITION_CODES for r in collected.reasons):
-            self._told_busy = True
+    def _report(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
+        if not self._busy_reported and any(r.code in CONDITION_CODES for r in collected.reasons):
+            self._busy_reported = True
             self._progress.event(
                 "note",
                 text="This machine is busy. Such runs are stored but excluded from the answers. "
@@ -440,7 +454,7 @@ class CampaignRunner:
         if exception:
             where = f"runs/{planned.run}-{collected.attempt}"
             self._exceptions[planned.run] = f"{where}: {exception[0]}"
-        shown = ("sent", "failed", "lost", "latency_p50_us", "cpu_us_per_message")
+        figure_names = ("sent", "failed", "lost", "latency_p50_us", "cpu_us_per_message")
         self._progress.event(
             "done",
             run=planned.run,
@@ -449,16 +463,16 @@ class CampaignRunner:
             detail=record.outcome_detail,
             reasons=[r.detail for r in collected.reasons],
             last=self._is_done(planned),
-            figures={k: collected.row.get(k) for k in shown},
+            figures={k: collected.row.get(k) for k in figure_names},
         )
 
     def _require_disk(self) -> None:
         free = host.free_disk_bytes(self.campaign.path)
-        wanted = self._study.validity.free_disk_bytes_min
-        if free < wanted:
+        minimum = self._study.validity.free_disk_bytes_min
+        if free < minimum:
             raise MissingError(
                 f"{self.campaign.path}: {free:,} bytes are free; validity.free_disk_bytes_min "
-                f"asks for {wanted:,}. Make room and go on with --resume {self.campaign.path}: "
+                f"asks for {minimum:,}. Make room and go on with --resume {self.campaign.path}: "
                 "nothing is lost."
             )
 
@@ -476,69 +490,43 @@ class CampaignRunner:
 
     def _facts(self, check: str) -> dict[str, Any]:
         facts = self._connect().request("fingerprint")["facts"]
-        return {f["key"]: f["value"] for f in facts if f["check"] == check}
+        return {fact["key"]: fact["value"] for fact in facts if fact["check"] == check}
 
     def _machine(self) -> dict[str, Any]:
-        agent = self._connect()
-        hello = agent.hello
         return {
-            "hosts": {
-                "local": {
-                    "facts": agent.request("fingerprint")["facts"],
-                    "meters": hello["meters"],
-                    "cgroup": hello["cgroup"],
-                    "rights": hello["rights"],
-                }
-            },
+            **describe_machine(self._connect()),
             "titles": self.catalog.titles(),
             "setting_roles": self.catalog.setting_roles(),
             "switches": self.catalog.switches(),
-            "versions": {
-                "wattwire": __version__,
-                "agent": hello["version"],
-                "agent_build": hello["build"],
-            },
         }
 
     @staticmethod
     def _plan_document(plan: list[PlannedRun], prepared: Prepared) -> list[dict[str, Any]]:
-        def row(treatment: Treatment, **more: Any) -> dict[str, Any]:
+        def row(treatment: Treatment, **columns: Any) -> dict[str, Any]:
             return {
                 "treatment": dict(treatment.varied),
                 "treatment_key": treatment.key,
                 "levels": dict(treatment.levels),
-                **more,
+                **columns,
             }
 
         runs = [
             row(
-                r.treatment,
-                run=r.run,
-                block=r.block,
-                position=r.position,
-                control=r.control,
-                cells={role: cell.name for role, cell in prepared.cells[r.treatment.key].items()},
+                run.treatment,
+                run=run.run,
+                block=run.block,
+                position=run.position,
+                control=run.control,
+                cells={role: cell.name for role, cell in prepared.cells[run.treatment.key].items()},
                 skipped=None,
             )
-            for r in plan
+            for run in plan
         ]
-        gaps = [
-            row(t, run=None, block=None, position=None, cells={}, skipped=reason)
-            for t, reason in prepared.skipped
+        skipped_rows = [
+            row(treatment, run=None, block=None, position=None, cells={}, skipped=reason)
+            for treatment, reason in prepared.skipped
         ]
-        return [*runs, *gaps]
-
-
-def _energy_model(agent: AgentClient) -> dict[str, float] | None:
-    """The range of joules per CPU second that a present model states, if there is one."""
-    for meter in agent.hello["meters"]:
-        info: Mapping[str, Any] = meter.get("info") or {}
-        if meter.get("state") == "present" and "joules_per_cpu_second_low" in info:
-            return {
-                k: float(info[k])
-                for k in ("joules_per_cpu_second_low", "joules_per_cpu_second_high")
-            }
-    return None
+        return [*runs, *skipped_rows]
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""Certificates for runs over TLS (clause C-35): an authority and a server of this run alone."""
+"""Certificates for runs over TLS (clause C-35): an authority and a server for one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOSTS = ("127.0.0.1", "localhost")
 def make_certificates(folder: Path) -> dict[str, str]:
     """Write an authority, a certificate that it signed for HOSTS, and its key, as PEM files.
 
-    Returns the spec keys of clause C-35 with the paths.
+    Return the spec keys of clause C-35 with the paths.
     """
     import trustme  # (loads a cryptographic library that few runs need)
 

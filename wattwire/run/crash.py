@@ -18,13 +18,13 @@ _spent: set[str] = set()
 
 def crash_point(point: str, victims: Mapping[str, int | None]) -> None:
     """Kill the chosen victim if this is its point; `victims` maps names to process ids."""
-    wanted = os.environ.get(VARIABLE)
-    if not wanted or wanted in _spent:
+    request = os.environ.get(VARIABLE)
+    if not request or request in _spent:
         return
-    victim, _, at = wanted.partition("@")
-    if at != point:
+    victim, _, requested_point = request.partition("@")
+    if requested_point != point:
         return
     pid = os.getpid() if victim == "controller" else victims.get(victim)
     if pid is not None:
-        _spent.add(wanted)
+        _spent.add(request)
         os.kill(pid, signal.SIGKILL)

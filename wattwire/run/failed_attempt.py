@@ -1,4 +1,4 @@
-"""An attempt that ended in an exception: which of them end the campaign, what the others leave."""
+"""Attempts that end in an exception: which end the campaign, and what is kept of the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENVIRONMENT_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 def ends_campaign(error: BaseException) -> bool:
-    """Whether an exception says something about the machine or the campaign, not the attempt."""
+    """Return whether an exception concerns the machine or the campaign, not the attempt."""
     if isinstance(error, OSError):
         return error.errno in ENVIRONMENT_ERRNOS
     machinery = (AgentLostError, GuardLostError, AgentError, MissingError, sqlite3.Error)
@@ -27,9 +27,9 @@ def ends_campaign(error: BaseException) -> bool:
 
 
 def keep_only_logs(folder: Path, error: Exception) -> Reason:
-    """Empty an attempt's folder except for its logs, and write the traceback there.
+    """Empty an attempt's folder except for its logs, write the traceback there, return the reason.
 
-    What a node put in the folder may be what the exception was about.
+    The exception may be due to a file that a node put in the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
@@ -43,5 +43,5 @@ def keep_only_logs(folder: Path, error: Exception) -> Reason:
     log.unlink(missing_ok=True)
     text = "".join(traceback.format_exception(error))
     log.write_text(text, encoding="utf-8", errors="backslashreplace")
-    told = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-    return Reason(Verdict.FAILED, CODE, f"wattwire could not judge this attempt ({told}); {LOG}")
+    summary = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return Reason(Verdict.FAILED, CODE, f"wattwire could not judge this attempt ({summary}); {LOG}")

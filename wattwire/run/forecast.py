@@ -1,6 +1,6 @@
-"""What a plan will take before it is run: time, disk, and the window that each meter needs.
+"""Forecasts of a plan before it is run: time, disk, and the window that each meter needs.
 
-Forecasts only: nothing that is measured or judged rests on them.
+No measurement and no verdict uses them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from wattwire.run.node_specs import SECOND_NS, nodes_record_bytes, scheduled_per
 
 START_S = 1.5
 """Starting, matching and ending nodes: between 0.3 s (native) and 4 s (a slow discovery).
-What a runtime takes to start comes on top (`start_cpu_s` of a manifest)."""
+The start of a runtime comes on top (`start_cpu_s` of a manifest)."""
 CLOSED_CALL_S = 0.001
 """A call back to back: between 20 µs and some milliseconds."""
 
 WARM_UP_CALLS = 1000
-"""What settling runs may find: between 10 calls and 5,000 (a virtual machine that compiles)."""
+"""Guess of what settling runs find: between 10 calls and 5,000 (a virtual machine compiles)."""
 
 RECORD_BYTES = 16
 """A record in messages.parquet, compressed; random times need 12, long runs of flags nothing."""
@@ -37,17 +37,17 @@ PAGE_BYTES = 5_000_000
 
 TICK_S = {"second": 1.0}
 STEPS_PER_WINDOW = 100
-"""A counter that stands still for one step between updates is known to 1 % over 100 steps."""
+"""A counter that is constant for one step between updates is known to 1 % over 100 steps."""
 READINGS_PER_WINDOW = 2
 """A gauge that is read less than twice in a window has no mean over it."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a run of a treatment takes beyond what the plan states.
+    """Expected time of a treatment's run beyond what the plan states.
 
-    `start_s` is starting, matching and ending nodes, `call_s` a call in a closed loop;
-    `observed` tells whether runs on this machine showed each of the two.
+    `start_s` is for starting, matching and ending nodes, `call_s` for a call in a closed loop;
+    `observed` says for each of the two whether runs on this machine showed it.
     """
 
     start_s: float = START_S
@@ -60,7 +60,7 @@ GUESS = Expected()
 
 @dataclass(frozen=True)
 class Forecast:
-    """Seconds and bytes of a whole plan; `basis` says in words what they rest on."""
+    """Seconds and bytes of a whole plan; `basis` says in words what they are based on."""
 
     seconds: float
     run_seconds: float
@@ -70,7 +70,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class MeterWindow:
-    """The shortest window in which a meter's figure is worth having, and why."""
+    """The shortest window in which a meter's figure is useful, and why."""
 
     meter: str
     window_s: float
@@ -80,49 +80,52 @@ class MeterWindow:
 def expectations(
     treatments: Iterable[Treatment], cells: Mapping[str, Mapping[str, Cell]], cores: int
 ) -> dict[str, Expected]:
-    """What a run of each treatment takes beyond its plan, by the treatment's key.
+    """Return the expected time of each treatment's run beyond its plan, by the treatment's key.
 
-    From runs of the same cells on this machine where there were any, else from the CPU seconds
-    that their manifests state, spread over the cores. `cells` maps treatment key → role → cell.
+    It comes from runs of the same cells on this machine where there are any, else from the CPU
+    seconds that their manifests state, spread over the cores. `cells` maps treatment key → role →
+    cell.
     """
-    known = functools.cache(observed)
-    found = {}
+    cached_observed = functools.cache(observed)
+    expected = {}
     for treatment in treatments:
         hub, leaf = (cells[treatment.key][r] for r in PATTERN_ROLES[str(treatment["pattern"])])
         clients = int(treatment["clients"])
-        pair = [known(name) for name in dict.fromkeys((hub.name, leaf.name))]
-        starts = [one.overhead_s(1 + clients, START_S) for one in pair]
-        calls = [one.call_s(1 + clients) for one in pair]
+        histories = [cached_observed(name) for name in dict.fromkeys((hub.name, leaf.name))]
+        starts = [history.overhead_s(1 + clients, START_S) for history in histories]
+        calls = [history.call_s(1 + clients) for history in histories]
         cpu_s = hub.document["start_cpu_s"] + clients * leaf.document["start_cpu_s"]
-        told_starts = [s for s in starts if s is not None]
-        told_calls = [s for s in calls if s is not None]
-        found[treatment.key] = Expected(
-            max(told_starts) if told_starts else START_S + float(cpu_s) / max(1, cores),
-            max(told_calls) if told_calls else CLOSED_CALL_S,
-            (bool(told_starts), bool(told_calls)),
+        known_starts = [s for s in starts if s is not None]
+        known_calls = [s for s in calls if s is not None]
+        expected[treatment.key] = Expected(
+            max(known_starts) if known_starts else START_S + float(cpu_s) / max(1, cores),
+            max(known_calls) if known_calls else CLOSED_CALL_S,
+            (bool(known_starts), bool(known_calls)),
         )
-    return found
+    return expected
 
 
 def forecast(
     study: Study, runs: Iterable[PlannedRun], expected: Mapping[str, Expected] | None = None
 ) -> Forecast:
-    """Time and disk of these runs, each tried once; `expected` is by treatment key."""
+    """Return time and disk of these runs, each attempted once; `expected` is by treatment key."""
     planned = list(runs)
-    by_key = expected or {}
+    expected_by_key = expected or {}
     seconds = sum(
-        run_seconds(study, r.treatment, by_key.get(r.treatment.key, GUESS), r.control)
-        for r in planned
+        run_seconds(
+            study, run.treatment, expected_by_key.get(run.treatment.key, GUESS), run.control
+        )
+        for run in planned
     )
-    disk = sum(_run_bytes(study, r.treatment, r.control) for r in planned) + PAGE_BYTES
-    mean = seconds / len(planned) if planned else 0.0
-    return Forecast(seconds, mean, disk, _basis(study, planned, by_key))
+    disk_bytes = sum(_run_bytes(study, run.treatment, run.control) for run in planned) + PAGE_BYTES
+    mean_s = seconds / len(planned) if planned else 0.0
+    return Forecast(seconds, mean_s, disk_bytes, _basis(study, planned, expected_by_key))
 
 
 def run_seconds(
     study: Study, treatment: Treatment, expected: Expected = GUESS, control: str = ""
 ) -> float:
-    """Seconds of one run: what the plan states, and what is expected of the rest."""
+    """Return the seconds of one run: those that the plan states and those expected beyond."""
     plan = study.plan
     window_s = expected_window_s(study, treatment, expected)
     if control == SETTLING:
@@ -134,13 +137,13 @@ def run_seconds(
 
 
 def expected_warm_up_calls(study: Study) -> int:
-    """Calls of a client's warm-up in closed loop: stated, or guessed until it is found."""
+    """Return a client's warm-up calls in closed loop: stated, or a guess until they are known."""
     calls = study.plan.warmup_calls
     return WARM_UP_CALLS if calls == AUTO else calls
 
 
 def expected_window_s(study: Study, treatment: Treatment, expected: Expected = GUESS) -> float:
-    """Seconds of a window: stated in open loop; in closed loop its calls, as they are expected."""
+    """Return the seconds of a window: stated in open loop, expected from calls in closed loop."""
     if treatment["loop"] == "closed":
         return expected.call_s * int(treatment["count"])
     return study.plan.duration_s
@@ -151,19 +154,23 @@ def window_words(
     treatments: Iterable[Treatment],
     expected: Mapping[str, Expected] | None = None,
 ) -> str:
-    """The windows of these treatments: seconds in open loop, calls one by one in closed loop."""
-    known = list(treatments)
-    closed = [t for t in known if _closed(t)]
-    told = [f"{study.plan.duration_s:g} s"] if len(known) > len(closed) else []
+    """Return these treatments' windows in words: seconds in open loop, calls in closed loop."""
+    all_treatments = list(treatments)
+    closed = [t for t in all_treatments if _closed(t)]
+    windows = [f"{study.plan.duration_s:g} s"] if len(all_treatments) > len(closed) else []
     if closed:
-        by_key = expected or {}
-        takes = [by_key.get(t.key, GUESS) for t in closed]
+        expected_by_key = expected or {}
+        estimates = [expected_by_key.get(t.key, GUESS) for t in closed]
         calls = _range((int(t["count"]) for t in closed), "{:,.0f}")
-        seconds = _range((e.call_s * int(t["count"]) for t, e in zip(closed, takes, strict=True)))
-        each = _range(1000 * e.call_s for e in takes)
-        basis = _basis_words([e.observed[1] for e in takes])
-        told.append(f"{calls} calls one after the other ({seconds} s at {each} ms a call, {basis})")
-    return " or ".join(told)
+        seconds = _range(
+            (e.call_s * int(t["count"]) for t, e in zip(closed, estimates, strict=True))
+        )
+        call_ms = _range(1000 * e.call_s for e in estimates)
+        basis = _basis_words([e.observed[1] for e in estimates])
+        windows.append(
+            f"{calls} calls one after the other ({seconds} s at {call_ms} ms a call, {basis})"
+        )
+    return " or ".join(windows)
 
 
 def _closed(treatment: Treatment) -> bool:
@@ -171,35 +178,36 @@ def _closed(treatment: Treatment) -> bool:
 
 
 def _range(values: Iterable[float], form: str = "{:.3g}") -> str:
-    """The least and the greatest, or the one that there is."""
+    """Return the lowest and the highest value in words, or the only one."""
     ordered = sorted(values)
     return " to ".join(dict.fromkeys(form.format(end) for end in (ordered[0], ordered[-1])))
 
 
 def _basis_words(from_runs: Iterable[bool]) -> str:
-    known = set(from_runs)
-    if known == {True}:
+    """Return in words whether an expectation comes from runs on this machine or is a guess."""
+    kinds = set(from_runs)
+    if kinds == {True}:
         return "as in earlier runs here"
-    return "partly as in earlier runs here, partly a guess" if True in known else "a guess"
+    return "partly as in earlier runs here, partly a guess" if True in kinds else "a guess"
 
 
 def _basis(study: Study, planned: Iterable[PlannedRun], expected: Mapping[str, Expected]) -> str:
     plan = study.plan
     treatments = list({run.treatment.key: run.treatment for run in planned}.values())
-    takes = [expected.get(t.key, GUESS) for t in treatments] or [GUESS]
+    estimates = [expected.get(t.key, GUESS) for t in treatments] or [GUESS]
     window = f"a window of {window_words(study, treatments, expected)}"
-    parts = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
+    phrases = [window, f"baselines {2 * plan.baseline_s:g} s", f"drain {plan.quiet_ms / 1000:g} s"]
     if any(map(_closed, treatments)) and plan.warmup_calls:
         calls = expected_warm_up_calls(study)
         guess = " (a guess, until settling runs have found it)"
-        parts.append(f"a warm-up of {calls:,} calls{guess if plan.warmup_calls == AUTO else ''}")
-    parts += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
-    start = f"{_range((e.start_s for e in takes), '{:.2g}')} s for starting and ending"
-    return f"{', '.join(parts)}, and {start} ({_basis_words(e.observed[0] for e in takes)})"
+        phrases.append(f"a warm-up of {calls:,} calls{guess if plan.warmup_calls == AUTO else ''}")
+    phrases += [f"cool-down {plan.cooldown_s:g} s"] if plan.cooldown_s else []
+    start = f"{_range((e.start_s for e in estimates), '{:.2g}')} s for starting and ending"
+    return f"{', '.join(phrases)}, and {start} ({_basis_words(e.observed[0] for e in estimates)})"
 
 
 def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
-    """What the nodes of one run set aside for their records, in the run where it is most."""
+    """Return the memory (bytes) that one run's nodes allocate for records, in the largest run."""
     plan = _with_warm_up(study.plan)
     return max(
         nodes_record_bytes(treatment, scheduled_per_sender(treatment, plan, control))
@@ -208,7 +216,7 @@ def node_memory_bytes(study: Study, runs: Iterable[PlannedRun]) -> int:
 
 
 def _with_warm_up(plan: Plan) -> Plan:
-    """The plan with a guess in place of the warm-up that is still to be found."""
+    """Return the plan with a guess where settling runs have not found the warm-up yet."""
     return replace(plan, warmup_calls=WARM_UP_CALLS) if plan.warmup_calls == AUTO else plan
 
 
@@ -226,10 +234,10 @@ def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
 
 
 def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> MeterWindow | None:
-    """The window that a meter needs, from its manifest; None for one read at start and end only.
+    """Return the window that a meter needs, from its manifest; None if it is read at the ends only.
 
-    A counter is read at the window's own edges, so its period does not matter, its step does;
-    a gauge is only known where it was read.
+    A counter is read at the window's own edges, so its step matters and its period does not; a
+    gauge is known only where it was read.
     """
     tier = str(manifest.get("tier", "second"))
     period_s = 1.0 / tick_hz if tier == "tick" else TICK_S.get(tier)
@@ -239,11 +247,11 @@ def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> Mete
         if quantity.get("counter") and step_ns:
             step_s = int(step_ns) / SECOND_NS
             steps = f"has steps of {step_s * 1000:g} ms; 1 % needs {STEPS_PER_WINDOW}"
-            why = f"{quantity['name']} {steps}"
-            needs.append((STEPS_PER_WINDOW * step_s, why))
+            reason = f"{quantity['name']} {steps}"
+            needs.append((STEPS_PER_WINDOW * step_s, reason))
         elif not quantity.get("counter") and period_s is not None:
-            why = f"{quantity['name']} is read every {period_s:g} s"
-            needs.append((READINGS_PER_WINDOW * period_s, why))
+            reason = f"{quantity['name']} is read every {period_s:g} s"
+            needs.append((READINGS_PER_WINDOW * period_s, reason))
     if not needs:
         return None
     window_s, because = max(needs, key=lambda need: need[0])

@@ -1,4 +1,4 @@
-"""The lines that a node prints (contract C-05), checked before anything rests on them."""
+"""The lines that a node prints (contract C-05), checked before anything relies on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLAUSES = {
     "ERROR": "C-05",
 }
 LINE_CHARACTERS_MAX = 60_000
-"""The agent passes a line of 64 KiB on in one piece."""
+"""The agent passes on a line of up to 64 KiB in one piece."""
 STRING_CHARACTERS_MAX = 8_192
 DEPTH_MAX = 8
 COUNT_MAX = 2**53
@@ -53,7 +53,7 @@ def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
     clause = CLAUSES[keyword]
     later = LINE_ORDER[LINE_ORDER.index(keyword) :]
     # Two threads of a node may both report its end.
-    if keyword != "ERROR" and any(other in seen for other in later):
+    if keyword != "ERROR" and any(name in seen for name in later):
         raise BadLineError(
             f"C-05: {keyword} after {', '.join(seen)}; each line is printed once, in the order "
             f"{' '.join(LINE_ORDER)}"
@@ -68,7 +68,7 @@ def parse_line(text: str, seen: Collection[str]) -> tuple[str, dict[str, Any]]:
     problem = problem or _schema_problem(keyword, fields) or _limit_problem(fields)
     if problem:
         raise BadLineError(f"{clause}: {keyword}: {problem}; the line is {excerpt(text)}")
-    return keyword, {key: _whole(value) for key, value in fields.items()}
+    return keyword, {key: _as_integer(value) for key, value in fields.items()}
 
 
 def excerpt(text: str) -> str:
@@ -78,7 +78,7 @@ def excerpt(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a node's own words without what would move a terminal's cursor or colour it."""
+    """Return a node's own text with characters escaped that would control a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
@@ -94,7 +94,7 @@ def _finite(word: str) -> float:
 
 
 def _problem_in(value: Any, depth: int) -> str:
-    """What no field of any line may hold, wherever it is nested; "" where there is nothing."""
+    """Return a problem that no field of any line may have, at any depth; "" without one."""
     if depth < 0:
         return f"nested more than {DEPTH_MAX} deep"
     if isinstance(value, str):
@@ -120,11 +120,13 @@ def _validator(keyword: str) -> Draft202012Validator:
 
 
 def _schema_problem(keyword: str, fields: dict[str, Any]) -> str:
+    """Return up to three breaches of the keyword's schema; "" without one."""
     errors = sorted(_validator(keyword).iter_errors(fields), key=lambda error: error.json_path)
     return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in errors[:3])
 
 
 def _limit_problem(fields: dict[str, Any]) -> str:
+    """Return the first number beyond its limit; "" without one."""
     for key, value in fields.items():
         limit = TIME_NS_MAX if key.endswith("_ns") else COUNT_MAX
         if isinstance(value, (int, float)) and value > limit:
@@ -132,6 +134,6 @@ def _limit_problem(fields: dict[str, Any]) -> str:
     return ""
 
 
-def _whole(value: Any) -> Any:
-    """An integer that was written as 3.0, which JSON does not tell from 3, as an integer."""
+def _as_integer(value: Any) -> Any:
+    """Return a float such as 3.0, which JSON does not tell from 3, as an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,4 +1,4 @@
-"""From a treatment to the specs of its nodes (contract, last section)."""
+"""Specs of a treatment's nodes (contract, last section)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from wattwire.model.warm_up import SETTLING, SETTLING_CALLS
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 CAPACITY_MARGIN = 1.5
-"""Room for duplicates and feedback beyond what the schedule promises."""
+"""Factor of room for duplicates and feedback beyond the scheduled messages."""
 BEYOND_FACTOR = 4
 BEYOND_CALLS = 100_000
-"""How many calls may follow a client's count: so many times the count, up to so many, or once the
-count where that is more. A client that is faster than the slowest one by more ends sooner."""
+"""Limits of the calls that may follow a client's count: BEYOND_FACTOR times the count, but at most
+BEYOND_CALLS, or once the count where that is more. A client that is faster than the slowest one by
+more ends sooner."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,24 @@ class NodePlan:
 
 
 def needs(treatment: Treatment) -> list[str]:
-    """The capabilities that a treatment asks of its cells."""
-    wanted = [
+    """Return the capabilities that a treatment requires of its cells."""
+    capabilities = [
         f"encoding.{treatment['payload_encoding']}",
         f"pacing.{treatment['pacing']}",
         f"loop.{treatment['loop']}",
     ]
     if treatment["pattern"] != "topic":
-        wanted.append(f"reply.{treatment['reply']}")
+        capabilities.append(f"reply.{treatment['reply']}")
     if treatment["literal"]:
-        wanted.append("literal")
+        capabilities.append("literal")
     overlapping = int(treatment["outstanding_max"]) > 1 and treatment["loop"] == "open"
     if overlapping and treatment["pattern"] in ("service", "pingpong"):
-        wanted.append("async_client")
-    return wanted
+        capabilities.append("async_client")
+    return capabilities
 
 
 def period_ns(treatment: Treatment) -> int:
-    """The open loop's period; 0 in closed loop."""
+    """Return the open loop's period (ns); 0 in closed loop."""
     if treatment["loop"] == "closed":
         return 0
     interval_s = treatment.get("interval_s") or 1.0 / float(treatment["rate_hz"])
@@ -76,12 +77,12 @@ def period_ns(treatment: Treatment) -> int:
 
 
 def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
-    """How many calls of each client come before those that count; 0 where not calls decide."""
+    """Return each client's warm-up calls; 0 where the warm-up is not counted in calls."""
     return max(0, plan.warmup_calls) if treatment["loop"] == "closed" else 0
 
 
 def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") -> int:
-    """How many messages one sender is to send (C-10, C-11) at phase 0, warm-up included."""
+    """Return how many messages a sender is to send (C-10, C-11) at phase 0, warm-up included."""
     if control == SETTLING:
         return SETTLING_CALLS
     if treatment["loop"] == "closed":
@@ -91,7 +92,7 @@ def scheduled_per_sender(treatment: Treatment, plan: Plan, control: str = "") ->
 
 
 def calls_beyond(treatment: Treatment, scheduled: int) -> int:
-    """How many calls may follow what is scheduled, until the slowest client is through (C-11)."""
+    """Return how many calls may follow the schedule until the slowest client is done (C-11)."""
     if treatment["loop"] == "open" or int(treatment["clients"]) == 1:
         return 0
     return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
@@ -105,7 +106,7 @@ def node_plans(
     token: str,
     control: str = "",
 ) -> list[NodePlan]:
-    """All nodes of a run: the hub first (node 0), then the clients."""
+    """Return all nodes of a run: the hub first (node 0), then the clients."""
     pattern = str(treatment["pattern"])
     hub, leaf = PATTERN_ROLES[pattern]
     clients = int(treatment["clients"])
@@ -125,11 +126,11 @@ def node_plans(
             "index": index,
             "peers.nodes": peers,
             "peers.count": len(peers),
-            # Clients are spread evenly over a period: nothing makes real ones march in step.
+            # Phases are spread evenly over a period: real clients are not synchronised.
             "phase_ns": period_ns(treatment) * index // clients if role == leaf else 0,
         }
-        most = messages + calls_beyond(treatment, messages)
-        spec["record.capacity"] = _capacity(treatment, most, role, clients)
+        messages_max = messages + calls_beyond(treatment, messages)
+        spec["record.capacity"] = _capacity(treatment, messages_max, role, clients)
         nodes.append(NodePlan(node, role, index, cells[role], role == listening, spec))
     return nodes
 
@@ -141,9 +142,9 @@ def _validator() -> Draft202012Validator:
 
 
 def check_spec(spec: dict[str, Any]) -> None:
-    """Refuse a spec that the contract does not allow (C-02): no node looks at values again.
+    """Refuse a spec that the contract does not allow (C-02), because no node checks values again.
 
-    Raises UsageError with every key, what was found and what is allowed.
+    Raises UsageError with every key, the value found and the values allowed.
     """
     faults = [f"{e.json_path}: {e.message}" for e in _validator().iter_errors(spec)]
     if faults:
@@ -151,7 +152,7 @@ def check_spec(spec: dict[str, Any]) -> None:
 
 
 def payload_seed(token: str) -> int:
-    """The fill's seed, from the run's token, so that a foreign payload shows."""
+    """Return the seed of the payload's fill, from the run's token: a foreign payload shows."""
     return int.from_bytes(hashlib.sha256(token.encode()).digest()[:8], "little") >> 11
 
 
@@ -170,7 +171,7 @@ def _common(
         "duration_ns": 0 if closed else round(plan.duration_s * SECOND_NS),
         "count": messages if closed else 0,
         "count_beyond": calls_beyond(treatment, messages),
-        # A warm-up that is counted in calls is flagged by us (C-13 knows times only).
+        # The controller flags a warm-up counted in calls (C-13 knows times only).
         "warmup_ns": 0 if closed and plan.warmup_calls else round(plan.warmup_s * SECOND_NS),
         "overrun_ns": timeout_ns,
         "timeout_ns": timeout_ns,
@@ -196,17 +197,20 @@ def _common(
 
 
 def nodes_record_bytes(treatment: Treatment, scheduled: int) -> int:
-    """Memory that the nodes of a run set aside for records (C-26), `scheduled` of each sender."""
+    """Return the memory (bytes) that the nodes of a run allocate for records (C-26).
+
+    `scheduled` is the number of messages of each sender.
+    """
     clients = int(treatment["clients"])
     hub, leaf = PATTERN_ROLES[str(treatment["pattern"])]
-    most = scheduled + calls_beyond(treatment, scheduled)
-    records = _capacity(treatment, most, hub, clients)
-    records += clients * _capacity(treatment, most, leaf, clients)
+    messages_max = scheduled + calls_beyond(treatment, scheduled)
+    records = _capacity(treatment, messages_max, hub, clients)
+    records += clients * _capacity(treatment, messages_max, leaf, clients)
     return records * MESSAGE_RECORD.itemsize
 
 
 def _capacity(treatment: Treatment, messages: int, role: str, clients: int) -> int:
-    """Records one node may need: its own `messages`', or everybody's for a server."""
+    """Return the records that one node may need: of its own `messages`, or of all clients'."""
     per_message = 1
     if treatment["pattern"] == "action":
         per_message = 2 + int(treatment["action_feedback"])

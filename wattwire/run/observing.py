@@ -1,4 +1,4 @@
-"""What a run took beyond its plan, noted for later forecasts (`rig/observed.py`)."""
+"""Time that a run takes beyond its plan, noted for later forecasts (`rig/observed.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wattwire.run.runner import RunRecord
 
 
 def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_s: float) -> None:
-    """Note a run of the design that completed; `elapsed_s` is all of it but the wait for quiet."""
+    """Note a completed run of the design; `elapsed_s` excludes the wait for a quiet machine."""
     if record.outcome is not Outcome.COMPLETED or planned.control:
         return
     nodes = len(record.nodes)
@@ -29,9 +29,9 @@ def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_
 def observed_run(
     study: Study, planned: PlannedRun, counts: tuple[int, int], window_s: float, elapsed_s: float
 ) -> ObservedRun:
-    """Split a run's seconds into those that its plan states and those that nobody knew before.
+    """Return a run's nodes, its seconds beyond those that the plan states, and seconds per call.
 
-    `counts` are its nodes, and the most calls that one of them sent.
+    `counts` are the number of its nodes, and the most calls that one of them sent.
     """
     plan, treatment = study.plan, planned.treatment
     nodes, calls = counts
@@ -43,11 +43,11 @@ def observed_run(
 
 
 def _ready(record: RunRecord, cell: str) -> dict[str, Any]:
-    """What the last node of the cell said of its library, with the day."""
+    """Return what the cell's last node reported of its library, with the day."""
     for node in reversed(record.nodes):
         state = record.processes.states.get(node.process)
         line = state.lines.get("READY") if state and node.cell.name == cell else None
         if line:
-            told = {key: line[key] for key in ("library", "guarantee") if line.get(key)}
-            return {**told, "seen": datetime.date.today().isoformat()}
+            report = {key: line[key] for key in ("library", "guarantee") if line.get(key)}
+            return {**report, "seen": datetime.date.today().isoformat()}
     return {}

@@ -1,4 +1,4 @@
-"""Folders of this machine whose paths stand in a campaign's commands, and what stands for them."""
+"""Folders of this machine whose paths a campaign's commands hold, and their replacements."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from wattwire.model.paths import cache_folder
 
 
 def private_places(folder: Path, roots: Sequence[Path]) -> dict[str, str]:
-    """Return the word for each folder whose path a bundle of the campaign in `folder` leaves out.
+    """Return path → replacement for the folders that a bundle of the campaign in `folder` omits.
 
-    Commands, environments and logs hold these paths, and whatever names are parts of them.
+    Commands, environments and logs hold these paths, and with them whatever names are part of them.
     """
-    words = {str(Path.cwd()): "[folder]", sys.prefix: "[python]"}
-    words |= {str(root.absolute()): "[wattwire]" for root in roots}
-    words |= {str(cache_folder().absolute()): "[cache]", str(folder.resolve()): "[campaign]"}
-    return words
+    replacements = {str(Path.cwd()): "[folder]", sys.prefix: "[python]"}
+    replacements |= {str(root.absolute()): "[wattwire]" for root in roots}
+    replacements |= {str(cache_folder().absolute()): "[cache]", str(folder.resolve()): "[campaign]"}
+    return replacements

@@ -1,4 +1,4 @@
-"""Starting, talking to and ending the processes of one run, through the agent."""
+"""Processes of one run: started, written to and ended through the agent."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SERVICE_TRIES = 3
 
 
 class NodeEndedError(WattwireError):
-    """A node ended, or stayed silent, where it should not have; `process` says which."""
+    """A node ended, or stayed silent, where it should not have; `process` names it."""
 
-    def __init__(self, process: str, what: str, timed_out: bool = False) -> None:
-        super().__init__(f"{process} {what}")
+    def __init__(self, process: str, problem: str, timed_out: bool = False) -> None:
+        super().__init__(f"{process} {problem}")
         self.process = process
         self.timed_out = timed_out
 
@@ -38,17 +38,17 @@ class BrokenContractError(NodeEndedError):
 
 
 class GuardLostError(WattwireError):
-    """A guard died: our own machinery, the run cannot be used."""
+    """A guard died: a failure of the harness, so the run cannot be used."""
 
 
 @dataclass
 class ProcessState:
-    """What is known of one process: the JSON of each line it printed, its exit."""
+    """State of one process: the fields of each line that it printed, and its exit."""
 
     spawned_ns: int = 0
-    """CLOCK_MONOTONIC before it was started: nothing that it did can be earlier."""
+    """CLOCK_MONOTONIC before the start: nothing that the process did can be earlier."""
     breach: str = ""
-    """The first line that broke the contract, in words; what followed it was not read."""
+    """The first breach of the contract by a line, in words; later lines were not read."""
     lines: dict[str, dict[str, Any]] = field(default_factory=dict)
     exit: dict[str, Any] | None = None
     pid: int | None = None
@@ -67,10 +67,10 @@ class RunProcesses:
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.states: dict[str, ProcessState] = {}
         self.ending = False
-        """Set when the run is being ended: from then on a lost guard is no news."""
+        """Set when the run is being ended: from then on a lost guard is no error."""
 
     def spawn(self, process: str, argv: list[str], env: dict[str, str], lines: bool = True) -> None:
-        """Start a process through its guard: a node, whose lines are read, or another."""
+        """Start a process through its guard; with `lines` a node, whose lines are read."""
         state = ProcessState(argv=argv, env=env, spawned_ns=time.monotonic_ns())
         self.states[process] = state
         self._agent.subscribe(process, self._events)
@@ -78,7 +78,7 @@ class RunProcesses:
         out = self._folder / "out" / process
         out.mkdir(parents=True, exist_ok=True)
         for log in (logs / f"{process}.out", logs / f"{process}.err"):
-            discard(log)  # a node that was started earlier may have put anything there
+            discard(log)  # an earlier node may have put anything there
         reply = self._agent.request(
             "spawn",
             process=process,
@@ -93,8 +93,10 @@ class RunProcesses:
         state.pid, state.guard_pid = reply.get("pid"), reply.get("guard_pid")
 
     def write(self, process: str, text: str) -> None:
-        """Write a line to a process. One that died meanwhile takes none: its end is a result, and
-        whoever waits for its answer hears of it."""
+        """Write a line to a process; write nothing to one that has died.
+
+        Its end is a result, and reported to the caller that waits for its answer.
+        """
         try:
             self._agent.request("write", process=process, text=text + "\n")
         except AgentError as error:
@@ -104,9 +106,9 @@ class RunProcesses:
     def wait_for(
         self, keyword: str, processes: Sequence[str], deadline_s: float, strict: bool = True
     ) -> list[str]:
-        """Wait until each process printed `keyword`; returns those that did not.
+        """Wait until each process has printed `keyword`; return those that have not.
 
-        With `strict` a process that ends without it, or the deadline, raises NodeEndedError.
+        With `strict`, a process that ends without it, or the deadline, raises NodeEndedError.
         """
         return self.wait_for_any((keyword,), processes, deadline_s, strict)
 
@@ -117,31 +119,33 @@ class RunProcesses:
         deadline_s: float,
         strict: bool = True,
     ) -> list[str]:
-        """As `wait_for`, where each of several keywords will do."""
+        """Wait as `wait_for` does, for any one of several keywords."""
 
-        def silent() -> list[str]:
+        def unanswered() -> list[str]:
             return [p for p in processes if self.states[p].lines.keys().isdisjoint(keywords)]
 
-        named = " or ".join(keywords)
-        waiting = silent()
+        expected = " or ".join(keywords)
+        waiting = unanswered()
         while waiting:
             ended = [p for p in waiting if self.states[p].exit is not None]
             if ended and strict:
-                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {named}")
+                raise NodeEndedError(ended[0], f"{self.describe_exit(ended[0])} before {expected}")
             waiting = [p for p in waiting if p not in ended]
             if not waiting:
                 break
             event = wait_event(self._events, deadline_s)
             if event is None:
                 if strict:
-                    raise NodeEndedError(waiting[0], f"printed no {named} in time", timed_out=True)
-                return silent()
+                    raise NodeEndedError(
+                        waiting[0], f"printed no {expected} in time", timed_out=True
+                    )
+                return unanswered()
             self._take(event)
-            waiting = [p for p in silent() if p in waiting]
-        return silent()
+            waiting = [p for p in unanswered() if p in waiting]
+        return unanswered()
 
     def wait_exit(self, processes: Iterable[str], deadline_s: float) -> list[str]:
-        """Wait until all have ended; returns those that have not."""
+        """Wait until all processes have ended; return those that have not."""
         while True:
             waiting = [p for p in processes if self.states[p].exit is None]
             if not waiting:
@@ -152,7 +156,7 @@ class RunProcesses:
             self._take(event)
 
     def drain(self) -> None:
-        """Take all events that are there, without waiting."""
+        """Take all pending events, without waiting."""
         while (event := wait_event(self._events, time.monotonic())) is not None:
             self._take(event)
 
@@ -180,19 +184,19 @@ class RunProcesses:
         state.lines[keyword] = {**fields, "seen_ns": event.get("t_ns")}
 
     def describe_exit(self, process: str) -> str:
-        """In words: how a process ended, with its own reason where it gave one."""
+        """Return in words how a process ended, with its own reason where it gave one."""
         state = self.states[process]
-        end = state.exit or {}
+        exit_status = state.exit or {}
         how = (
-            f"was killed by signal {end['signal']}"
-            if end.get("signal")
-            else (f"ended with code {end.get('code')}")
+            f"was killed by signal {exit_status['signal']}"
+            if exit_status.get("signal")
+            else (f"ended with code {exit_status.get('code')}")
         )
         reason = printable(state.lines.get("ERROR", {}).get("reason") or "")
         return f"{how} ({reason})" if reason else how
 
     def end_all(self) -> list[str]:
-        """Kill what is left of this run and forget it; returns what had to be killed."""
+        """Kill and forget every process left of this run; return what had to be killed."""
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
             with contextlib.suppress(AgentError):  # it ended by itself meanwhile
@@ -214,15 +218,15 @@ def start_service(
     token: str,
     timeout_s: float,
 ) -> list[str]:
-    """Start one service process and wait until it serves; returns its endpoints.
+    """Start one service process, wait until it serves, and return its endpoints.
 
-    A port that somebody else took between choosing and binding is replaced, a few times.
+    A port that another process took between choosing and binding is replaced, a few times.
     """
     problem, timed_out = "", False
     for attempt in range(SERVICE_TRIES):
         process = process_of(name, attempt)
-        wanted = int(table.get("ports", 0))
-        ports = agent.request("ports", count=wanted)["ports"] if wanted else []
+        port_count = int(table.get("ports", 0))
+        ports = agent.request("ports", count=port_count)["ports"] if port_count else []
         out = folder / "out" / process
         out.mkdir(parents=True, exist_ok=True)
         words = {
@@ -250,9 +254,9 @@ def start_service(
 
 
 def _with_sbin(argv: list[str]) -> list[str]:
-    """Name a daemon by its full path where only sbin has it."""
-    found = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
-    return [found or argv[0], *argv[1:]]
+    """Return the command with the full path of a daemon that only sbin has."""
+    path = shutil.which(argv[0]) or shutil.which(argv[0], path="/usr/local/sbin:/usr/sbin")
+    return [path or argv[0], *argv[1:]]
 
 
 def _wait_service(
@@ -293,6 +297,7 @@ def _serves(process: str, ready: dict[str, Any], words: dict[str, str], folder: 
 
 
 def _tail(folder: Path, process: str) -> str:
+    """Return the last two lines of each log of a process, in words for an error message."""
     lines: list[str] = []
     for path in sorted((folder / "logs").glob(f"{process}.*")):
         lines += path.read_text(errors="replace").strip().splitlines()[-2:]

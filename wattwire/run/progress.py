@@ -1,4 +1,4 @@
-"""What a campaign tells while it runs; the CLI decides how it looks."""
+"""Events of a running campaign; the CLI decides how they look."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any, Protocol
 
 
 class Progress(Protocol):
-    """Receiver of a campaign's events. `kind` is one of campaign, building, run, phase, done,
-    note, finished; the fields depend on it and are all JSON values."""
+    """Receiver of a campaign's events.
+
+    `kind` is one of campaign, building, run, phase, done, note, finished; the fields depend on it
+    and are all JSON values.
+    """
 
     def event(self, kind: str, **fields: Any) -> None: ...

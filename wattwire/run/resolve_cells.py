@@ -1,4 +1,4 @@
-"""Before the first run: which cells each treatment uses, what is built, what is skipped and why."""
+"""Cells of each treatment before the first run: used, built, or skipped with the reason."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ RECORD_BYTES_MIN = 96
 
 @dataclass(frozen=True)
 class Prepared:
-    """Treatments that can be run, with their cells; the others with their reasons."""
+    """Treatments that can be run, with their cells, and the others with their reasons."""
 
     treatments: list[Treatment]
     cells: dict[str, dict[str, Cell]]
     """Treatment key → role → cell."""
     skipped: list[tuple[Treatment, str]]
     builds: dict[str, CellBuild]
-    """What a cell is known as (`Cell.known_as`) → its build."""
+    """`Cell.known_as` → the build of that cell."""
     unasked: int = 0
-    """How many treatments of the design `choose` left out; they are in none of the others."""
+    """Number of treatments that `choose` excluded from the design; no other field holds them."""
 
 
 def prepare(
@@ -42,11 +42,11 @@ def prepare(
     builder: Builder | None,
     choose: Callable[[Treatment], bool] | None = None,
 ) -> Prepared:
-    """Choose and build cells. Without a builder, or with one that only looks, nothing is built.
+    """Choose and build the cells of a study.
 
-    Treatments that `choose` refuses were not asked for: no cell is looked for, none is built.
-    Raises UsageError for a word that the catalogue does not know, MissingError where no
-    treatment at all can be run.
+    Without a builder, or with one that only looks, nothing is built. For treatments that `choose`
+    refuses, no cell is looked up or built. Raises UsageError for a name that the catalogue does not
+    have, MissingError where no treatment can be run.
     """
     for name in study.meters.use:
         if name not in catalog.meters:
@@ -71,10 +71,10 @@ def prepare(
         if choose is not None and not choose(treatment):
             unasked += 1
             continue
-        searched = catalogs.get(str(treatment.get(FACTOR)), catalog)
-        chosen, reason = None, excluded or _awaited(treatment, study, searched)
+        treatment_catalog = catalogs.get(str(treatment.get(FACTOR)), catalog)
+        chosen, reason = None, excluded or _awaited_gap(treatment, study, treatment_catalog)
         if reason is None:
-            chosen, reason = _role_cells(treatment, searched, builder, builds)
+            chosen, reason = _role_cells(treatment, treatment_catalog, builder, builds)
         if chosen is None:
             skipped.append((treatment, reason or "no cell"))
             continue
@@ -96,14 +96,14 @@ def prepare(
 
 
 def counts_system_calls(catalog: Catalog, meter: str) -> bool:
-    """Whether a meter of the catalogue has a place in runs of its own only."""
+    """Return whether a meter counts system calls, and so is read in runs of its own only."""
     path = catalog.meters[meter] / "meter.toml"
     quantities = read_toml(path).get("quantity", []) if path.exists() else []
     return any(quantity.get("name") == CALLS for quantity in quantities)
 
 
-def _awaited(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:
-    """What the study says it waits for and the catalogue still lacks; None without such a thing."""
+def _awaited_gap(treatment: Treatment, study: Study, catalog: Catalog) -> str | None:
+    """Return why a middleware or language that the study awaits is missing; None otherwise."""
     for key, known in (("middleware", catalog.middleware), ("language", catalog.languages)):
         name = str(treatment.get(key, ""))
         if name in study.awaits and name not in known:
@@ -114,8 +114,11 @@ def _awaited(treatment: Treatment, study: Study, catalog: Catalog) -> str | None
 def _role_cells(
     treatment: Treatment, catalog: Catalog, builder: Builder | None, builds: dict[str, CellBuild]
 ) -> tuple[dict[str, Cell] | None, str | None]:
-    """Role → cell, or why there is none. One cell plays all roles, unless `server_language` names
-    another for the hub: then both have to speak the same wire."""
+    """Return role → cell, or None and the reason.
+
+    One cell plays all roles, unless `server_language` names another language for the hub: then
+    both cells must have the same wire format.
+    """
     pattern = str(treatment["pattern"])
     if pattern not in PATTERN_ROLES:
         raise UsageError(f"unknown pattern {pattern}")
@@ -123,15 +126,15 @@ def _role_cells(
     cell, reason = _choose(treatment, catalog, builder, builds)
     if cell is None:
         return None, reason
-    other = str(treatment.get("server_language") or cell.language)
-    if other == cell.language:
+    hub_language = str(treatment.get("server_language") or cell.language)
+    if hub_language == cell.language:
         return {hub: cell, leaf: cell}, None
     if pattern == "topic":
         return None, "a topic has no server: server_language is for the other patterns"
-    server, reason = _choose(treatment, catalog, builder, builds, other)
+    server, reason = _choose(treatment, catalog, builder, builds, hub_language)
     if server is None:
         return None, reason
-    wires = [one.document.get("wire", "") for one in (cell, server)]
+    wires = [role_cell.document.get("wire", "") for role_cell in (cell, server)]
     if wires[0] != wires[1]:
         return None, f"{cell.name} speaks {wires[0]}, and {server.name} speaks {wires[1]}"
     return {hub: server, leaf: cell}, None
@@ -144,9 +147,9 @@ def _choose(
     builds: dict[str, CellBuild],
     server_language: str | None = None,
 ) -> tuple[Cell | None, str | None]:
-    """The first fitting cell that can be built, or the reasons why there is none.
+    """Return the first suitable cell that can be built, or None and the reasons.
 
-    With `server_language` it is to be a server alone.
+    With `server_language` the cell is for the server alone.
     """
     pattern = str(treatment["pattern"])
     if server_language is not None:
@@ -158,22 +161,25 @@ def _choose(
         candidates = catalog.resolve(str(treatment["middleware"]), str(treatment["language"]))
     if pattern == "pingpong" and treatment["clients"] != 1:
         return None, "pingpong has one client"
-    record = treatment["payload_encoding"] == "record"
-    if record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
+    is_record = treatment["payload_encoding"] == "record"
+    if is_record and int(treatment["payload_bytes"]) < RECORD_BYTES_MIN:
         return None, f"a record has at least {RECORD_BYTES_MIN} bytes (C-32)"
-    if record and treatment["literal"]:
+    if is_record and treatment["literal"]:
         return None, "a record carries no literal (C-32)"
-    carried = _carried(treatment)
+    seq_bytes = _sequence_bytes(treatment)
     if pattern != "topic" and int(treatment["clients"]) > 1:
-        short = int(treatment["payload_bytes"]) < carried and not treatment["literal"]
+        short = int(treatment["payload_bytes"]) < seq_bytes and not treatment["literal"]
         if short:
-            return None, f"payloads below {carried} bytes cannot tell several clients apart (C-21)"
+            return (
+                None,
+                f"payloads below {seq_bytes} bytes cannot tell several clients apart (C-21)",
+            )
     if not candidates:
         language = server_language or treatment["language"]
         return None, f"{treatment['middleware']} has no cell in {language}"
-    wanted = needs(treatment)
+    capabilities = needs(treatment)
     if server_language is not None:
-        wanted = [need for need in wanted if need not in CLIENT_NEEDS]
+        capabilities = [need for need in capabilities if need not in CLIENT_NEEDS]
     reasons: list[str] = []
     for cell in candidates:
         try:
@@ -183,22 +189,22 @@ def _choose(
                 f"{error} It is in the study's [factors], [fixed] or variants (or --set); every "
                 f"cell of the study gets it, also {cell.name}"
             ) from error
-        gap = cell.gap(pattern, wanted, int(treatment["payload_bytes"]), settings)
-        gap = gap or _untold(treatment, cell)
+        gap = cell.gap(pattern, capabilities, int(treatment["payload_bytes"]), settings)
+        gap = gap or _reply_match_gap(treatment, cell)
         if gap is not None:
             reasons.append(gap)
             continue
-        lacking = _build(cell, builder, builds)
-        if lacking is None:
+        problem = _build(cell, builder, builds)
+        if problem is None:
             return cell, None
-        reasons.append(lacking)
+        reasons.append(problem)
     return None, "; ".join(reasons)
 
 
 def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) -> str | None:
-    """Build a cell, or see whether it can be built; returns why not, None where it can.
+    """Build a cell, or check that it can be built; return why not, None where it can.
 
-    A builder that only looks has built a cell, or would.
+    A builder that only looks raises NotBuiltError for a cell that it would build: no gap.
     """
     try:
         if builder is None:
@@ -212,27 +218,27 @@ def _build(cell: Cell, builder: Builder | None, builds: dict[str, CellBuild]) ->
     return None
 
 
-def _carried(treatment: Treatment) -> int:
-    """Bytes of the sequence at the beginning of a payload."""
+def _sequence_bytes(treatment: Treatment) -> int:
+    """Return the length (bytes) of the sequence number at the beginning of a payload."""
     return SEQ_BYTES * (2 if treatment["payload_encoding"] == "text" else 1)
 
 
-def _untold(treatment: Treatment, cell: Cell) -> str | None:
-    """Why nothing would tell the replies of overlapping calls apart (C-33); None where it does."""
-    by = cell.middleware.replies_told_by(str(treatment["pattern"]))
-    record = treatment["payload_encoding"] == "record"
-    if by != "sequence" or record or "async_client" not in needs(treatment):
+def _reply_match_gap(treatment: Treatment, cell: Cell) -> str | None:
+    """Return why nothing tells replies of overlapping calls apart (C-33); None otherwise."""
+    matched_by = cell.middleware.replies_told_by(str(treatment["pattern"]))
+    is_record = treatment["payload_encoding"] == "record"
+    if matched_by != "sequence" or is_record or "async_client" not in needs(treatment):
         return None
-    because = None
+    cause = None
     if treatment["literal"]:
-        because = "a literal payload"
+        cause = "a literal payload"
     elif treatment["reply"] == "literal":
-        because = "a literal reply"
-    elif int(treatment["payload_bytes"]) < _carried(treatment):
-        because = f"a payload below {_carried(treatment)} bytes"
-    if because is None:
+        cause = "a literal reply"
+    elif int(treatment["payload_bytes"]) < _sequence_bytes(treatment):
+        cause = f"a payload below {_sequence_bytes(treatment)} bytes"
+    if cause is None:
         return None
     return (
-        f"{cell.name} tells replies of overlapping calls apart by their sequence, which {because} "
+        f"{cell.name} tells replies of overlapping calls apart by their sequence, which {cause} "
         "does not carry (C-33): outstanding_max = 1 there"
     )

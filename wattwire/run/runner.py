@@ -28,7 +28,7 @@ from wattwire.run.results import syscalls
 from wattwire.store.files import discard, write_new
 
 TICK_NS = 10_000_000
-"""Length of a clock tick where the agent is too old to tell it."""
+"""Length of a clock tick where the agent is too old to report it."""
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
@@ -40,7 +40,7 @@ CLOSED_WINDOW_MAX_S = 600.0
 
 @dataclass
 class RunRecord:
-    """What one attempt did; everything that later stages compute from, besides the files."""
+    """Record of one attempt: all that later stages compute from, besides the files."""
 
     token: str
     nodes: list[NodePlan]
@@ -57,11 +57,11 @@ class RunRecord:
     sampling: dict[str, Any] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
     tracing: syscalls.Way | None = None
-    """How this run counts system calls; None for all runs but those that are for it."""
+    """How this run counts system calls; None for every run that is not made for it."""
     cpus: int = 1
-    """Of the host that the nodes ran on."""
+    """Number of CPUs of the host that the nodes ran on."""
     tick_ns: int = TICK_NS
-    """Of that host's clock, in which it counts steal."""
+    """Clock tick (ns) of that host, in which it counts steal."""
 
 
 class OneRun:
@@ -126,13 +126,13 @@ class OneRun:
     # -- phases ------------------------------------------------------------------------------
 
     def _enter(self, phase: str) -> None:
-        now = time.monotonic()
-        previous = self.record.seconds
-        if previous:
-            last = list(previous)[-1]
-            previous[last] = round(now - self._phase_began, 4)
-        previous[phase] = 0.0
-        self._phase_began = now
+        now_s = time.monotonic()
+        seconds_by_phase = self.record.seconds
+        if seconds_by_phase:
+            last_phase = list(seconds_by_phase)[-1]
+            seconds_by_phase[last_phase] = round(now_s - self._phase_began, 4)
+        seconds_by_phase[phase] = 0.0
+        self._phase_began = now_s
         self._progress.event("phase", phase=phase)
 
     def _start_sampling(self) -> None:
@@ -141,16 +141,16 @@ class OneRun:
         self.record.cpus = int(load["cpus"])
         self.record.tick_ns = int(load.get("tick_ns", TICK_NS))
         self.record.clocks["begin"] = self._agent.request("clock", count=3)["triples"]
-        use = self._study.meters.use or tuple(
-            m["name"] for m in self._agent.hello["meters"] if m.get("default", True)
+        meters = self._study.meters.use or tuple(
+            meter["name"] for meter in self._agent.hello["meters"] if meter.get("default", True)
         )
         tracing = self.record.tracing
-        counting = (tracing.meter,) if tracing and tracing.meter else ()
+        tracing_meters = (tracing.meter,) if tracing and tracing.meter else ()
         self._agent.request(
             "sample_start",
             path=str(self._folder / "readings.bin"),
             tick_hz=self._study.meters.tick_hz,
-            meters=[*use, *counting],
+            meters=[*meters, *tracing_meters],
             subjects={},
             marks_only=self._marks_only,
         )
@@ -159,7 +159,7 @@ class OneRun:
         return int(self._agent.request("mark", name=name)["t_ns"])
 
     def _baseline(self, name: str) -> None:
-        """Hold still for the baseline's length; machine: before services, silent: before GO."""
+        """Keep still for a baseline's length; machine: before services, silent: before GO."""
         self._enter(f"{name} baseline")
         begin_ns = self._mark(f"{name}_begin")
         time.sleep(self._plan.baseline_s)
@@ -180,12 +180,12 @@ class OneRun:
                 self._plan.ready_timeout_s,
             )
             states = self.record.processes.states
-            # A try that found its port taken is in the states too, but serves nobody.
+            # An attempt that found its port taken is in the states too, but does not serve.
             self.record.services += [p for p in states if p not in before and not states[p].exit]
         return endpoints
 
     def _start_nodes(self, service_endpoints: list[str]) -> None:
-        """Start those who listen, then those who connect, with the endpoints they need."""
+        """Start the nodes that listen, then those that connect, with the endpoints they need."""
         self._enter("starting")
         record = self.record
         deadline_s = time.monotonic() + self._plan.ready_timeout_s
@@ -194,26 +194,26 @@ class OneRun:
         for node in listeners:
             self._spawn(node.with_endpoints(service_endpoints))
         record.processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
-        heard = [
+        node_endpoints = [
             endpoint
             for n in listeners
             for endpoint in record.processes.states[n.process].lines["LISTENING"]["endpoints"]
         ]
         for node in record.nodes:
             if not node.listens:
-                self._spawn(node.with_endpoints([*service_endpoints, *heard]))
+                self._spawn(node.with_endpoints([*service_endpoints, *node_endpoints]))
 
     def _certificates(self) -> dict[str, str]:
         node = self.record.nodes[0]
-        switch = node.cell.middleware.setting_with(TLS)
-        if switch is None or not node.spec[f"settings.{switch}"]:
+        tls_setting = node.cell.middleware.setting_with(TLS)
+        if tls_setting is None or not node.spec[f"settings.{tls_setting}"]:
             return {}
         return make_certificates(self._folder / "tls")
 
     def _spawn(self, node: NodePlan) -> None:
         build = self._builds[node.cell.known_as]
         out = self._folder / "out" / node.process
-        if os.path.lexists(out):  # a node that was started earlier was there before us
+        if os.path.lexists(out):  # an earlier node may have put anything there
             discard(out)
         out.mkdir(parents=True)
         spec = out / "spec.json"
@@ -227,7 +227,7 @@ class OneRun:
 
     def _wait_ready(self) -> None:
         self._enter("matching")
-        # A node reports its own failure to match; its reason is to arrive first.
+        # A node reports its own failure to match: wait until its reason can have arrived.
         deadline_s = time.monotonic() + self._plan.ready_timeout_s + REASON_PATIENCE_S
         self.record.processes.wait_for("READY", [n.process for n in self.record.nodes], deadline_s)
 
@@ -236,58 +236,60 @@ class OneRun:
         record = self.record
         lead_ns = GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)
         if self._treatment["pacing"] == "native":
-            # A native timer ticks one period after its birth: slot 0 needs it born before start.
+            # A native timer first ticks one period after its creation, which must precede slot 0.
             lead_ns += period_ns(self._treatment)
         start_ns = time.monotonic_ns() + lead_ns
-        for node in sorted(record.nodes, key=lambda n: n.sends):  # receivers hear of it first
+        for node in sorted(record.nodes, key=lambda n: n.sends):  # receivers first
             record.processes.write(node.process, f"GO {start_ns}")
         _sleep_until(start_ns)
         self._mark("window_begin")
         record.window = {"start_ns": start_ns, "end_ns": 0}
         crash_point("window", self._victims())
         senders = [n.process for n in record.nodes if n.sends]
-        silent = self._await_senders(start_ns, senders)
+        unfinished = self._await_senders(start_ns, senders)
         record.window["end_ns"] = self._mark("window_end")
-        gone = any(record.processes.states[p].exit is not None for p in silent)
-        if silent and self._settling and not gone:
+        exited = any(record.processes.states[p].exit is not None for p in unfinished)
+        if unfinished and self._settling and not exited:
             record.outcome_detail = f"ended after {SETTLING_S:g} s, as a settling run is"
-        elif silent:
-            record.outcome_detail = f"{', '.join(silent)} did not get through in the window"
-            record.outcome = Outcome.DIED if gone else Outcome.TIMED_OUT
+        elif unfinished:
+            record.outcome_detail = f"{', '.join(unfinished)} did not get through in the window"
+            record.outcome = Outcome.DIED if exited else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:
-        """Wait for the window to pass and for every sender; returns who did not get through.
+        """Wait until the window is over and every sender is done; return the senders that are not.
 
-        A client that has made its count may go on until STOP (C-11): so all are at work until
-        the window's end.
+        A client that has made its count may go on until STOP (C-11), so that all clients are active
+        until the window's end.
         """
         processes = self.record.processes
         spec = self.record.nodes[0].spec
         if self._treatment["loop"] == "open":
-            length_ns = int(spec["duration_ns"])
-            # The window lasts its whole length, also when the last message was due before its end.
-            end_s = (start_ns + length_ns) / SECOND_NS
+            duration_ns = int(spec["duration_ns"])
+            # The window lasts its whole length, even where the last message was due before its end.
+            end_s = (start_ns + duration_ns) / SECOND_NS
             patience_s = (spec["overrun_ns"] + 2 * spec["timeout_ns"]) / SECOND_NS + 2.0
         else:
             end_s = start_ns / SECOND_NS
-            bound_s = int(spec["count"]) * int(spec["timeout_ns"]) / SECOND_NS
-            patience_s = min(bound_s, CLOSED_WINDOW_MAX_S + self._plan.warmup_max_s) + 2.0
+            timeouts_s = int(spec["count"]) * int(spec["timeout_ns"]) / SECOND_NS
+            patience_s = min(timeouts_s, CLOSED_WINDOW_MAX_S + self._plan.warmup_max_s) + 2.0
             if self._settling:
                 patience_s = SETTLING_S
-        warm_s = (start_ns + int(spec["warmup_ns"])) / SECOND_NS
+        warm_up_end_s = (start_ns + int(spec["warmup_ns"])) / SECOND_NS
         if spec["warmup_ns"]:
-            processes.wait_for("SENT", senders, warm_s, strict=False)
-            self._mark("warmup_end")  # costs begin to count here, in a run without sampling too
-        through = ("COUNTED", "SENT")
-        silent = processes.wait_for_any(through, senders, end_s + patience_s, strict=False)
-        died = [p for p, s in processes.states.items() if s.exit is not None]
-        if not died:
+            processes.wait_for("SENT", senders, warm_up_end_s, strict=False)
+            self._mark("warmup_end")  # costs count from here on, also in a run without sampling
+        done_keywords = ("COUNTED", "SENT")
+        unfinished = processes.wait_for_any(
+            done_keywords, senders, end_s + patience_s, strict=False
+        )
+        exited = [p for p, s in processes.states.items() if s.exit is not None]
+        if not exited:
             _sleep_until(round(end_s * SECOND_NS))
             processes.drain()
-        return silent
+        return unfinished
 
     def _drain(self) -> None:
-        """STOP in role order; receivers go on until it is quiet."""
+        """Send STOP to senders, then to receivers, which go on until it is quiet."""
         self._enter("drain")
         record = self.record
         record.stop_ns = time.monotonic_ns()
@@ -304,7 +306,7 @@ class OneRun:
             record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
 
     def _judge_exits(self) -> None:
-        """A node that did not end as it should has died, or hangs: a result, not our fault."""
+        """Set the outcome where a node died, hangs or saturated: a result, no harness failure."""
         record = self.record
         if record.outcome is not Outcome.COMPLETED:
             return
@@ -320,12 +322,12 @@ class OneRun:
                     f"{node.process} {record.processes.describe_exit(node.process)}"
                 )
                 return
-        if self._settling:  # it is broken off by time, and that is no outcome
+        if self._settling:  # a settling run ends by time, which is no outcome
             return
         states = record.processes.states.values()
         for sent in (s.lines["SENT"] for s in states if "SENT" in s.lines):
             missing = sent["scheduled"] - sent["sent"]
-            # A native timer may pass over a slot now and then; more than that is saturation.
+            # A native timer may skip a slot now and then; more than that is saturation.
             if missing > sent["skipped"] or missing > SKIPPED_SHARE_MAX * sent["scheduled"]:
                 record.outcome = Outcome.SATURATED
                 record.outcome_detail = (
@@ -334,7 +336,7 @@ class OneRun:
                 return
 
     def _note_refusals(self) -> None:
-        """A node that refuses its spec, or a GO that came too late, was asked wrongly: by us."""
+        """Note each node that refused its spec or a late GO: a failure of the harness."""
         for process, state in self.record.processes.states.items():
             error = state.lines.get("ERROR", {})
             if error.get("code") == REFUSED:
@@ -342,7 +344,7 @@ class OneRun:
                 self.record.reasons.append(Reason(Verdict.FAILED, "refused", text))
 
     def _note_breaches(self) -> None:
-        """A node that breaks the contract is not known to have done what was asked of it."""
+        """Note each node that broke the contract: what it did is not known."""
         for state in self.record.processes.states.values():
             if state.breach:
                 self.record.reasons.append(Reason(Verdict.FAILED, "contract", state.breach))
@@ -357,12 +359,12 @@ class OneRun:
         record.clocks["end"] = self._agent.request("clock", count=3)["triples"]
         if record.leftovers:
             record.reasons.append(
-                Reason(Verdict.UNKNOWN, "leftovers", "had to end: " + ", ".join(record.leftovers))
+                Reason(Verdict.INVALID, "leftovers", "had to end: " + ", ".join(record.leftovers))
             )
         self._enter("converting")
 
     def _end_processes(self) -> None:
-        """Services are asked to stop, then whatever is left is killed."""
+        """Ask services to stop, then kill every process that is left."""
         record = self.record
         for service in reversed(record.services):
             if record.processes.states[service].exit is None:
@@ -375,11 +377,11 @@ class OneRun:
         record.leftovers = [item for item in leftovers if item not in hung]
 
     def _victims(self) -> dict[str, int | None]:
-        first = self.record.processes.states.get(self.record.nodes[-1].process)
+        node_state = self.record.processes.states.get(self.record.nodes[-1].process)
         return {
             "agent": self._agent.pid,
-            "guard": first.guard_pid if first else None,
-            "node": first.pid if first else None,
+            "guard": node_state.guard_pid if node_state else None,
+            "node": node_state.pid if node_state else None,
         }
 
 

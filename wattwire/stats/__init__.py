@@ -1,4 +1,4 @@
-"""Pure functions on arrays. Each says what it measures, how, what it misses, and its source."""
+"""Statistics as pure functions on arrays; each states its quantity, method, limits and source."""
 
 from wattwire.stats import planning, sequential
 from wattwire.stats.aa_rate import alarm_rate

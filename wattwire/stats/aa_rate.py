@@ -1,9 +1,9 @@
-"""How often identical things were called different: the A/A rate.
+"""A/A rate: how often identical treatments were called different.
 
 What: alarms among comparisons whose two sides are one treatment under two labels.
-How: k of m, with exact (Clopper–Pearson) limits from TRIALS_MIN pooled comparisons on; before, a
-rate's interval is too wide to say whether 5 % is kept, so there is no number.
-What it misses: why an alarm came. Comparisons that share a run are not independent.
+How: k of m, with exact (Clopper–Pearson) limits from TRIALS_MIN pooled comparisons on; below that
+the interval is too wide to show whether the level of 5 % holds, so there is no rate.
+What it misses: the cause of an alarm. Comparisons that share a run are not independent.
 Reference: Kohavi, Tang & Xu, Trustworthy Online Controlled Experiments, ch. 19; Clopper & Pearson
 1934, Biometrika 26:404.
 """
@@ -17,7 +17,10 @@ TRIALS_MIN = 300
 
 
 def alarm_rate(alarms: int, trials: int, confidence: float = 0.95) -> Interval | TooFew:
-    """Share `alarms` of `trials` pooled A/A comparisons. Raises ValueError unless 0 ≤ k ≤ m."""
+    """Return the share `alarms` of `trials` pooled A/A comparisons, with its exact interval.
+
+    Raises ValueError unless 0 ≤ alarms ≤ trials.
+    """
     if not 0 <= alarms <= trials:
         raise ValueError(f"alarms, trials: {alarms}, {trials} found, 0 ≤ alarms ≤ trials is wanted")
     if trials < TRIALS_MIN:

@@ -1,12 +1,12 @@
-"""How two quantities go together: correlations with intervals, proportionality, Pareto fronts.
+"""Association of two quantities: correlations with intervals, proportionality, Pareto fronts.
 
-What: Pearson's r, Spearman's ρ, Kendall's τ-b; the exponent b of y ∝ x^b; which points no other
-point beats in two respects.
+What: Pearson's r, Spearman's ρ, Kendall's τ-b; the exponent b of y ∝ x^b; the points that no other
+point dominates in two quantities.
 How: intervals by Fisher's z, with Bonett and Wright's variances for ranks; p of ranks exact where
 few values without ties allow it; the exponent by least squares on logs with a t interval.
 What it misses: association is neither proportionality nor cause. Values that are shares of each
-other by construction (energy attributed by CPU time) correlate whatever happened. Error in x
-pulls the exponent towards zero. Points that share a machine or an hour are not independent.
+other by construction (energy attributed by CPU time) always correlate. Error in x biases the
+exponent towards zero. Points that share a machine or an hour are not independent.
 Reference: Fisher 1921, Metron 1:3; Bonett & Wright 2000, Psychometrika 65:23; Kendall 1938,
 Biometrika 30:81; Spearman 1904, American J. of Psychology 15:72.
 """
@@ -38,7 +38,7 @@ ROUNDING = 1e-12
 class Association:
     """A coefficient between −1 and 1 with its two-sided p, and an interval where there is one.
 
-    `count` is the number of points, `p_method` how p came about.
+    `count` is the number of points, `p_method` how p was computed.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Association:
 
 
 def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
-    """Linear association of finite x and y (n,), n ≥ 4; interval by Fisher's z.
+    """Return the linear association of finite x and y (n,), n ≥ 4; interval by Fisher's z.
 
-    What it misses: anything but a straight line; one far point can make it.
+    What it misses: anything but a straight line; one outlier can cause it.
     """
     pair = _pair(x, y)
     if not isinstance(pair, tuple):
@@ -64,14 +64,14 @@ def pearson(x: Values, y: Values, confidence: float = 0.95) -> Association | Una
 
 
 def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
-    """Association of ranks of x and y (n,), n ≥ 4; p exact up to 9 points, interval from 10.
+    """Return the rank association of x and y (n,), n ≥ 4; p exact up to 9 points, interval from 10.
 
-    Infinite values count as the extremes. What it misses: associations that turn round.
+    Infinite values count as the extremes. What it misses: associations that are not monotonic.
     """
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
         return pair
-    first, second = (scipy_stats.rankdata(one) for one in pair)
+    first, second = (scipy_stats.rankdata(values) for values in pair)
     count = first.size
     rho, _ = scipy_stats.pearsonr(first, second)
     if count <= SPEARMAN_EXACT_MAX:
@@ -90,55 +90,55 @@ def spearman(x: Values, y: Values, confidence: float = 0.95) -> Association | Un
 
 
 def kendall(x: Values, y: Values, confidence: float = 0.95) -> Association | Unanswered:
-    """Kendall's τ-b of x and y (n,), n ≥ 4: pairs in the same order less pairs in the opposite.
+    """Return Kendall's τ-b of x and y (n,), n ≥ 4: concordant less discordant pairs.
 
     Infinite values count as the extremes; p exact without ties up to 33 points.
     """
     pair = _pair(x, y, finite=False)
     if not isinstance(pair, tuple):
         return pair
-    first, second = (scipy_stats.rankdata(one) for one in pair)
+    first, second = (scipy_stats.rankdata(values) for values in pair)
     count = first.size
     ties = np.unique(first).size < count or np.unique(second).size < count
     exact = not ties and count <= 33
-    found = scipy_stats.kendalltau(first, second, method="exact" if exact else "asymptotic")
-    tau = float(found.statistic)
+    test = scipy_stats.kendalltau(first, second, method="exact" if exact else "asymptotic")
+    tau = float(test.statistic)
     interval = (
         _fisher(tau, 0.437 / (count - 4), count, confidence, "Kendall")
         if count >= RANK_INTERVAL_MIN
         else TooFew(count, RANK_INTERVAL_MIN, "points for an interval of ranks")
     )
     method = "exact" if exact else "normal approximation"
-    return Association("Kendall", tau, float(found.pvalue), method, interval, count)
+    return Association("Kendall", tau, float(test.pvalue), method, interval, count)
 
 
 def within_groups(
     x: Values, y: Values, groups: Sequence[Hashable], confidence: float = 0.95
 ) -> Association | Unanswered:
-    """Linear association of x and y (n,) inside groups: each group's means taken off first.
+    """Return the linear association of x and y (n,) inside groups, less each group's means.
 
-    What: whether runs of one treatment that took more of x also took more of y. Each group
-    costs one point. What it misses: error of measurement in x and y hides it.
+    What: whether runs of one treatment that used more of x also used more of y. Each group
+    costs one point. What it misses: measurement error in x and y hides it.
     """
     first, second = _arrays(x, y)
     if len(groups) != first.size:
         raise ValueError(f"{len(groups)} groups for {first.size} points; one each is needed")
-    names = {name: at for at, name in enumerate(dict.fromkeys(groups))}
-    count = first.size - max(0, len(names) - 1)
+    group_number = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    count = first.size - max(0, len(group_number) - 1)
     if count < POINTS_MIN:
         return TooFew(count, POINTS_MIN, "points inside the groups")
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return NotComputable("a value is missing or infinite")
-    where = np.array([names[name] for name in groups])
-    sizes = np.bincount(where)
-    left = []
+    group_of_point = np.array([group_number[group] for group in groups])
+    sizes = np.bincount(group_of_point)
+    residuals = []
     for values in (_unit(first), _unit(second)):
-        centred = values - (np.bincount(where, weights=values) / sizes)[where]
+        centred = values - (np.bincount(group_of_point, weights=values) / sizes)[group_of_point]
         if float(np.max(np.abs(centred))) <= ROUNDING:
             return NotComputable("one of the two does not vary inside the groups")
-        left.append(centred)
-    norms = [float(np.sqrt(np.sum(values**2))) for values in left]
-    r = float(np.clip(np.sum(left[0] / norms[0] * (left[1] / norms[1])), -1.0, 1.0))
+        residuals.append(centred)
+    norms = [float(np.sqrt(np.sum(values**2))) for values in residuals]
+    r = float(np.clip(np.sum(residuals[0] / norms[0] * (residuals[1] / norms[1])), -1.0, 1.0))
     with np.errstate(divide="ignore"):
         score = r * np.sqrt((count - 2) / np.maximum(0.0, (1 - r) * (1 + r)))
     p = 2 * float(special.stdtr(count - 2, -abs(score)))
@@ -147,9 +147,9 @@ def within_groups(
 
 
 def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unanswered:
-    """b of y ∝ x^b over points (n,), n ≥ 4, both positive: 1 is proportional.
+    """Return b of y ∝ x^b over points (n,), n ≥ 4, both positive: 1 is proportional.
 
-    What it misses: error in x, which pulls b towards 0; a constant share of y that does not
+    What it misses: error in x, which biases b towards 0; a constant part of y that does not
     depend on x, which does the same.
     """
     pair = _pair(x, y)
@@ -160,28 +160,35 @@ def exponent(x: Values, y: Values, confidence: float = 0.95) -> Interval | Unans
     first, second = np.log(pair[0]), np.log(pair[1])
     if float(np.ptp(first)) <= ROUNDING:
         return NotComputable("all values of one of the two are equal")
-    (of_x, of_both), (_, of_y) = np.cov(first, second, bias=True)
-    slope, degrees = float(of_both / of_x), first.size - 2
-    r = float(np.clip(of_both / np.sqrt(of_x * of_y), -1.0, 1.0)) if of_y > 0 else 0.0
-    error = float(np.sqrt((1.0 - r**2) * of_y / of_x / degrees))
-    half = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
+    (variance_x, covariance), (_, variance_y) = np.cov(first, second, bias=True)
+    slope, degrees = float(covariance / variance_x), first.size - 2
+    r = (
+        float(np.clip(covariance / np.sqrt(variance_x * variance_y), -1.0, 1.0))
+        if variance_y > 0
+        else 0.0
+    )
+    error = float(np.sqrt((1.0 - r**2) * variance_y / variance_x / degrees))
+    margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     return Interval(
-        slope, slope - half, slope + half, confidence, first.size, "t, log–log", float(degrees)
+        slope, slope - margin, slope + margin, confidence, first.size, "t, log–log", float(degrees)
     )
 
 
 def pareto_front(first: Values, second: Values) -> NDArray[np.bool_]:
-    """Which points (n,) no other point beats: none is at most as large in both and less in one.
+    """Return which points (n,) no other point dominates.
 
-    A point with a missing or infinite value is on no front.
+    A point dominates another that it exceeds in neither quantity and is less than in one. A point
+    with a missing or infinite value is on no front.
     """
-    one, two = _arrays(first, second)
-    known = np.isfinite(one) & np.isfinite(two)
-    front = known.copy()
-    for at in np.flatnonzero(known):
-        no_worse = known & (one <= one[at]) & (two <= two[at])
-        better = (one < one[at]) | (two < two[at])
-        front[at] = not bool(np.any(no_worse & better))
+    first_values, second_values = _arrays(first, second)
+    finite = np.isfinite(first_values) & np.isfinite(second_values)
+    front = finite.copy()
+    for point in np.flatnonzero(finite):
+        no_worse = (
+            finite & (first_values <= first_values[point]) & (second_values <= second_values[point])
+        )
+        better = (first_values < first_values[point]) | (second_values < second_values[point])
+        front[point] = not bool(np.any(no_worse & better))
     return front
 
 
@@ -204,18 +211,21 @@ def _pair(x: Values, y: Values, finite: bool = True) -> tuple[FloatArray, FloatA
         return NotComputable("a value is infinite: only ranks can carry it")
     for values in (first, second):
         bounded = values[np.isfinite(values)]
-        flat = float(np.ptp(_unit(bounded))) <= ROUNDING if bounded.size else True
-        if flat and (finite or np.unique(values).size < 2):
+        constant = float(np.ptp(_unit(bounded))) <= ROUNDING if bounded.size else True
+        if constant and (finite or np.unique(values).size < 2):
             return NotComputable("all values of one of the two are equal")
     return first, second
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    """Moved and scaled into −1 … 1, so that no square overflows; correlation is the same."""
+    """Return values shifted and scaled into −1 … 1, so that no square overflows.
+
+    Correlations do not change.
+    """
     largest = float(np.max(np.abs(values))) or 1.0
-    moved = values / largest - float(np.median(values / largest))
-    spread = float(np.max(np.abs(moved)))
-    return moved / spread if spread > ROUNDING else np.zeros_like(moved)
+    shifted = values / largest - float(np.median(values / largest))
+    spread = float(np.max(np.abs(shifted)))
+    return shifted / spread if spread > ROUNDING else np.zeros_like(shifted)
 
 
 def _fisher(
@@ -223,28 +233,34 @@ def _fisher(
 ) -> Interval | Unanswered:
     if abs(estimate) > 1 - 1e-12:
         return NotComputable("a perfect association: its interval would have no width")
-    half = float(special.ndtri(0.5 + confidence / 2)) * float(np.sqrt(variance))
+    margin = float(special.ndtri(0.5 + confidence / 2)) * float(np.sqrt(variance))
     centre = float(np.arctanh(estimate))
-    low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
+    low, high = float(np.tanh(centre - margin)), float(np.tanh(centre + margin))
     return Interval(estimate, low, high, confidence, count, f"{name}, Fisher's z")
 
 
 @lru_cache(maxsize=64)
 def _spearman_p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    """Share of all orders whose |Σ products of centred ranks| is at least as large."""
-    one, two = np.array(first), np.array(second)
-    one, two = 2 * (one - one.mean()), 2 * (two - two.mean())  # whole numbers, or halves
-    sums = two[_orders(one.size)] @ one
-    return float(np.mean(np.abs(sums) >= abs(float(one @ two)) - 1e-9))
+    """Return the share of all orders whose |Σ products of centred ranks| is at least as large."""
+    first_scores, second_scores = np.array(first), np.array(second)
+    first_scores, second_scores = (
+        2 * (first_scores - first_scores.mean()),
+        2 * (second_scores - second_scores.mean()),
+    )  # integers or halves
+    sums = second_scores[_orders(first_scores.size)] @ first_scores
+    return float(np.mean(np.abs(sums) >= abs(float(first_scores @ second_scores)) - 1e-9))
 
 
 @lru_cache(maxsize=SPEARMAN_EXACT_MAX)
 def _orders(count: int) -> NDArray[np.int8]:
-    """All orders of 0 … count − 1, shape (count!, count)."""
+    """Return all orders of 0 … count − 1, shape (count!, count)."""
     orders = np.zeros((1, 1), dtype=np.int8)
     for size in range(2, count + 1):
-        last = np.full((len(orders), 1), size - 1, dtype=np.int8)
+        new_element = np.full((len(orders), 1), size - 1, dtype=np.int8)
         orders = np.concatenate(
-            [np.hstack([orders[:, :at], last, orders[:, at:]]) for at in range(size)]
+            [
+                np.hstack([orders[:, :position], new_element, orders[:, position:]])
+                for position in range(size)
+            ]
         )
     return orders

@@ -3,8 +3,9 @@
 What: limits of any statistic of run summaries, such as a median or a trimmed mean.
 How: bias-corrected and accelerated percentiles of seeded resamples of whole runs (or of blocks,
 one value each).
-What it misses: below RUNS_MIN runs its level is not kept (.74 to .90 of a nominal .95 at 3 to 10),
-so there is no number; messages of a run are never resampled, they are not replicates.
+What it misses: below RUNS_MIN runs it does not keep its level (.74 to .90 at a nominal .95 with 3
+to 10 runs), so there is no interval; messages of a run are never resampled, as they are not
+replicates.
 Reference: Efron 1987, JASA 82:171; Efron & Tibshirani, An Introduction to the Bootstrap, ch. 14.
 """
 
@@ -32,9 +33,9 @@ def bootstrap_interval(
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval | TooFew | NotComputable:
-    """`statistic` of one finite value per run, with BCa limits, in the values' unit.
+    """Return `statistic` of one finite value per run, with BCa limits, in the values' unit.
 
-    `statistic` takes an array and `axis`, as numpy's own do.
+    `statistic` takes an array and `axis`, like numpy's own functions.
     """
     data = np.asarray(values, dtype=np.float64)
     if data.size < RUNS_MIN:
@@ -44,18 +45,18 @@ def bootstrap_interval(
     if np.ptp(data) == 0:
         return NotComputable("every value is the same")
     with warnings.catch_warnings():
-        # A degenerate acceleration is told as NaN limits as well, and refused below.
+        # A degenerate acceleration also gives NaN limits, which are refused below.
         warnings.simplefilter("ignore", category=RuntimeWarning)
-        found = scipy_stats.bootstrap(
+        limits = scipy_stats.bootstrap(
             (data,), statistic, n_resamples=resamples, confidence_level=confidence,
             method="BCa", rng=np.random.default_rng(SEED), vectorized=True, axis=-1,
         ).confidence_interval  # fmt: skip
-    if not (np.isfinite(found.low) and np.isfinite(found.high)):
+    if not (np.isfinite(limits.low) and np.isfinite(limits.high)):
         return NotComputable("the statistic does not vary between resamples")
     return Interval(
         float(statistic(data, axis=-1)),
-        float(found.low),
-        float(found.high),
+        float(limits.low),
+        float(limits.high),
         confidence,
         int(data.size),
         "BCa bootstrap of whole runs",

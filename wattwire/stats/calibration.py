@@ -3,11 +3,11 @@
 What: the range of c in P = idle + c x busy, where P (W) is the machine's power and busy (cores) the
 CPU time that it uses per second.
 How: least squares within each block, so that drift between blocks cannot become a slope; a t
-interval over the blocks' slopes. Beside it each level of load against its own block's idle steps:
-one busy core and all of them cost differently, and the range covers both. That a counter responds
-at all takes more than an interval above 0, which chance gives one counter in forty: the common
-slope must also stand out from the scatter of the steps around it, by a t test at 0.1 %.
-What it misses: what other work than the load's costs; drift inside a block.
+interval over the blocks' slopes. In addition each level of load against its own block's idle steps:
+one busy core and all of them cost differently, and the range covers both. An interval above 0 does
+not prove that a counter responds, because chance gives one counter in forty such an interval: the
+common slope must also exceed the scatter of the steps around it, by a t test at 0.1 %.
+What it misses: the cost of work other than the load's; drift inside a block.
 Reference: Draper & Smith, Applied Regression Analysis, ch. 1; JCGM 100:2008 (GUM), 4.2.
 """
 
@@ -25,12 +25,12 @@ from wattwire.stats.results import BelowResolution, Interval, NotComputable, Too
 BLOCKS_MIN = 3
 RESPONSE_P_MAX = 0.001
 RISE_CORES_MIN = 0.2
-"""A level that raised the busy CPU time by less says nothing of its own."""
+"""Least rise of the busy CPU time at which a level has an estimate of its own."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what was asked of how many cores, and what was measured."""
+    """One step of load: the cores requested, and the measured CPU time and power."""
 
     block: int
     asked_cores: float
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """c in joules per CPU second: the interval of the slope, each level, the range over both."""
+    """c in J per CPU second: the slope's interval, each level's mean, and the range of both."""
 
     slope: Interval
     levels: dict[float, float]
@@ -51,7 +51,10 @@ class Calibrated:
 def joules_per_cpu_second(
     steps: Sequence[Step], confidence: float = 0.95
 ) -> Calibrated | BelowResolution | TooFew | NotComputable:
-    """c from steps of at least three blocks, each with idle steps (asked_cores 0) and others."""
+    """Return c in J per CPU second from steps of at least three blocks.
+
+    Each block has idle steps (asked_cores 0) and loaded ones.
+    """
     blocks: dict[int, list[Step]] = defaultdict(list)
     for step in steps:
         blocks[step.block].append(step)
@@ -71,30 +74,30 @@ def joules_per_cpu_second(
         power = np.array([s.power_w for s in block])
         powers.append(power - power.mean())
         slopes.append(_slope(loads[-1], powers[-1]))
-        for asked, rise in _rises(block):
-            rises[asked].append(rise)
+        for cores, rise in _rises(block):
+            rises[cores].append(rise)
     centre = float(np.mean(slopes))
     error = float(np.std(slopes, ddof=1) / np.sqrt(len(slopes)))
-    half = float(special.stdtrit(len(slopes) - 1, 0.5 + confidence / 2)) * error
-    p = _chance_of(np.concatenate(loads), np.concatenate(powers), len(blocks))
-    if centre - half <= 0 or p > RESPONSE_P_MAX:
-        return BelowResolution(max(0.0, centre + half), confidence, len(slopes))
+    margin = float(special.stdtrit(len(slopes) - 1, 0.5 + confidence / 2)) * error
+    p = _slope_p(np.concatenate(loads), np.concatenate(powers), len(blocks))
+    if centre - margin <= 0 or p > RESPONSE_P_MAX:
+        return BelowResolution(max(0.0, centre + margin), confidence, len(slopes))
     slope = Interval(
-        centre, centre - half, centre + half, confidence, len(slopes), "t, slopes within blocks",
-        float(len(slopes) - 1),
+        centre, centre - margin, centre + margin, confidence, len(slopes),
+        "t, slopes within blocks", float(len(slopes) - 1),
     )  # fmt: skip
-    levels = {asked: float(np.mean(found)) for asked, found in sorted(rises.items())}
+    levels = {cores: float(np.mean(level_rises)) for cores, level_rises in sorted(rises.items())}
     bounds = [slope.low, slope.high, *(c for c in levels.values() if c > 0)]
     return Calibrated(slope, levels, min(bounds), max(bounds))
 
 
 def _slope(load: np.ndarray, power: np.ndarray) -> float:
-    """Least squares of what is centred within its block."""
+    """Return the least-squares slope of power on load, both centred within their blocks."""
     return float(np.dot(load, power) / np.dot(load, load))
 
 
-def _chance_of(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
-    """How often chance gives so steep a rise where power does not depend on load: one-sided p.
+def _slope_p(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
+    """Return the one-sided p of so steep a slope where power does not depend on load.
 
     Both are centred within their blocks; the scatter is that around the common slope.
     """
@@ -107,12 +110,12 @@ def _chance_of(load: np.ndarray, power: np.ndarray, blocks: int) -> float:
 
 
 def _rises(block: Sequence[Step]) -> list[tuple[float, float]]:
-    """Each loaded step against the mean of its block's idle ones: (asked cores, J per CPU s)."""
+    """Return (asked cores, J per CPU s) of each loaded step less the mean of the idle steps."""
     idle = [s for s in block if s.asked_cores == 0]
     base_w = float(np.mean([s.power_w for s in idle]))
-    base = float(np.mean([s.busy_cores for s in idle]))
+    base_busy = float(np.mean([s.busy_cores for s in idle]))
     return [
-        (s.asked_cores, (s.power_w - base_w) / (s.busy_cores - base))
+        (s.asked_cores, (s.power_w - base_w) / (s.busy_cores - base_busy))
         for s in block
-        if s.asked_cores > 0 and s.busy_cores - base >= RISE_CORES_MIN
+        if s.asked_cores > 0 and s.busy_cores - base_busy >= RISE_CORES_MIN
     ]

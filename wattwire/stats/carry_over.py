@@ -1,10 +1,10 @@
-"""Does a run bear the mark of the one before it?
+"""Carry-over of a run to the next one.
 
-What: whether the level that the predecessor had moves the response; drift along a block's positions
-is asked by `slope` of the same model.
+What: whether the predecessor's level changes the response; `slope` of the same model tests for
+drift along a block's positions.
 How: the predecessor's level joins the block model of the response and is tested by F.
-What it misses: what is left over for longer than one run; with neighbours that always hold the
-other level, part of the predecessor's mark cannot be told from the run's own level.
+What it misses: carry-over that lasts longer than one run; where neighbours always have the other
+level, part of the predecessor's effect is confounded with the run's own level.
 Reference: Jones & Kenward, Design and Analysis of Cross-Over Trials, ch. 5 (carry-over in designs
 of several periods); Montgomery, Design and Analysis of Experiments, ch. 4.
 """
@@ -30,18 +30,20 @@ def predecessor_effect(
     factors: Mapping[str, Sequence[Level]],
     predecessors: Sequence[Level],
 ) -> Effect | Unanswered:
-    """F test over the levels of `predecessors`, one per run; None where no run went before."""
+    """Return the F test over the levels of `predecessors`, one per run; None is no predecessor."""
     values = np.asarray(response, dtype=np.float64)
-    known = np.array([level is not None for level in predecessors], dtype=bool)
+    has_predecessor = np.array([level is not None for level in predecessors], dtype=bool)
     levels = list(dict.fromkeys(level for level in predecessors if level is not None))
     if len(levels) < 2:
         return NotComputable("every run followed one and the same level")
-    kept = [i for i, found in enumerate(known) if found]
+    indices = [index for index, preceded in enumerate(has_predecessor) if preceded]
     fit = fit_log(
-        values[known],
-        [blocks[i] for i in kept],
-        {name: [column[i] for i in kept] for name, column in factors.items()},
-        np.array([[float(predecessors[i] == one) for one in levels[1:]] for i in kept]),
+        values[has_predecessor],
+        [blocks[index] for index in indices],
+        {name: [column[index] for index in indices] for name, column in factors.items()},
+        np.array(
+            [[float(predecessors[index] == level) for level in levels[1:]] for index in indices]
+        ),
     )
     if not isinstance(fit, Fit):
         return fit

@@ -1,11 +1,11 @@
-"""Treatments contrasted inside blocks where no logarithm can be taken: differences of means.
+"""Contrasts of treatments inside blocks on the plain scale: differences of means.
 
 What: the difference between two levels of one factor, in the response's own unit.
 How: the contrast of `blocked.ratio` on a plain fit: arithmetic means, blocks taken out, the error
 pooled over treatments, limits by t.
-What it misses: where runs scatter in proportion to their size, which ratios take care of, levels
-that are small borrow the error of large ones, and the other way round; one run far out moves a
-mean. `ranks.paired_shift_by_ranks` stands beside it for that.
+What it misses: where runs scatter in proportion to their size (ratios account for it), small levels
+borrow the error of large ones, and the reverse; one outlier moves a mean.
+`ranks.paired_shift_by_ranks` is the robust companion.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Searle, Linear Models, ch. 5.
 """
 
@@ -35,16 +35,17 @@ def difference(
     within: tuple[str, Level] | None = None,
     names: tuple[str, str] | None = None,
 ) -> Difference | Unanswered:
-    """`level` − `baseline` at `confidence` for this one interval; the rest as `blocked.ratio`.
+    """Return `level` − `baseline` at `confidence` for this one interval.
 
+    The other parameters are those of `blocked.ratio`.
     Raises ValueError for a fit on the log scale.
     """
     if fit.scale != "plain":
         raise ValueError(f"fit: {fit.scale} scale found; differences are taken on the plain scale")
-    asked = contrast_of(fit, factor, (level, baseline), within, names)
-    if not isinstance(asked, tuple):
-        return asked
-    weights, strata = asked
+    contrast = contrast_of(fit, factor, (level, baseline), within, names)
+    if not isinstance(contrast, tuple):
+        return contrast
+    weights, strata = contrast
     if not fit.variance > 0:
         centre = float(weights @ fit.coefficients)
         upper, lower = names or (level, baseline)

@@ -3,7 +3,7 @@
 What: for each group of contrasts (one number per block), its mean with limits.
 How: t with the error pooled over the groups, as in a block analysis of variance, but never less
 than the group's own. Where the groups' variances differ by more than chance allows (Bartlett's
-test), each stands on its own: noisy groups are not lent the others' precision.
+test), each group uses its own: noisy groups do not borrow the others' precision.
 What it misses: with fewer than BLOCKS_MIN blocks there is no interval; heavy tails widen it.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4; Conover, Practical
 Nonparametric Statistics, 3.4 (sign test); Bartlett 1937, Proc. Royal Society A 160:268.
@@ -28,30 +28,35 @@ DIFFERENT_P = 0.2
 def block_intervals(
     groups: Sequence[Sequence[float] | FloatArray], confidence: float
 ) -> list[Interval | TooFew]:
-    """Mean of each group (one finite value per block) at `confidence` for that one interval."""
+    """Return each group's mean with a t interval at `confidence` for that one interval.
+
+    A group has one finite value per block.
+    """
     data = [np.asarray(group, dtype=np.float64) for group in groups]
-    counted = [group for group in data if group.size >= BLOCKS_MIN]
-    pooled, degrees = _pooled(counted)
-    found: list[Interval | TooFew] = []
+    large_enough = [group for group in data if group.size >= BLOCKS_MIN]
+    pooled_variance, degrees = _pooled(large_enough)
+    intervals: list[Interval | TooFew] = []
     for group in data:
         if group.size < BLOCKS_MIN:
-            found.append(TooFew(group.size, BLOCKS_MIN, "blocks"))
+            intervals.append(TooFew(group.size, BLOCKS_MIN, "blocks"))
             continue
-        variance = max(pooled, float(np.var(group, ddof=1)))
-        own = degrees if pooled >= variance else group.size - 1
-        half = float(special.stdtrit(own, 0.5 + confidence / 2) * np.sqrt(variance / group.size))
+        variance = max(pooled_variance, float(np.var(group, ddof=1)))
+        group_degrees = degrees if pooled_variance >= variance else group.size - 1
+        margin = float(
+            special.stdtrit(group_degrees, 0.5 + confidence / 2) * np.sqrt(variance / group.size)
+        )
         mean = float(group.mean())
-        found.append(
-            Interval(mean, mean - half, mean + half, confidence, int(group.size), "t over blocks",
-                     float(own))
+        intervals.append(
+            Interval(mean, mean - margin, mean + margin, confidence, int(group.size),
+                     "t over blocks", float(group_degrees))
         )  # fmt: skip
-    return found
+    return intervals
 
 
 def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
-    """Variance within groups and its degrees; 0, 0 where the groups differ in it.
+    """Return the pooled variance within groups and its degrees; 0, 0 where variances differ.
 
-    A group without any scatter says nothing about that of the others, and is left out.
+    A group without any scatter carries no information about that of the others, and is excluded.
     """
     groups = [group for group in groups if float(np.ptp(group)) > 0]
     if len(groups) < 2 or float(scipy_stats.bartlett(*groups).pvalue) < DIFFERENT_P:
@@ -62,7 +67,7 @@ def _pooled(groups: Sequence[FloatArray]) -> tuple[float, int]:
 
 
 def sign_p(higher: int, pairs: int) -> float:
-    """Exact one-sided p of `higher` or more of `pairs` by chance; ties count as not higher.
+    """Return the exact one-sided p of `higher` or more of `pairs`; ties count as not higher.
 
     Raises ValueError unless 0 ≤ higher ≤ pairs.
     """

@@ -1,13 +1,13 @@
-"""How many blocks a question takes, from the errors of a pilot campaign.
+"""Number of blocks that a question needs, from the errors of a pilot campaign.
 
-What: blocks for an interval of a wanted width, blocks for showing equivalence within a margin, and
-the least difference in joules per message that so many blocks resolve.
+What: blocks for an interval of a given width, blocks for showing equivalence within a margin, and
+the least difference in joules per message that a given number of blocks resolves.
 How: the pilot's residual variance inside blocks and the contrast's own weights give the variance of
 one block's log ratio; t intervals shrink with the root of the blocks. The power of equivalence is
-that of the whole interval within the margin where the true ratio is 1, averaged over the errors
-that a sample's own spread makes. Since a pilot knows its variance badly, the same is asked with the
-variance's upper PILOT_CONFIDENCE limit.
-What it misses: machines and days other than the pilot's; heavy tails; incomplete blocks to come.
+the chance that the whole interval is within the margin where the true ratio is 1, averaged over the
+distribution of a sample's standard deviation. Since a pilot estimates its variance imprecisely, the
+same is computed with the variance's upper PILOT_CONFIDENCE limit.
+What it misses: machines and days other than the pilot's; heavy tails; incomplete blocks.
 Reference: Kieser & Wassmer 1996, Biometrical Journal 38:941 (upper limit of a pilot's variance);
 Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15:657 (two one-sided tests); Phillips
 1990, same journal 18:137 (its power).
@@ -31,12 +31,12 @@ PILOT_CONFIDENCE = 0.8
 POWER = 0.8
 BLOCKS_MAX = 1_000_000
 SPREADS = 2_000
-"""Quantiles of a sample's spread over which the power is averaged."""
+"""Number of quantiles of a sample's standard deviation over which the power is averaged."""
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot says of one contrast: the variance of a block's log ratio, and its degrees.
+    """A pilot's estimate for one contrast: the variance of a block's log ratio, and its degrees.
 
     A campaign of n blocks has (n − 1)·`block_degrees` degrees of freedom for its error.
     """
@@ -48,7 +48,7 @@ class Pilot:
 
     @property
     def cautious(self) -> Pilot:
-        """The same with the variance's upper PILOT_CONFIDENCE limit."""
+        """Return this pilot with its variance's upper PILOT_CONFIDENCE limit."""
         quantile = float(special.chdtri(self.degrees, PILOT_CONFIDENCE))
         variance = self.block_variance * self.degrees / quantile
         return Pilot(variance, self.degrees, self.block_degrees, self.block_count)
@@ -57,7 +57,7 @@ class Pilot:
 def pilot_of(
     fit: Fit, factor: str, level: Level, baseline: Level
 ) -> Pilot | TooFew | NotComputable:
-    """What the fit of a pilot campaign says of one contrast on the log scale."""
+    """Return a pilot campaign's estimate for one contrast on the log scale, from its fit."""
     if fit.kind != "treatments" or fit.degrees < 1:
         return TooFew(fit.block_count, 2, "blocks in the pilot")
     weights, strata = contrast_weights(fit, factor, level, baseline, None)
@@ -70,36 +70,36 @@ def pilot_of(
 
 
 def half_width(pilot: Pilot, blocks: int, confidence: float) -> float:
-    """How far the ratio's interval will reach, as a share of the ratio (0.05 for ± 5 %)."""
+    """Return the interval's predicted half width, as a share of the ratio (0.05 for ± 5 %)."""
     quantile = float(special.stdtrit((blocks - 1) * pilot.block_degrees, 0.5 + confidence / 2))
     return math.expm1(quantile * math.sqrt(pilot.block_variance / blocks))
 
 
 def blocks_for_width(pilot: Pilot, width: float, confidence: float = 0.95) -> int | NotComputable:
-    """Fewest blocks whose interval reaches no further than `width` (a share of the ratio)."""
+    """Return the fewest blocks whose half width is at most `width` (a share of the ratio)."""
     if not width > 0:
         raise ValueError(f"width: {width} found, above 0 is allowed")
     return _fewest(lambda blocks: half_width(pilot, blocks, confidence) <= width)
 
 
 def equivalence_power(pilot: Pilot, margin: float, blocks: int, confidence: float = 0.95) -> float:
-    """Chance that the interval lies within 1/(1 + margin) … 1 + margin where the ratio is 1.
+    """Return the chance that the interval is within 1/(1 + margin) … 1 + margin at a ratio of 1.
 
     `confidence` is that of the two-sided interval; 0.90 is Schuirmann's test at 5 %.
     """
     degrees = (blocks - 1) * pilot.block_degrees
     error = math.sqrt(pilot.block_variance / blocks)
     quantile = float(special.stdtrit(degrees, 0.5 + confidence / 2))
-    shares = (np.arange(SPREADS) + 0.5) / SPREADS
-    spread = np.sqrt(special.chdtri(degrees, 1.0 - shares) / degrees)
-    room = np.maximum(0.0, math.log1p(margin) / error - quantile * spread)
-    return float(np.mean(2.0 * special.ndtr(room) - 1.0))
+    probabilities = (np.arange(SPREADS) + 0.5) / SPREADS
+    deviations = np.sqrt(special.chdtri(degrees, 1.0 - probabilities) / degrees)
+    distance = np.maximum(0.0, math.log1p(margin) / error - quantile * deviations)
+    return float(np.mean(2.0 * special.ndtr(distance) - 1.0))
 
 
 def blocks_for_equivalence(
     pilot: Pilot, margin: float, confidence: float = 0.95, power: float = POWER
 ) -> int | NotComputable:
-    """Fewest blocks that show equivalence with chance `power` where the true ratio is 1."""
+    """Return the fewest blocks that show equivalence with chance `power` at a true ratio of 1."""
     if not margin > 0:
         raise ValueError(f"margin: {margin} found, above 0 is allowed")
     return _fewest(lambda blocks: equivalence_power(pilot, margin, blocks, confidence) >= power)
@@ -108,9 +108,10 @@ def blocks_for_equivalence(
 def message_resolution_j(
     delta_sd_w: float, rate_hz: float, blocks: int, confidence: float = 0.95
 ) -> float:
-    """Least joules per message told from none: t·SE(ΔP)/r, for one ΔP a block of sd `delta_sd_w`.
+    """Return the least detectable joules per message: t·SE(ΔP)/r.
 
-    Powers of two runs with `s` watts between like runs differ by √2·s.
+    One ΔP per block has standard deviation `delta_sd_w`; where power has a standard deviation of
+    `s` watts between replicates, the difference of two runs has √2·s.
     """
     quantile = float(special.stdtrit(blocks - 1, 0.5 + confidence / 2))
     return quantile * delta_sd_w / math.sqrt(blocks) / rate_hz
@@ -119,15 +120,15 @@ def message_resolution_j(
 def blocks_for_message_energy(
     delta_sd_w: float, rate_hz: float, message_j: float, share: float, confidence: float = 0.95
 ) -> int | NotComputable:
-    """Fewest blocks that know `message_j` joules per message to ± `share` of it."""
-    wanted = share * message_j
+    """Return the fewest blocks that resolve `message_j` joules per message to ± `share` of it."""
+    resolution_j = share * message_j
     return _fewest(
-        lambda blocks: message_resolution_j(delta_sd_w, rate_hz, blocks, confidence) <= wanted
+        lambda blocks: message_resolution_j(delta_sd_w, rate_hz, blocks, confidence) <= resolution_j
     )
 
 
 def _fewest(enough: Callable[[int], bool]) -> int | NotComputable:
-    """The least count of blocks, 2 or more, from which on `enough` holds."""
+    """Return the least number of blocks, 2 or more, from which on `enough` holds."""
     low, high = 1, 2
     while not enough(high):
         low, high = high, high * 2

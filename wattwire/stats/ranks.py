@@ -1,10 +1,11 @@
-"""The rank companion of blocked contrasts: Hodges–Lehmann with its rank-inversion interval.
+"""Rank companion of blocked contrasts: Hodges–Lehmann with its rank-inversion interval.
 
 What: the typical difference of paired values (one pair per block), or their ratio, without
 assuming normal errors.
 How: median of the Walsh averages of the differences (for a ratio: of the logs); limits are the
-Walsh averages at the ranks where the signed-rank test turns, so the printed level is exact. From
-EXACT_MAX pairs on the level comes from the normal distribution, which is off by 2e-4 at most there.
+Walsh averages at the ranks where the signed-rank test changes its decision, so the printed level
+is exact. Above EXACT_MAX pairs the level comes from the normal distribution, whose error is 2e-4 at
+most there.
 What it misses: below six pairs no useful level exists; asymmetry of the differences.
 Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
 Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
@@ -26,11 +27,11 @@ FloatArray = NDArray[np.float64]
 PAIRS_MIN = 6
 EXACT_MAX = 300
 PAIRS_MAX = 2_000
-"""Their Walsh averages, 2 million, are sorted: beyond, a page would wait for little else."""
+"""Most pairs: their 2 million Walsh averages are sorted, and more would dominate a page's time."""
 
 
 def signed_rank_distribution(count: int) -> FloatArray:
-    """Exact null probabilities of the signed-rank sum 0 … count·(count+1)/2."""
+    """Return exact null probabilities of the signed-rank sum 0 … count·(count+1)/2."""
     ways = np.zeros(count * (count + 1) // 2 + 1)
     ways[0] = 1.0
     for rank in range(1, count + 1):
@@ -42,13 +43,13 @@ def signed_rank_distribution(count: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def rank_cut(count: int, confidence: float) -> tuple[int, float]:
-    """Return how many Walsh averages to leave out at either end of `count` pairs, and the level.
+    """Return the limits' rank from either end of `count` pairs' Walsh averages, and the level.
 
     The level is the smallest attainable one that is at least `confidence`, or the widest
     interval's where none is.
     """
     if count <= EXACT_MAX:
-        # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from either end leaves out k each.
+        # P(T+ <= k) for k = 0, 1, …: the (k+1)-th Walsh average from either end excludes k each.
         tail = np.cumsum(signed_rank_distribution(count))
         allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
         cut = int(allowed[-1]) + 1 if allowed.size else 1
@@ -65,7 +66,7 @@ def paired_shift_by_ranks(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | TooFew | NotComputable:
-    """Typical difference upper − lower over pairs, shape (blocks,) each, in their unit.
+    """Return the typical difference upper − lower over pairs, shape (blocks,) each, in their unit.
 
     The interval's `level` is exact: the smallest attainable one that is at least `confidence`,
     or the widest interval's where none is. Raises ValueError where the shapes differ.
@@ -98,15 +99,18 @@ def paired_ratio_by_ranks(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | TooFew | NotComputable:
-    """Typical ratio upper/lower over pairs of positive values; the rest as the shift."""
+    """Return the typical ratio upper/lower over pairs of positive values.
+
+    The level is that of `paired_shift_by_ranks`.
+    """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if above.size >= PAIRS_MIN and ((above <= 0).any() or (below <= 0).any()):
         return NotComputable("a value is zero or negative in a block")
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = paired_shift_by_ranks(np.log(above), np.log(below), confidence)
-    if not isinstance(found, Interval):
-        return found
+        shift = paired_shift_by_ranks(np.log(above), np.log(below), confidence)
+    if not isinstance(shift, Interval):
+        return shift
     with np.errstate(over="ignore"):
-        ends = np.exp([found.estimate, found.low, found.high])
+        ends = np.exp([shift.estimate, shift.low, shift.high])
     estimate, low, high = (float(end) for end in ends)
-    return Interval(estimate, low, high, found.level, found.count, found.method)
+    return Interval(estimate, low, high, shift.level, shift.count, shift.method)

@@ -1,4 +1,4 @@
-"""What a statistic may answer: a number with its interval, or why there is none."""
+"""Results of a statistic: an estimate with its interval, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ class Interval:
     degrees: float | None = None
 
     def excludes(self, value: float) -> bool:
-        """Whether `value` lies outside the limits."""
+        """Check whether `value` is outside the limits."""
         return value < self.low or value > self.high
 
     def within(self, low: float, high: float) -> bool:
-        """Whether the whole interval lies strictly between `low` and `high`."""
+        """Check whether the whole interval is strictly between `low` and `high`."""
         return low < self.low and self.high < high
 
 
 @dataclass(frozen=True)
 class TooFew:
-    """No number: the data do not carry one. Says what there was and what it would take."""
+    """No estimate because the data are too few: `found` of the `needed`, counted in `what`."""
 
     found: float
     needed: float
     what: str
 
     def __str__(self) -> str:
-        things, space, rest = self.what.partition(" ")
-        what = (things.removesuffix("s") if self.found == 1 else things) + space + rest
+        noun, space, rest = self.what.partition(" ")
+        what = (noun.removesuffix("s") if self.found == 1 else noun) + space + rest
         return f"too few: {self.found:,.0f} {what}, at least {self.needed:,.0f} needed"
 
     @property
     def brief(self) -> str:
-        """The same in the width of a table's cell: found out of needed."""
+        """Return a text short enough for a table's cell: found out of needed."""
         return f"too few ({self.found:,.0f} of {self.needed:,.0f})"
 
 
 @dataclass(frozen=True)
 class NotComputable:
-    """No number, for a reason other than the amount of data."""
+    """No estimate, for a reason other than the amount of data."""
 
     reason: str
 
@@ -61,7 +61,7 @@ class NotComputable:
 
 @dataclass(frozen=True)
 class NotPositive(NotComputable):
-    """No logarithm, so no ratio of geometric means: `found` of `runs` are zero or negative."""
+    """No logarithm, hence no ratio of geometric means: `found` of `runs` are not positive."""
 
     found: int
     runs: int
@@ -69,7 +69,7 @@ class NotPositive(NotComputable):
 
 @dataclass(frozen=True)
 class BelowResolution:
-    """A difference that this experiment could not have seen; the truth is at most `limit`."""
+    """A difference too small for this experiment to detect; the true value is at most `limit`."""
 
     limit: float
     level: float

@@ -1,12 +1,13 @@
-"""May a campaign stop? By the width of its primary contrast's interval, never by its p.
+"""Stopping rule of a campaign: the width of its primary contrast's interval, never its p.
 
-What: after a whole block, whether a primary contrast is known well enough. One that is leaves the
-blocks to come to the others, whose two sides go on side by side; the last one ends the campaign.
-How: the t interval of the paired log ratios, one a block, at INNER_CONFIDENCE: looking again and
-again costs coverage, and the inner level pays for it, so that the printed interval may be called
-one of 95 %. From BLOCKS_MIN blocks on; target, least and most blocks are frozen before the first.
+What: after a whole block, whether a primary contrast is known precisely enough. Such a contrast is
+dropped from the blocks to come, in which the others continue, both sides in each block; the last
+contrast ends the campaign.
+How: the t interval of the paired log ratios, one a block, at INNER_CONFIDENCE: repeated looks cost
+coverage, and the higher inner level compensates for it, so that the printed interval holds 95 %.
+From BLOCKS_MIN blocks on; target, least and most blocks are fixed before the first.
 What it misses: contrasts other than the primary; below BLOCKS_MIN blocks only a fixed plan keeps
-its level. Blocks that resemble their neighbours make the width look smaller than it is.
+its level. Correlated neighbouring blocks make the width appear smaller than it is.
 Reference: Chow & Robbins 1965, Annals of Mathematical Statistics 36:457 (fixed-width intervals);
 Glynn & Whitt 1992, Annals of Applied Probability 2:180.
 """
@@ -29,9 +30,9 @@ BLOCKS_MIN = 10
 
 @dataclass(frozen=True)
 class Look:
-    """One look at one contrast: `width` is how far its interval reaches, as a share of the ratio.
+    """One look at one contrast: `width` is half its interval's width, as a share of the ratio.
 
-    A width of 0.05 says that the true ratio may be 1.05 times the estimate. It is infinite where
+    A width of 0.05 means that the true ratio may be 1.05 times the estimate. It is infinite where
     the contrast has fewer than two blocks.
     """
 
@@ -44,7 +45,7 @@ class Look:
 def look(
     log_ratios: Sequence[float] | FloatArray, target: float, blocks_min: int = BLOCKS_MIN
 ) -> Look:
-    """Look at one contrast with one log ratio a whole block, in any order.
+    """Return a look at one contrast, from one log ratio per whole block, in any order.
 
     Raises ValueError for a target that is not positive or a `blocks_min` below BLOCKS_MIN.
     """
@@ -58,7 +59,7 @@ def look(
 
 
 def half_width(log_ratios: FloatArray) -> FloatArray:
-    """Half the interval's length on the log scale, shape (series,), of (series, blocks)."""
+    """Return half the interval's length on the log scale, shape (series,), of (series, blocks)."""
     count = log_ratios.shape[1]
     if count < 2 or not np.isfinite(log_ratios).all():
         return np.full(log_ratios.shape[0], np.inf)

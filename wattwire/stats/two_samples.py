@@ -3,12 +3,12 @@
 What: by how much (or how many times) one sample typically exceeds the other, and how often: delta
 is P(upper > lower) − P(upper < lower).
 How: the shift is the median of all pairwise differences; its limits are the differences at the
-ranks where the exact rank-sum test turns, so the printed level is exact, and at least that where
-values are tied. Delta's limits solve the score-like equation with Hanley and McNeil's variance, in
-which both sample sizes stand as their mean.
+ranks where the exact rank-sum test changes its decision, so the printed level is exact, and a lower
+bound where values are tied. Delta's limits solve the score-like equation with Hanley and McNeil's
+variance, in which the mean of both sample sizes replaces each.
 What it misses: blocks. Where the runs of a block share its level, the limits are wider than those
-of a paired contrast. Samples of other shapes make the shift a shift of nothing in particular. At
-five and six runs a delta near ±1 is held a little less often than the level says.
+of a paired contrast. For samples of different shapes the shift has no simple meaning. At five and
+six runs the limits cover a delta near ±1 a little less often than the level says.
 Reference: Hodges & Lehmann 1963, Annals of Mathematical Statistics 34:598; Hollander, Wolfe &
 Chicken, Nonparametric Statistical Methods, 4.2 and 4.3; Cliff 1993, Psychological Bulletin
 114:494; Newcombe 2006, Statistics in Medicine 25:559 (method 5).
@@ -31,35 +31,40 @@ Unanswered = TooFew | NotComputable
 SHIFT_RUNS_MIN = 4
 DELTA_RUNS_MIN = 5
 EXACT_PAIRS_MAX = 10_000
-"""Above so many pairs of values the rank sum's own normal limit is as good as exact."""
+"""Pairs of values above which the rank sum's normal limit is as good as exact."""
 BISECTIONS = 60
 TOO_LARGE = "the two differ by more than a number can say"
 
 
 @lru_cache(maxsize=256)
-def rank_sum_distribution(one: int, other: int) -> FloatArray:
-    """Exact null probabilities of the Mann–Whitney count 0 … one·other, without ties."""
-    ways = np.zeros((one + 1, one * other + 1))
+def rank_sum_distribution(first_size: int, second_size: int) -> FloatArray:
+    """Return exact null probabilities of the Mann–Whitney count, without ties.
+
+    They belong to the counts from 0 to the product of both sample sizes.
+    """
+    ways = np.zeros((first_size + 1, first_size * second_size + 1))
     ways[0, 0] = 1.0
-    # The value at place p of all joins the first sample as its j-th and beats p − j of the other.
-    for place in range(one + other):
-        for chosen in range(min(one, place + 1), 0, -1):
-            beaten = place + 1 - chosen
-            if beaten <= other:
-                ways[chosen, beaten:] += ways[chosen - 1, : ways.shape[1] - beaten]
-    return np.asarray(ways[one] / ways[one].sum(), dtype=np.float64)
+    # The p-th smallest value, where it is the first sample's j-th, exceeds p − j of the second's.
+    for rank in range(first_size + second_size):
+        for in_first in range(min(first_size, rank + 1), 0, -1):
+            beaten = rank + 1 - in_first
+            if beaten <= second_size:
+                ways[in_first, beaten:] += ways[in_first - 1, : ways.shape[1] - beaten]
+    return np.asarray(ways[first_size] / ways[first_size].sum(), dtype=np.float64)
 
 
-def _cut(one: int, other: int, confidence: float) -> tuple[int, float, str]:
-    """How many differences from either end a limit stands, and the level that gives."""
-    if one * other <= EXACT_PAIRS_MAX:
-        tail = np.cumsum(rank_sum_distribution(min(one, other), max(one, other)))
+def _cut(upper_size: int, lower_size: int, confidence: float) -> tuple[int, float, str]:
+    """Return the limits' rank from either end of the differences, the level and the method."""
+    if upper_size * lower_size <= EXACT_PAIRS_MAX:
+        tail = np.cumsum(
+            rank_sum_distribution(min(upper_size, lower_size), max(upper_size, lower_size))
+        )
         allowed = np.flatnonzero(2.0 * tail <= 1.0 - confidence)
         cut = int(allowed[-1]) + 1 if allowed.size else 1
         return cut, 1.0 - 2.0 * float(tail[cut - 1]), "by rank inversion"
-    spread = np.sqrt(one * other * (one + other + 1) / 12.0)
+    deviation = np.sqrt(upper_size * lower_size * (upper_size + lower_size + 1) / 12.0)
     quantile = float(special.ndtri(0.5 + confidence / 2))
-    cut = max(1, int(np.floor(one * other / 2.0 - quantile * spread)))
+    cut = max(1, int(np.floor(upper_size * lower_size / 2.0 - quantile * deviation)))
     return cut, confidence, "by rank inversion, normal limit"
 
 
@@ -68,31 +73,31 @@ def shift_by_ranks(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | Unanswered:
-    """Typical difference upper − lower of two independent samples, in their unit.
+    """Return the typical difference upper − lower of two independent samples, in their unit.
 
     The interval's `level` is exact: the smallest attainable one that is at least `confidence`, or
-    the widest interval's where none is. With tied values it is held at least as often.
+    the widest interval's where none is. With tied values the level is a lower bound.
     """
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
-    refused = _refused(above, below, SHIFT_RUNS_MIN, "for a rank interval")
-    if refused is not None:
-        return refused
+    refusal = _refusal(above, below, SHIFT_RUNS_MIN, "for a rank interval")
+    if refusal is not None:
+        return refusal
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
         return NotComputable("a value is infinite: there is no typical difference")
     with np.errstate(over="ignore"):
         differences = np.sort(np.subtract.outer(above, below), axis=None)
     if not np.isfinite(differences).all():
         return NotComputable(TOO_LARGE)
-    cut, level, how = _cut(above.size, below.size, confidence)
-    everything = np.concatenate([above, below])
-    tied = ", at least, for ties" if np.unique(everything).size < everything.size else ""
+    cut, level, method = _cut(above.size, below.size, confidence)
+    all_values = np.concatenate([above, below])
+    tie_note = ", at least, for ties" if np.unique(all_values).size < all_values.size else ""
     return Interval(
         float(np.median(differences)),
         float(differences[cut - 1]),
         float(differences[differences.size - cut]),
         level,
-        int(everything.size),
-        f"Hodges–Lehmann {how}{tied}",
+        int(all_values.size),
+        f"Hodges–Lehmann {method}{tie_note}",
     )
 
 
@@ -101,19 +106,19 @@ def ratio_by_ranks(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | Unanswered:
-    """Typical ratio upper/lower of two independent samples of positive values."""
+    """Return the typical ratio upper/lower of two independent samples of positive values."""
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
     if (above <= 0).any() or (below <= 0).any():
         return NotComputable("a value is zero or negative")
-    found = shift_by_ranks(np.log(above), np.log(below), confidence)
-    if not isinstance(found, Interval):
-        return found
+    shift = shift_by_ranks(np.log(above), np.log(below), confidence)
+    if not isinstance(shift, Interval):
+        return shift
     with np.errstate(over="ignore"):
-        limits = np.exp([found.estimate, found.low, found.high])
+        limits = np.exp([shift.estimate, shift.low, shift.high])
     if not (np.isfinite(limits) & (limits > 0)).all():
         return NotComputable(TOO_LARGE)
     estimate, low, high = (float(limit) for limit in limits)
-    return Interval(estimate, low, high, found.level, found.count, found.method)
+    return Interval(estimate, low, high, shift.level, shift.count, shift.method)
 
 
 def cliffs_delta(
@@ -121,11 +126,11 @@ def cliffs_delta(
     lower: Sequence[float] | FloatArray,
     confidence: float = 0.95,
 ) -> Interval | Unanswered:
-    """Cliff's delta, −1 … 1, of two independent samples; +inf (a loss) ranks above the rest."""
+    """Return Cliff's delta, −1 … 1, of two independent samples; +inf (a loss) ranks highest."""
     above, below = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
-    refused = _refused(above, below, DELTA_RUNS_MIN, "for Cliff's delta")
-    if refused is not None:
-        return refused
+    refusal = _refusal(above, below, DELTA_RUNS_MIN, "for Cliff's delta")
+    if refusal is not None:
+        return refusal
     share = superiority(above, below)
     low, high = newcombe_limits(np.array([share]), above.size, below.size, confidence)
     return Interval(
@@ -139,42 +144,49 @@ def cliffs_delta(
 
 
 def superiority(above: FloatArray, below: FloatArray) -> float:
-    """Share of pairs in which `above` is the greater, ties counted half: (delta + 1)/2."""
-    # Infinities subtract to NaN: compare, don't subtract.
+    """Return the share of pairs in which `above` is greater, ties counted half: (delta + 1)/2."""
+    # A difference of infinities is NaN, so values are compared and not subtracted.
     greater = float(np.mean(above[:, None] > below[None, :]))
     equal = float(np.mean(above[:, None] == below[None, :]))
     return greater + equal / 2.0
 
 
 def newcombe_limits(
-    shares: FloatArray, one: int, other: int, confidence: float
+    shares: FloatArray, upper_size: int, lower_size: int, confidence: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of P(upper > lower), shape as `shares`, for samples of `one` and `other` values."""
+    """Return the limits of P(upper > lower) for samples of `upper_size` and `lower_size` values.
+
+    Both have the shape of `shares`.
+    """
     quantile = float(special.ndtri(0.5 + confidence / 2))
-    more = (one + other) / 2.0 - 1.0
+    mean_size_less_one = (upper_size + lower_size) / 2.0 - 1.0
 
-    def error(at: FloatArray) -> FloatArray:
-        factor = 1.0 + more * (1.0 - at) / (2.0 - at) + more * at / (1.0 + at)
-        return quantile * np.sqrt(at * (1.0 - at) * factor / (one * other))
+    def error(share: FloatArray) -> FloatArray:
+        factor = (
+            1.0
+            + mean_size_less_one * (1.0 - share) / (2.0 - share)
+            + mean_size_less_one * share / (1.0 + share)
+        )
+        return quantile * np.sqrt(share * (1.0 - share) * factor / (upper_size * lower_size))
 
-    def outwards(end: float) -> FloatArray:
+    def limit_towards(end: float) -> FloatArray:
         inside, outside = shares.astype(np.float64), np.full(shares.shape, end)
         for _ in range(BISECTIONS):
-            middle = (inside + outside) / 2.0
-            held = np.abs(shares - middle) <= error(middle)
-            inside, outside = np.where(held, middle, inside), np.where(held, outside, middle)
+            centre = (inside + outside) / 2.0
+            covered = np.abs(shares - centre) <= error(centre)
+            inside, outside = np.where(covered, centre, inside), np.where(covered, outside, centre)
         return (inside + outside) / 2.0
 
-    return outwards(0.0), outwards(1.0)
+    return limit_towards(0.0), limit_towards(1.0)
 
 
-def _refused(above: FloatArray, below: FloatArray, needed: int, what: str) -> Unanswered | None:
-    smaller = min(above.size, below.size)
-    if smaller < needed:
-        return TooFew(smaller, needed, f"runs a side {what}")
-    both = np.concatenate([above, below])
-    if np.isnan(both).any() or np.isneginf(both).any():
+def _refusal(above: FloatArray, below: FloatArray, needed: int, purpose: str) -> Unanswered | None:
+    smaller_size = min(above.size, below.size)
+    if smaller_size < needed:
+        return TooFew(smaller_size, needed, f"runs a side {purpose}")
+    all_values = np.concatenate([above, below])
+    if np.isnan(all_values).any() or np.isneginf(all_values).any():
         return NotComputable("a value is missing in a run")
-    if (both == both[0]).all():
+    if (all_values == all_values[0]).all():
         return NotComputable("every value is the same")
     return None

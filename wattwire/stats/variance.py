@@ -1,17 +1,19 @@
-"""Which factors, and which pairs of factors, move a response: F tests and partial omega squared.
+"""Main effects and interactions of factors: F tests and partial omega squared.
 
 What: for a factor, whether any of its levels differs; for a pair, whether one factor's contrasts
 change with the other's level. On the log scale of `fit_log`: whether ratios differ; on the plain
-scale of `fit_plain`: whether differences differ. The two need not agree, so both can be asked.
+scale of `fit_plain`: whether differences differ. The two need not agree, so both are available.
 How: the fitted block model's own contrasts, each averaged with equal weight over the combinations
-that hold both levels, tested together by F against the pooled error. Omega squared is the effect's
-share of its own variance and the error's; its limits are those noncentralities at which the F that
-was seen turns improbable. There the error counts as known by TAIL_DEGREES degrees at most, because
-heavy tails leave it that uncertain however many runs there are: plain limits hold .78 of a nominal
-.95 under t errors of 3 degrees. An interaction is checked without normal errors: residuals of the
-model without it are permuted within blocks (seeded) and the share of larger F is its second p.
-What it misses: unequal spread between treatments; with one block there is no interaction to see;
-three factors at once. Omega squared's estimate may be below zero: then it is printed as zero.
+that have both levels, tested together by F against the pooled error. Omega squared is the effect's
+share of its own variance and the error's; its limits are those noncentralities at which the
+observed F becomes improbable. For the limits the error has TAIL_DEGREES degrees of freedom at most,
+because heavy tails leave it that uncertain however many runs there are: plain limits cover .78 at a
+nominal .95 under t errors of 3 degrees. An interaction is also tested without normal errors:
+residuals of the model without it are permuted within blocks (seeded) and the share of larger F is
+its second p.
+What it misses: unequal spread between treatments; with one block no interaction is estimable;
+interactions of three factors. Omega squared's estimate may be below zero: then it is printed as
+zero.
 Reference: Montgomery, Design and Analysis of Experiments, ch. 4 and 5; Searle, Linear Models, 5;
 Steiger 2004, Psychological Methods 9:164 (noncentral limits); Olejnik & Algina 2003, Psychological
 Methods 8:434 (partial omega squared); Freedman & Lane 1983, JBES 1:292 (permuted residuals).
@@ -34,8 +36,8 @@ Unanswered = TooFew | NotComputable
 
 PERMUTATIONS = 499
 PERMUTED_RUNS_MAX = 5_000
-"""Runs beyond which residuals are not permuted: so many need no check of their normality, and the
-orders would take gigabytes."""
+"""Most runs whose residuals are permuted: more need no check of their normality, and the
+permutations would take gigabytes."""
 SEED = 1
 RELATIVE_RANK = 1e-9
 TAIL_DEGREES = 10.0
@@ -46,7 +48,7 @@ class Effect:
     """An F test of one source of a response's variation, and the share it accounts for.
 
     `degrees` are those of the source, `error_degrees` of the pooled error. `omega_squared` is
-    partial, 0 … 1. `permuted_p` stands for interactions only.
+    partial, 0 … 1. Only interactions have `permuted_p`.
     """
 
     source: tuple[str, ...]
@@ -59,7 +61,7 @@ class Effect:
 
 
 def main_effect(fit: Fit, factor: str, confidence: float = 0.95) -> Effect | Unanswered:
-    """Whether any level of `factor` differs from another, over the whole fit."""
+    """Test whether any level of `factor` differs from another, over the whole fit."""
     levels = fit.factors.get(factor, ())
     if len(levels) < 2:
         return NotComputable(f"{factor} has one level")
@@ -75,7 +77,7 @@ def main_effect(fit: Fit, factor: str, confidence: float = 0.95) -> Effect | Una
 def interaction(
     fit: Fit, one: str, other: str, confidence: float = 0.95, permutations: int = PERMUTATIONS
 ) -> Effect | Unanswered:
-    """Whether contrasts of factor `one` change with the level of factor `other`."""
+    """Test whether contrasts of factor `one` change with the level of factor `other`."""
     if fit.kind != "treatments":
         return TooFew(fit.block_count, 2, "blocks to separate an interaction from the error")
     if min(len(fit.factors.get(name, ())) for name in (one, other)) < 2:
@@ -83,37 +85,41 @@ def interaction(
     rows = _interaction_rows(fit, one, other)
     if rows is None:
         return NotComputable(f"not every level of {one} was run at every level of {other}")
-    found = effect_of(fit, (one, other), rows, confidence)
-    if not isinstance(found, Effect) or permutations < 1 or fit.run_count > PERMUTED_RUNS_MAX:
-        return found
-    return replace(found, permuted_p=_permuted_p(fit, rows, found.statistic, permutations))
+    effect = effect_of(fit, (one, other), rows, confidence)
+    if not isinstance(effect, Effect) or permutations < 1 or fit.run_count > PERMUTED_RUNS_MAX:
+        return effect
+    return replace(effect, permuted_p=_permuted_p(fit, rows, effect.statistic, permutations))
 
 
-def _interaction_rows(fit: Fit, one: str, other: str) -> FloatArray | None:
-    first, *rest = fit.factors[one]
-    base, *others = fit.factors[other]
+def _interaction_rows(fit: Fit, first_factor: str, second_factor: str) -> FloatArray | None:
+    first_base, *first_levels = fit.factors[first_factor]
+    second_base, *second_levels = fit.factors[second_factor]
     rows = []
-    for level in rest:
-        at_base, strata = contrast_weights(fit, one, level, first, (other, base))
-        for place in others:
-            weights, found = contrast_weights(fit, one, level, first, (other, place))
-            if not strata or not found or not is_estimable(fit, weights - at_base):
+    for level in first_levels:
+        weights_at_base, strata = contrast_weights(
+            fit, first_factor, level, first_base, (second_factor, second_base)
+        )
+        for second_level in second_levels:
+            weights, second_strata = contrast_weights(
+                fit, first_factor, level, first_base, (second_factor, second_level)
+            )
+            if not strata or not second_strata or not is_estimable(fit, weights - weights_at_base):
                 return None
-            rows.append(weights - at_base)
+            rows.append(weights - weights_at_base)
     return np.array(rows)
 
 
 def effect_of(
     fit: Fit, source: tuple[str, ...], rows: FloatArray, confidence: float
 ) -> Effect | Unanswered:
-    """The F test that all contrasts `rows`, shape (contrasts, columns), are zero."""
+    """Return the F test that all contrasts `rows`, shape (contrasts, columns), are zero."""
     if fit.degrees < 1:
         return TooFew(fit.run_count, fit.run_count - fit.degrees + 1, "runs for an error estimate")
     if not fit.variance > 0:
         return NotComputable("the runs do not scatter: there is no error to compare with")
-    middle, degrees = _inverse(rows @ fit.covariance_base @ rows.T)
-    found = rows @ fit.coefficients
-    statistic = float(found @ middle @ found) / (degrees * fit.variance)
+    inverse, degrees = _inverse(rows @ fit.covariance_base @ rows.T)
+    contrasts = rows @ fit.coefficients
+    statistic = float(contrasts @ inverse @ contrasts) / (degrees * fit.variance)
     if not np.isfinite(statistic):
         return NotComputable("the values are too large to be squared")
     return Effect(
@@ -129,15 +135,15 @@ def effect_of(
 
 
 def known_degrees(error_degrees: float) -> float:
-    """Degrees by which an error's variance is known where its tails may be heavy."""
+    """Return the degrees of freedom of an error's variance where its tails may be heavy."""
     return 1.0 / (1.0 / error_degrees + 1.0 / TAIL_DEGREES)
 
 
 def _inverse(matrix: FloatArray) -> tuple[FloatArray, int]:
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > RELATIVE_RANK * float(values.max())
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    return np.asarray(inverse, dtype=np.float64), int(kept.sum())
+    independent = values > RELATIVE_RANK * float(values.max())
+    inverse = (vectors[:, independent] / values[independent]) @ vectors[:, independent].T
+    return np.asarray(inverse, dtype=np.float64), int(independent.sum())
 
 
 def omega_squared(
@@ -148,10 +154,10 @@ def omega_squared(
     confidence: float = 0.95,
     known: float | None = None,
 ) -> Interval:
-    """Partial omega squared of an F `statistic`, with limits by the noncentral F distribution.
+    """Return partial omega squared of an F `statistic`, with limits by the noncentral F.
 
-    `known` is how many degrees the limits take the error to be known by; `error_degrees` unless
-    said otherwise, which is right for normal errors.
+    `known` is the error's degrees of freedom for the limits; the default, `error_degrees`, is right
+    for normal errors.
     """
     excess = degrees * (statistic - 1.0)
     estimate = max(0.0, excess / (excess + run_count)) if excess + run_count > 0 else 0.0
@@ -173,14 +179,14 @@ def omega_squared(
 
 
 def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: float) -> float:
-    """The noncentrality at which an F up to `statistic` has chance `share`; 0 where none has."""
+    """Return the noncentrality at which P(F ≤ `statistic`) is `share`; 0 where there is none."""
 
     def excess(noncentrality: float) -> float:
         if noncentrality <= 0.0:
             return float(special.fdtr(degrees, error_degrees, statistic)) - share
-        # What ncf.cdf of scipy.stats calls, without a check of its arguments each time.
+        # ncf.cdf of scipy.stats calls the same function, but checks its arguments each time.
         chance = special.ncfdtr(degrees, error_degrees, noncentrality, statistic)
-        # Far out the series underflows to NaN: nothing that large is ever so small.
+        # For large noncentralities the series underflows to NaN; the chance is then 0.
         return (0.0 if np.isnan(chance) else float(chance)) - share
 
     if excess(0.0) <= 0.0:
@@ -193,32 +199,37 @@ def _noncentrality(statistic: float, degrees: int, error_degrees: float, share: 
 
 @lru_cache(maxsize=2)
 def _orders(blocks: bytes, permutations: int) -> NDArray[np.int64]:
-    """Seeded orders of the runs, shuffled inside blocks: the same for all pairs of factors."""
-    of_run = np.frombuffer(blocks, dtype=np.int64)
+    """Return seeded orders of the runs, shuffled within blocks, shape (permutations, runs).
+
+    All pairs of factors share them.
+    """
+    block_of_run = np.frombuffer(blocks, dtype=np.int64)
     rng = np.random.default_rng(SEED)
-    # Sorting by block and then by chance shuffles every block at once.
-    return np.argsort(of_run[None, :] + rng.random((permutations, of_run.size)), axis=1)
+    # Sorting by block number plus a random fraction shuffles every block at once.
+    return np.argsort(block_of_run[None, :] + rng.random((permutations, block_of_run.size)), axis=1)
 
 
 def _permuted_p(fit: Fit, rows: FloatArray, statistic: float, permutations: int) -> float:
-    """Share of within-block permutations of the reduced model's residuals with as large an F.
+    """Return the share of within-block permutations of the reduced residuals with as large an F.
 
-    What the reduced model expects lies in the full model's reach and has no such contrast: to
-    both parts of F only the permuted residuals matter, and the sum of their squares never changes.
+    The reduced model's fitted values are in the full model's column space and have a zero contrast:
+    both parts of F depend on the permuted residuals only, and the sum of their squares is constant.
     """
-    base = fit.covariance_base
-    middle, degrees = _inverse(rows @ base @ rows.T)
-    constrained = fit.coefficients - base @ rows.T @ (middle @ (rows @ fit.coefficients))
+    covariance = fit.covariance_base
+    inverse, degrees = _inverse(rows @ covariance @ rows.T)
+    constrained = fit.coefficients - covariance @ rows.T @ (inverse @ (rows @ fit.coefficients))
     residuals = fit.design @ (fit.coefficients - constrained) + fit.residuals
     blocks = fit.block_of_run
-    drawn = residuals[_orders(blocks.tobytes(), permutations)]
-    sums = drawn @ fit.design[np.argsort(blocks, kind="stable")]
-    found = sums @ base
-    left = float(residuals @ residuals) - np.einsum("ij,ij->i", found, sums)
-    tested = found @ rows.T
-    explained = np.einsum("ij,ij->i", tested @ middle, tested)
-    # An order of which the model leaves nothing has an infinite F: as large as any that was seen.
-    ratios = np.full(left.shape, np.inf)
-    np.divide(explained * fit.degrees, left * degrees, out=ratios, where=left > 0.0)
+    permuted = residuals[_orders(blocks.tobytes(), permutations)]
+    sums = permuted @ fit.design[np.argsort(blocks, kind="stable")]
+    coefficients = sums @ covariance
+    error_squares = float(residuals @ residuals) - np.einsum("ij,ij->i", coefficients, sums)
+    contrasts = coefficients @ rows.T
+    explained = np.einsum("ij,ij->i", contrasts @ inverse, contrasts)
+    # A permutation that the full model fits without residuals has an infinite F.
+    ratios = np.full(error_squares.shape, np.inf)
+    np.divide(
+        explained * fit.degrees, error_squares * degrees, out=ratios, where=error_squares > 0.0
+    )
     larger = int(np.sum(ratios >= statistic * (1.0 - 1e-9)))
     return (larger + 1) / (permutations + 1)

@@ -1,4 +1,4 @@
-"""One archive of a campaign that can be given away: data, checksums, a guide, and no names."""
+"""The archive of a campaign to give away: data, checksums and a guide, without names."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ LEFT_OUT_FOLDERS = frozenset({"report", "agent"})
 """The report is made again from the data; the agent's folder holds its state and its own log."""
 LEFT_OUT_NAMES = frozenset({"controller.lock", "journal.sqlite-wal", "journal.sqlite-shm", NOTE})
 TEXT_BYTES_MAX = 64 * 2**20
-"""A log is rewritten as a whole; a longer one is left out. Tables may have any length."""
+"""The longest log in an archive, as it is rewritten as a whole. Tables may have any length."""
 COPIED_BYTES = 2**20
 PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 MESSAGES = "messages.parquet"
 CITATION = "CITATION.cff"
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The same data give the same archive, byte for byte."""
+"""The date of every file in an archive: the same data give the same archive, byte for byte."""
 
 GUIDE = """\
 # A bundle of measurements
@@ -114,18 +114,18 @@ RESPONSES = ("latency_p50_us", "cpu_us_per_message", "rate_hz_achieved", "sent",
 
 @dataclass
 class Bundled:
-    """What went into an archive."""
+    """The content of an archive."""
 
     path: Path
     files: int = 0
     bytes: int = 0
     redacted: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
-    """Files that are not there, each with the reason."""
+    """Files that were left out, each with the reason."""
 
 
 class LeaveOut(Exception):
-    """A file does not go into the archive; the reason is the exception's text."""
+    """Raised for a file that does not go into the archive; the text is the reason."""
 
 
 def bundle(
@@ -134,44 +134,44 @@ def bundle(
     redactor: Redactor,
     version: str,
     with_messages: bool = True,
-    beside: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> Bundled:
     """Write everything of a campaign or an exec folder to a ZIP archive without names.
 
-    `beside` are texts by file name that go in as well; names are taken out of them, too, but not
-    out of CITATION.cff: whoever is named there wants to be. `warnings` stand first in the guide.
+    `texts` maps the names of further files to their texts. Names are redacted in them too, except
+    in CITATION.cff, whose authors want to be named. `warnings` come first in the guide.
 
-    Raises UsageError where `folder` is neither, or `target` is there already.
+    Raises UsageError where `folder` is neither, or `target` exists already.
     """
     if target.exists():
         raise UsageError(f"{target}: there is a file already; choose another name with -o FILE")
     is_exec = (folder / DOCUMENT).exists()
     if not is_exec:
-        open_campaign(folder).close()  # says in words what is missing
-    done = Bundled(target)
+        open_campaign(folder).close()  # raises an error that names what is missing
+    bundled = Bundled(target)
     guide = _exec_guide(version) if is_exec else _guide(folder, version, with_messages, warnings)
     partial = target.with_name(f".{target.name}.partial")
     try:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-            _fill(archive, folder, redactor, done, with_messages, is_exec, guide, beside or {})
+            _fill(archive, folder, redactor, bundled, with_messages, is_exec, guide, texts or {})
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
-    done.redacted = dict(redactor.found)
-    done.bytes = target.stat().st_size
-    return done
+    bundled.redacted = dict(redactor.found)
+    bundled.bytes = target.stat().st_size
+    return bundled
 
 
 def _fill(
     archive: zipfile.ZipFile,
     folder: Path,
     redactor: Redactor,
-    done: Bundled,
+    bundled: Bundled,
     with_messages: bool,
     is_exec: bool,
     guide: str,
-    beside: Mapping[str, str],
+    texts: Mapping[str, str],
 ) -> None:
     top = redactor.text(folder.resolve().name)
     sums: list[str] = []
@@ -192,18 +192,18 @@ def _fill(
                 digest.update(chunk)
                 target.write(chunk)
         sums.append(f"{digest.hexdigest()}  {name}")
-        done.files += 1
+        bundled.files += 1
 
     for path in _files(folder, with_messages):
-        shown = str(path.relative_to(folder)).encode("ascii", "backslashreplace").decode()
+        shown_path = str(path.relative_to(folder)).encode("ascii", "backslashreplace").decode()
         try:
-            name = _name(path.relative_to(folder), redactor)
+            name = _archive_name(path.relative_to(folder), redactor)
             add(name, _without_names(path, redactor))
-        except LeaveOut as why:
-            done.left_out.append(f"{redactor.text(shown)}: {why}")
+        except LeaveOut as reason:
+            bundled.left_out.append(f"{redactor.text(shown_path)}: {reason}")
     if not is_exec and not (folder / "summary.parquet").exists():
         add("summary.parquet", _parquet(_summary(folder), redactor))
-    for name, text in beside.items():
+    for name, text in texts.items():
         add(name, (text if name == CITATION else redactor.text(text)).encode())
     add("README.md", redactor.text(guide).encode())
     add("SHA256SUMS", ("\n".join(sums) + "\n").encode())
@@ -221,8 +221,8 @@ def _files(folder: Path, with_messages: bool) -> Iterator[Path]:
             yield path
 
 
-def _name(path: Path, redactor: Redactor) -> str:
-    """A file's name in the archive. Raises LeaveOut for one that other machines cannot write."""
+def _archive_name(path: Path, redactor: Redactor) -> str:
+    """Return a file's name in the archive. Raises LeaveOut for a name that is not portable."""
     text = str(path)
     try:
         text.encode()
@@ -234,7 +234,7 @@ def _name(path: Path, redactor: Redactor) -> str:
 
 
 def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """A file's content without names. Raises LeaveOut where they cannot be taken out of it."""
+    """Return a file's content without names. Raises LeaveOut where they cannot be removed."""
     if path.suffix == ".parquet":
         return _table(path, redactor)
     if path.suffix == ".sqlite":
@@ -260,42 +260,42 @@ def _without_names(path: Path, redactor: Redactor) -> bytes | BinaryIO:
 
 def _document(path: Path, document: Any, redactor: Redactor) -> Any:
     if path.name == IMPORT_DOCUMENT and isinstance(document, dict) and "source" in document:
-        # Where the files lay on one machine helps nobody else, and may name people.
+        # The folder of the files is useless on another machine, and may name people.
         document["source"] = Path(str(document["source"])).name
     return _json(document, redactor)
 
 
 def _table(path: Path, redactor: Redactor) -> bytes | BinaryIO:
-    """A Parquet file; only its texts are read unless a name is among them."""
+    """Return a Parquet file without names; only its texts are read unless one holds a name."""
     try:
         schema = pl.read_parquet_schema(path)
-        texts = [name for name, kind in schema.items() if _holds_text(kind)]
-        frame = pl.read_parquet(path, columns=texts) if texts else pl.DataFrame()
-        if not _replaced(frame, redactor):
+        text_columns = [name for name, kind in schema.items() if _holds_text(kind)]
+        frame = pl.read_parquet(path, columns=text_columns) if text_columns else pl.DataFrame()
+        if not _replacements(frame, redactor):
             return path.open("rb")
         return _parquet(pl.read_parquet(path), redactor)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        first = str(error).partition("\n")[0]
-        raise LeaveOut(f"damaged, no Parquet file ({redactor.text(first)})") from error
+        first_line = str(error).partition("\n")[0]
+        raise LeaveOut(f"damaged, no Parquet file ({redactor.text(first_line)})") from error
 
 
 def _holds_text(kind: Any) -> bool:
     return bool(kind in (pl.String, pl.List(pl.String)))
 
 
-def _replaced(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str, str]]:
-    """By column what stands for each text that holds a name."""
-    found = {}
+def _replacements(frame: pl.DataFrame, redactor: Redactor) -> dict[str, dict[str, str]]:
+    """Return column → text → replacement, for all texts that hold a name."""
+    replacements = {}
     for name, kind in frame.schema.items():
         if _holds_text(kind):
             column = frame[name] if kind == pl.String else frame[name].explode()
-            clean = {v: redactor.text(v) for v in column.drop_nulls().unique().to_list()}
-            found[name] = {old: new for old, new in clean.items() if old != new}
-    return {name: differing for name, differing in found.items() if differing}
+            clean = {text: redactor.text(text) for text in column.drop_nulls().unique().to_list()}
+            replacements[name] = {old: new for old, new in clean.items() if old != new}
+    return {name: differing for name, differing in replacements.items() if differing}
 
 
 def _json(value: Any, redactor: Redactor) -> Any:
-    """Values and keys without names, so that no escape sequence hides one."""
+    """Return keys and values without names: escape sequences cannot hide a name in them."""
     if isinstance(value, dict):
         return {redactor.text(key): _json(item, redactor) for key, item in value.items()}
     if isinstance(value, list):
@@ -304,17 +304,17 @@ def _json(value: Any, redactor: Redactor) -> Any:
 
 
 def _parquet(frame: pl.DataFrame, redactor: Redactor) -> bytes:
-    for name, differing in _replaced(frame, redactor).items():
-        inside = pl.col(name).list.eval(pl.element().replace(differing))
-        alone = pl.col(name).replace(differing)
-        frame = frame.with_columns(alone if frame.schema[name] == pl.String else inside)
+    for name, replacements in _replacements(frame, redactor).items():
+        in_lists = pl.col(name).list.eval(pl.element().replace(replacements))
+        in_texts = pl.col(name).replace(replacements)
+        frame = frame.with_columns(in_texts if frame.schema[name] == pl.String else in_lists)
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
 
 
 def _database(path: Path, redactor: Redactor) -> BinaryIO:
-    """A copy of the journal, its log merged, with text rewritten and old pages dropped."""
+    """Return a copy of the journal, its log merged, its text rewritten and old pages dropped."""
     try:
         return _rewritten(path, redactor)
     except sqlite3.DatabaseError as error:
@@ -335,14 +335,14 @@ def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:
                 columns = target.execute(f'PRAGMA table_info("{table}")').fetchall()
                 for name in (column[1] for column in columns if column[2].upper() == "TEXT"):
                     target.execute(f'UPDATE "{table}" SET "{name}" = redacted("{name}")')
-            _freeze_anew(path.parent, target, redactor)
+            _add_digests(path.parent, target, redactor)
             target.execute("PRAGMA journal_mode=DELETE")
             target.execute("VACUUM")
         return copy.open("rb")  # removed with its folder once it is closed
 
 
-def _freeze_anew(folder: Path, journal: sqlite3.Connection, redactor: Redactor) -> None:
-    """Let the copied journal know the documents without names, where nobody had edited them."""
+def _add_digests(folder: Path, journal: sqlite3.Connection, redactor: Redactor) -> None:
+    """Add the digests of the redacted documents to the copied journal, except of edited ones."""
     meta = {key: json.loads(text) for key, text in journal.execute("SELECT key, value FROM meta")}
     digests = meta.get(frozen.KEY)
     for name in frozen.DOCUMENTS:
@@ -372,9 +372,9 @@ def _guide(folder: Path, version: str, with_messages: bool, warnings: Sequence[s
     files = CAMPAIGN_FILES.format(messages="" if with_messages else " (left out here)")
     files = IMPORTED_FILES if imported else files
     again = "The report is made again by `wattwire report` on the unpacked folder.\n"
-    told = "".join(f"\n**{warning}**\n" for warning in warnings)
+    warning_text = "".join(f"\n**{warning}**\n" for warning in warnings)
     return GUIDE.format(
-        version=version, kind=kind, files=files, code=code, again=again, warnings=told
+        version=version, kind=kind, files=files, code=code, again=again, warnings=warning_text
     )
 
 

@@ -1,4 +1,4 @@
-"""A campaign's directory: creating, locking, committing runs and reading them back."""
+"""The directory of a campaign: creating, locking, committing runs and reading them back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import is_plain_name
+from wattwire.model.verdict import OLD_VERDICTS, current_verdict
 from wattwire.store import frozen
 from wattwire.store.files import (
     RESTORE,
@@ -35,8 +36,8 @@ from wattwire.store.messages import Messages
 FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
 WARM_UP = "warm_up"
-"""The journal's word for what the settling runs found."""
-# What no reader does without. A campaign of any version of ours has it.
+"""The journal's key for the warm-up that the settling runs found."""
+# The keys that every reader needs. Campaigns of all versions of wattwire have them.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
 RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
@@ -44,7 +45,7 @@ SUMMARY_KEYS = ("attempt", "run", "verdict")
 
 
 class Campaign:
-    """One directory with everything a study's execution left. Reading needs no lock."""
+    """The directory with all results of a study's execution. Reading needs no lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -60,7 +61,7 @@ class Campaign:
 
     @classmethod
     def create(cls, path: Path) -> Campaign:
-        """Make a new campaign directory; one that is already there is refused, never reused."""
+        """Make a new campaign directory. Raises UsageError for one with anything in it."""
         path = Path(path)
         if (path / "journal.sqlite").exists():
             raise UsageError(
@@ -83,7 +84,7 @@ class Campaign:
         return cls(path)
 
     def lock(self) -> None:
-        """Take the campaign for this process; a second controller is refused by name."""
+        """Lock the campaign for this process. Raises UsageError that names another controller."""
         refuse_links(self.path)
         lock_path = self.path / "controller.lock"
         try:
@@ -107,7 +108,7 @@ class Campaign:
         self._lock = handle
 
     def holder(self) -> str | None:
-        """The process that runs this campaign now, or None."""
+        """Return the process that runs this campaign now, or None."""
         try:
             handle = os.open(self.path / "controller.lock", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -129,21 +130,21 @@ class Campaign:
     # -- documents ---------------------------------------------------------------------------
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a JSON document so that either the old or the new one is there, never half."""
+        """Write a JSON document so that either the old or the new one exists, never half of one."""
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def freeze(self, name: str, value: Any) -> None:
-        """Write a document and note its digest, so that a later change of it by hand shows."""
-        # First the journal: a controller that dies in between leaves the old, known version.
+        """Write a document and store its digest, so that a later change by hand is detected."""
+        # The journal first: a controller that dies in between leaves the old, known version.
         self.journal.set(frozen.KEY, frozen.written(self.journal.get(frozen.KEY), name, value))
         self.write_json(name, value)
 
     @property
     def edited(self) -> tuple[str, ...]:
-        """Names of the frozen documents that somebody changed since wattwire wrote them."""
-        kept = {key: self.journal.get(key) for key in (frozen.KEY, "identity")}
-        there = [name for name in frozen.DOCUMENTS if (self.path / name).is_file()]
-        return tuple(n for n in there if frozen.is_edited(kept, n, self.read_json(n)))
+        """Return the names of the frozen documents that were changed since wattwire wrote them."""
+        stored = {key: self.journal.get(key) for key in (frozen.KEY, "identity")}
+        present = [name for name in frozen.DOCUMENTS if (self.path / name).is_file()]
+        return tuple(n for n in present if frozen.is_edited(stored, n, self.read_json(n)))
 
     def keep(self, source: Path, name: str) -> None:
         """Keep a copy of a study's file, so that the campaign can be read without the study.
@@ -162,7 +163,7 @@ class Campaign:
         write_atomically(self.path / name, source.read_bytes())
 
     def read_json(self, name: str) -> Any:
-        """A JSON document of the campaign. Raises UsageError where it is damaged or gone."""
+        """Return a JSON document of the campaign. Raises UsageError where it is damaged or gone."""
         return read_json(self.path / name)
 
     @property
@@ -174,7 +175,7 @@ class Campaign:
         path = self.path / "plan.json"
         rows: list[dict[str, Any]] = read_json(path)
         planned = {row.get("run") for row in rows if isinstance(row, dict)}
-        # The journal may be ahead by runs that are planned and not begun.
+        # The journal may have further runs, which are planned and not begun.
         done = (a.run for a in self.journal.attempts() if a.state == "done")
         lacking = [run for run in done if run not in planned]
         if lacking:
@@ -187,22 +188,22 @@ class Campaign:
 
     @property
     def stopping(self) -> dict[str, Any] | None:
-        """The last look of a campaign that stops by width, as the run left it."""
-        found: dict[str, Any] | None = self.journal.get("stopping")
-        return found
+        """Return the last look of a campaign that stops by width, as stored by the run."""
+        last_look: dict[str, Any] | None = self.journal.get("stopping")
+        return last_look
 
     @property
     def warm_up(self) -> dict[str, Any] | None:
-        """The warm-up that the settling runs found, in `calls`; None where there were none."""
-        found: dict[str, Any] | None = self.journal.get(WARM_UP)
-        return found
+        """Return the warm-up that the settling runs found, in `calls`; None without such runs."""
+        document: dict[str, Any] | None = self.journal.get(WARM_UP)
+        return document
 
     # -- runs --------------------------------------------------------------------------------
 
     def open_attempt(self, run: str, attempt: int) -> Path:
         """Make the working folder of an attempt in flight; it is renamed when it is committed.
 
-        The path is absolute, because processes with other working directories are given it.
+        The path is absolute, because processes with other working directories receive it.
         """
         folder = self.path.resolve() / "runs" / f".{run}-{attempt}.partial"
         shutil.rmtree(folder, ignore_errors=True)
@@ -210,7 +211,7 @@ class Campaign:
         return folder
 
     def commit(self, run: str, attempt: int, partial: Path) -> str:
-        """Sync all files of an attempt and rename its folder into place; returns its name."""
+        """Sync all files of an attempt and rename its folder into place; return its name."""
         final = self.path / "runs" / f"{run}-{attempt}"
         sync_tree(partial)
         if final.exists():  # renamed by a controller that died before it could note it
@@ -220,18 +221,18 @@ class Campaign:
         return final.name
 
     def holds(self, attempt: Attempt) -> bool:
-        """Whether the folder of a finished attempt is there."""
+        """Return whether the folder of a finished attempt exists."""
         return (self.path / "runs" / str(attempt.folder)).is_dir()
 
     def drop_partials(self) -> list[str]:
-        """Remove the working folders that a dead controller left; returns their names."""
+        """Remove the working folders that a dead controller left; return their names."""
         leftovers = sorted((self.path / "runs").glob(".*.partial"))
         for folder in leftovers:
             shutil.rmtree(folder, ignore_errors=True)
         return [folder.name for folder in leftovers]
 
     def folder(self, run: str) -> Path:
-        """The folder of a run: of its attempt that counts, or of `RUN-ATTEMPT` when so given."""
+        """Return the folder of a run: of the attempt that counts, or of a given `RUN-ATTEMPT`."""
         direct = self.path / "runs" / run
         if direct.is_dir():
             return direct
@@ -241,17 +242,18 @@ class Campaign:
         return self.path / "runs" / str(used_attempt([vars(a) for a in done])["folder"])
 
     def run(self, run: str) -> dict[str, Any]:
-        return read_json(self.folder(run) / "run.json", RUN_KEYS)
+        return _with_current_verdicts(read_json(self.folder(run) / "run.json", RUN_KEYS))
 
     def row(self, folder: str) -> dict[str, Any]:
-        """The summary row of the attempt in this folder."""
-        return read_json(self.path / "runs" / folder / "summary.json", SUMMARY_KEYS)
+        """Return the summary row of the attempt in this folder."""
+        row = read_json(self.path / "runs" / folder / "summary.json", SUMMARY_KEYS)
+        return {**row, "verdict": current_verdict(row["verdict"])}
 
     def messages(self, run: str) -> pl.DataFrame:
         return read_table(self.folder(run) / "messages.parquet")
 
     def recorded(self, run: str) -> Messages:
-        """A run's messages for who takes them in parts: there may be more than memory holds."""
+        """Return a run's messages for reading in parts: there may be more than memory holds."""
         return Messages.at(self.folder(run) / "messages.parquet")
 
     def quantities(self, run: str) -> pl.DataFrame:
@@ -260,16 +262,16 @@ class Campaign:
     # -- summary -----------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
-        """The summary row of every finished attempt, with `used` set on the one that counts."""
+        """Return the summary row of every finished attempt; `used` marks the one that counts."""
         rows: list[dict[str, Any]] = []
         for run in self.journal.runs():
             done = [vars(a) for a in self.journal.attempts(run) if a.state == "done"]
             if not done:
                 continue
-            counts = used_attempt(done)["attempt"]
+            used_number = used_attempt(done)["attempt"]
             for attempt in done:
                 row = self.row(attempt["folder"])
-                usable = row["verdict"] == "ok" and attempt["attempt"] == counts
+                usable = row["verdict"] == "valid" and attempt["attempt"] == used_number
                 usable = usable and not row.get("control")
                 rows.append({**row, "used": usable})
         return rows
@@ -284,21 +286,39 @@ class Campaign:
         self.write_json("columns.json", {k: columns[k] for k in frame.columns if k in columns})
 
     def summary(self) -> pl.DataFrame:
-        """One row per finished attempt, as last written; made anew where none was written."""
+        """Return one row per finished attempt, as last written; computed where none was written."""
         path = self.path / "summary.parquet"
-        return read_table(path) if path.exists() else frame_of(self.rows())
+        return table_with_current_verdicts(path) if path.exists() else frame_of(self.rows())
+
+
+def table_with_current_verdicts(path: Path) -> pl.DataFrame:
+    """Return a summary's table; a verdict of an older campaign has the word of today."""
+    frame = read_table(path)
+    if frame.schema.get("verdict") != pl.String:
+        return frame
+    return frame.with_columns(pl.col("verdict").replace(OLD_VERDICTS))
+
+
+def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's document; verdicts of an older campaign have the words of today."""
+    if isinstance(document.get("verdict"), str):
+        document["verdict"] = current_verdict(document["verdict"])
+    for reason in document.get("reasons") or []:
+        if isinstance(reason, dict) and isinstance(reason.get("verdict"), str):
+            reason["verdict"] = current_verdict(reason["verdict"])
+    return document
 
 
 def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The attempt that counts: the first that is ok, else the last."""
+    """Return the attempt that counts: the first with verdict "valid", else the last."""
     for attempt in attempts:
-        if attempt["verdict"] == "ok":
+        if attempt["verdict"] == "valid":
             return attempt
     return attempts[-1]
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """A frame whose columns are the union of all rows' keys, in order of first appearance."""
+    """Return a frame whose columns are the union of all rows' keys, in order of appearance."""
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))

@@ -35,7 +35,7 @@ class Execution:
 
     @classmethod
     def create(cls, path: Path, document: Mapping[str, Any]) -> Execution:
-        """Make a new folder; one that has anything in it is refused."""
+        """Make a new folder. Raises UsageError for a folder that is not empty."""
         path = Path(path)
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
@@ -60,13 +60,13 @@ class Execution:
         write_atomically(self.path / name, json.dumps(value, indent=1).encode())
 
     def open_repeat(self, repeat: int) -> Path:
-        """The absolute working folder of a repeat; it is renamed when it is complete."""
+        """Make a repeat's working folder, to be renamed when complete; return its absolute path."""
         folder = self.path.resolve() / "runs" / f".{repeat:04}.partial"
         (folder / "logs").mkdir(parents=True)
         return folder
 
     def commit_repeat(self, repeat: int, partial: Path) -> Path:
-        """Sync a repeat's files and rename its folder into place."""
+        """Sync a repeat's files and rename its folder into place; return the final path."""
         sync_tree(partial)
         final = partial.with_name(f"{repeat:04}")
         os.rename(partial, final)
@@ -89,9 +89,9 @@ class Execution:
         self.write_json("columns.json", columns)
 
     def processes(self) -> pl.DataFrame:
-        """A row per process and repeat."""
+        """Return a row per process and repeat."""
         return pl.read_parquet(self.path / "processes.parquet")
 
     def summary(self) -> pl.DataFrame:
-        """A row per repeat."""
+        """Return a row per repeat."""
         return pl.read_parquet(self.path / "summary.parquet")

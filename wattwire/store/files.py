@@ -1,4 +1,4 @@
-"""Files that are there as a whole and for good, or not at all."""
+"""Files that are written completely and durably, or not at all."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RESTORE = (
 )
 
 ROW_GROUP_ROWS = 1 << 17
-"""Read and held at a time by who reads a long table in parts."""
+"""The rows that a reader of a long table in parts holds in memory at a time."""
 
 _SYNCED = (stat.S_IFREG, stat.S_IFDIR)
 
-# Kept for the next folder: starting threads takes as long as syncing a few files.
+# The threads are kept: starting them takes as long as syncing a few files.
 _SYNCS = ThreadPoolExecutor(8, thread_name_prefix="wattwire-sync")
 
 
@@ -43,7 +43,7 @@ def refuse_link(path: Path) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise UsageError where a campaign has a symbolic link at a place that wattwire writes to.
+    """Raise UsageError where a campaign has a symbolic link at a path that wattwire writes to.
 
     Folders of finished runs are not searched: they are only read, and nodes may leave links there.
     """
@@ -66,19 +66,19 @@ def sync_file(path: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Wait until a folder, all folders in it and all their files are on the disk.
 
-    Side by side: a file system that keeps a journal writes it once for all who wait at a time,
-    where one after another each would wait for a write of its own. What a node left there that is
-    neither, such as a socket or a pipe, has no content to wait for, and cannot always be opened.
+    The files are synced in parallel: a file system with a journal then writes it once for all
+    waiting threads, instead of once for each file. Other things that a node left there, such as
+    sockets and pipes, are skipped: they have no content, and cannot always be opened.
     """
-    places = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    kept = [place for place in places if stat.S_IFMT(place.lstat().st_mode) in _SYNCED]
-    for _ in _SYNCS.map(sync_file, kept):
+    paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
+    syncable = [path for path in paths if stat.S_IFMT(path.lstat().st_mode) in _SYNCED]
+    for _ in _SYNCS.map(sync_file, syncable):
         pass
 
 
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it takes `path`'s place when the block ends well."""
+    """Yield a temporary path to write to; it replaces `path` where the block ends without error."""
     temporary = path.with_name(f".{path.name}.partial")
     yield temporary
     sync_file(temporary)
@@ -87,13 +87,13 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a small file so that either the old or the new one is there, never half."""
+    """Write a small file so that either the old or the new one exists, never half of one."""
     with atomic(path) as temporary:
         temporary.write_bytes(data)
 
 
 def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table as its CSV file holds it: no text in it is a formula."""
+    """Return the table as its CSV file holds it: no text in it is a formula."""
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     safe = [pl.Series(name, [spreadsheet_safe(v) for v in frame[name]], pl.String)
             for name in texts]  # fmt: skip
@@ -101,7 +101,7 @@ def for_spreadsheets(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def discard(path: Path) -> None:
-    """Remove whatever has this name: a file, a link, a pipe or a folder with all that is in it."""
+    """Remove whatever has this name: a file, a link, a pipe, or a folder with its content."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -109,9 +109,9 @@ def discard(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a file anew, in place of whatever has its name; a link there is not followed.
+    """Write a new file in place of whatever has its name; a link there is not followed.
 
-    For folders into which processes that are not ours may have written.
+    For folders into which foreign processes may have written.
     """
     discard(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,9 +125,9 @@ def write_new(path: Path, text: str) -> None:
 
 
 def write_by(write: Callable[[io.BytesIO], object], path: Path) -> None:
-    """Write a file of the tables' library. Raises OSError where the disk cannot take it.
+    """Write a file with the table library. Raises OSError where the disk refuses it.
 
-    The library's own errors do not always tell a full disk from other faults, a plain file's do.
+    The library's errors do not always distinguish a full disk from other faults; a file's do.
     """
     buffer = io.BytesIO()
     write(buffer)
@@ -145,9 +145,9 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 
 class _Disk(io.RawIOBase):
-    """A file that keeps the error with which the disk refused it.
+    """A file that keeps the error with which the disk refused a write.
 
-    The library's own errors do not always tell a full disk from other faults, a plain file's do.
+    The library's errors do not always distinguish a full disk from other faults; a file's do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -175,9 +175,9 @@ class _Disk(io.RawIOBase):
 
 
 def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path) -> None:
-    """Write a Parquet file as `write_table` does, of frames that need not fit into memory at once.
+    """Write a Parquet file as `write_table` does, from frames that may exceed memory together.
 
-    Raises OSError where the disk cannot take it, and what the batches raise.
+    Raises OSError where the disk refuses it, and what the batches raise.
     """
     discard(path)
 
@@ -196,33 +196,33 @@ def write_batches(batches: Iterable[pl.DataFrame], schema: pl.Schema, path: Path
 
 
 def read_json(path: Path, keys: Collection[str] = ()) -> Any:
-    """A JSON document of a campaign; with `keys`, an object that has them.
+    """Return a JSON document of a campaign; with `keys`, an object that has them.
 
     Raises UsageError where it is damaged or gone.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: this file of the campaign is missing. {RESTORE}") from None
     except ValueError as error:
         raise UsageError(f"{path}: damaged, not valid JSON ({error}). {RESTORE}") from error
-    lacking = sorted(set(keys) - set(found if isinstance(found, dict) else ()))
+    lacking = sorted(set(keys) - set(document if isinstance(document, dict) else ()))
     if lacking:
         raise UsageError(
             f"{path}: damaged, not an object that says {', '.join(lacking)}. {RESTORE}"
         )
-    return found
+    return document
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A Parquet file of a campaign. Raises UsageError where it is damaged or gone."""
+    """Return a Parquet file of a campaign. Raises UsageError where it is damaged or gone."""
     with readable_table(path):
         return pl.read_parquet(path)
 
 
 @contextlib.contextmanager
 def readable_table(path: Path) -> Iterator[None]:
-    """Turn what the tables' library says of a damaged or lost file into a UsageError."""
+    """Turn the table library's errors for a damaged or missing file into a UsageError."""
     try:
         yield
     except FileNotFoundError:

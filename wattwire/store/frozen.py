@@ -1,7 +1,7 @@
-"""Which of a campaign's documents are no longer what they were when it began.
+"""The detection of campaign documents that were changed after the campaign began.
 
 The journal keeps a digest of each version that the controller wrote. A study whose questions,
-margin or limits were changed afterwards is no registered one.
+margin or limits were changed afterwards no longer counts as registered.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ KEY = "frozen"
 
 
 def digest(document: Any) -> str:
-    """Return a hash of what a document says, whatever its layout."""
+    """Return a hash of a document's content, independent of its layout."""
     text = json.dumps([document], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def written(digests: Mapping[str, list[str]] | None, name: str, document: Any) -> dict[str, Any]:
-    """Return the journal's digests with this version of a document among them."""
-    known = {key: list(of) for key, of in (digests or {}).items()}
-    of_document = known.setdefault(name, [])
-    if digest(document) not in of_document:
-        of_document.append(digest(document))
+    """Return the journal's digests with that of this version of a document added."""
+    known = {key: list(versions) for key, versions in (digests or {}).items()}
+    document_versions = known.setdefault(name, [])
+    if digest(document) not in document_versions:
+        document_versions.append(digest(document))
     return known
 
 
 def is_edited(journal: Mapping[str, Any], name: str, document: Any) -> bool:
-    """Whether a document is none of the versions that wattwire wrote.
+    """Return whether a document is none of the versions that wattwire wrote.
 
-    `journal` holds the values of KEY and "identity", which of campaigns of old has a digest of the
-    study without its name; of their plan nobody knows.
+    `journal` holds the values of KEY and "identity". In old campaigns "identity" has a digest of
+    the study without its name; of their plan no digest exists.
     """
     digests = (journal.get(KEY) or {}).get(name)
     if digests is not None:
         return digest(document) not in digests
-    before = (journal.get("identity") or {}).get("study")
-    if name != "study.json" or before is None or not isinstance(document, dict):
+    study_digest = (journal.get("identity") or {}).get("study")
+    if name != "study.json" or study_digest is None or not isinstance(document, dict):
         return False
-    return digest({k: v for k, v in document.items() if k not in ("name", ONLY)}) != before
+    return digest({k: v for k, v in document.items() if k not in ("name", ONLY)}) != study_digest

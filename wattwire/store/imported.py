@@ -1,4 +1,4 @@
-"""The folder of a campaign that others ran: written once from what a reader found, read back."""
+"""The folder of a campaign that others ran: written once from a reader's data, then read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import spreadsheet_safe
-from wattwire.store.campaign import Campaign
+from wattwire.store.campaign import Campaign, table_with_current_verdicts
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree
 from wattwire.store.messages import Messages
@@ -29,9 +29,9 @@ SET_ASIDE = ("path", "rows", "why")
 class ImportedCampaign:
     """An imported campaign as reports read one: a row per run, no messages, no journal.
 
-    `import.json` says where it came from, `provenance.parquet` which files and rows each value
-    rests on, `set_aside.csv` what no value rests on, `checks.json` how printed numbers compare,
-    `findings.json` what the data show about themselves.
+    `import.json` has its origin, `provenance.parquet` the files and rows behind each value,
+    `set_aside.csv` the files and rows behind no value, `checks.json` the comparison of printed
+    numbers with the data, `findings.json` findings about the data themselves.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,11 +46,11 @@ class ImportedCampaign:
             )
 
     def close(self) -> None:
-        """Nothing is held open; here so that either kind of campaign can be closed."""
+        """Do nothing: no file is open. Callers close either kind of campaign."""
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """Study, recipe, source, counts: what `import.json` says."""
+        """Return study, recipe, source and counts, from `import.json`."""
         return read_json(self.path / DOCUMENT)
 
     @cached_property
@@ -67,47 +67,47 @@ class ImportedCampaign:
 
     @cached_property
     def columns(self) -> dict[str, dict[str, str]]:
-        """Unit, kind and summary of each column of the summary that is described."""
+        """Return unit, kind and summary of each described column of the summary."""
         return read_json(self.path / "columns.json")
 
     def read_json(self, name: str) -> Any:
-        """A JSON document of the campaign. Raises UsageError where it is damaged or gone."""
+        """Return a JSON document of the campaign. Raises UsageError where it is damaged or gone."""
         return read_json(self.path / name)
 
     def summary(self) -> pl.DataFrame:
-        """One row per run."""
-        return self._table("summary.parquet")
+        """Return one row per run."""
+        return table_with_current_verdicts(self.path / "summary.parquet")
 
     def provenance(self) -> pl.DataFrame:
-        """One row per run and response: files, rows_used, rows_left_out, how."""
+        """Return one row per run and response: files, rows_used, rows_left_out, how."""
         return self._table("provenance.parquet")
 
     def set_aside(self) -> list[dict[str, str]]:
-        """Files and rows that no value rests on, with why; `rows` is 0 for a whole file."""
+        """Return files and rows behind no value, with the reason; `rows` is 0 for a whole file."""
         with (self.path / "set_aside.csv").open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     def checks(self) -> list[dict[str, Any]]:
-        """Printed numbers beside those of the data, as the reader of the study compared them."""
+        """Return printed numbers with those of the data, as the study's reader compared them."""
         return self._checks
 
     def findings(self) -> list[dict[str, Any]]:
-        """What the data show about themselves: title, text, rows."""
+        """Return findings about the data themselves: title, text, rows."""
         return read_json(self.path / "findings.json")
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """What is known of a run, given as RUN or RUN-ATTEMPT. Raises UsageError."""
-        found = self._runs.get(run_id) or self._runs.get(run_id.rpartition("-")[0])
-        if found is None:
+        """Return the facts of a run, given as RUN or RUN-ATTEMPT. Raises UsageError."""
+        facts = self._runs.get(run_id) or self._runs.get(run_id.rpartition("-")[0])
+        if facts is None:
             raise UsageError(f'{self.path}: no run "{run_id}"; see summary.csv')
-        return found
+        return facts
 
     def messages(self, run_id: str) -> pl.DataFrame:
-        """Always empty: a table from elsewhere has no single messages."""
+        """Return an empty frame: imported data have no single messages."""
         return pl.DataFrame()
 
     def recorded(self, run_id: str) -> Messages:
-        """The same, as parts."""
+        """Return the same as `Messages`, which is read in parts."""
         return Messages.of(self.messages(run_id))
 
     @cached_property
@@ -118,15 +118,15 @@ class ImportedCampaign:
     def _runs(self) -> dict[str, dict[str, Any]]:
         planned = {entry["run"]: entry for entry in self.plan}
         reasons: Mapping[str, str] = self.document.get("reasons", {})
-        kept = ("run", "attempt", "block", "position", "verdict", "outcome", "control")
-        found: dict[str, dict[str, Any]] = {}
-        for row in self.summary().select(kept).iter_rows(named=True):
+        kept_columns = ("run", "attempt", "block", "position", "verdict", "outcome", "control")
+        facts_by_run: dict[str, dict[str, Any]] = {}
+        for row in self.summary().select(kept_columns).iter_rows(named=True):
             run = row["run"]
-            why = reasons.get(run)
-            told = [{"code": "imported", "detail": why}] if why else []
+            reason = reasons.get(run)
+            entries = [{"code": "imported", "detail": reason}] if reason else []
             levels = planned[run]["treatment"]
-            found[run] = {**row, "treatment": levels, "levels": levels, "reasons": told}
-        return found
+            facts_by_run[run] = {**row, "treatment": levels, "levels": levels, "reasons": entries}
+        return facts_by_run
 
     def _table(self, name: str) -> pl.DataFrame:
         return read_table(self.path / name)
@@ -139,26 +139,30 @@ def write_imported(
     provenance: pl.DataFrame,
     set_aside: Sequence[Sequence[Any]],
 ) -> ImportedCampaign:
-    """Write an imported campaign's folder as a whole: it is there when all of it is on the disk.
+    """Write an imported campaign's folder as a whole: it appears once all of it is on the disk.
 
-    `documents` maps import, study, plan, machine, columns, checks and findings to what stands in
-    NAME.json; rows of `set_aside` are path, rows, why. A folder with anything in it is refused.
+    `documents` maps import, study, plan, machine, columns, checks and findings to the content of
+    NAME.json; rows of `set_aside` are path, rows, why. Raises UsageError where `path` is not empty.
     """
     path = Path(path)
     refuse_used(path)
     partial = path.with_name(f".{path.name}.partial")
-    first = documents["import"]
+    import_document = documents["import"]
     try:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for name, value in documents.items():
-            content = {"format_version": FORMAT_VERSION, **first} if name == "import" else value
+            content = (
+                {"format_version": FORMAT_VERSION, **import_document} if name == "import" else value
+            )
             (partial / f"{name}.json").write_text(_lines(content), "utf-8")
         summary.write_parquet(partial / "summary.parquet")
         for_spreadsheets(summary).write_csv(partial / "summary.csv")
         provenance.write_parquet(partial / "provenance.parquet")
         text = io.StringIO()
-        csv.writer(text).writerows([SET_ASIDE, *([*map(spreadsheet_safe, r)] for r in set_aside)])
+        csv.writer(text).writerows(
+            [SET_ASIDE, *([*map(spreadsheet_safe, row)] for row in set_aside)]
+        )
         (partial / "set_aside.csv").write_text(text.getvalue(), "utf-8", newline="")
         sync_tree(partial)
         os.rename(partial, path)
@@ -174,8 +178,10 @@ def write_imported(
 
 
 def _lines(document: Any) -> str:
-    """JSON with a line for each entry of the document: indenting all of it takes ten times as long,
-    because only what stands in one line is written by compiled code."""
+    """Return JSON with a line for each entry of the document.
+
+    Indenting all of it takes ten times as long, because json's compiled encoder does not indent.
+    """
     if isinstance(document, Mapping):
         inner = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
         return "{\n" + ",\n".join(inner) + "\n}\n"
@@ -183,13 +189,13 @@ def _lines(document: Any) -> str:
 
 
 def refuse_used(path: Path) -> None:
-    """Raise UsageError where `path` is a file or a folder that has anything in it."""
+    """Raise UsageError where `path` is a file or a folder that is not empty."""
     if path.is_dir() and not any(path.iterdir()):
         return
     if path.exists() or path.is_symlink():
-        what = "an imported campaign" if (path / DOCUMENT).exists() else "something"
+        content = "an imported campaign" if (path / DOCUMENT).exists() else "something"
         raise UsageError(
-            f"{path}: there is {what} here already, and it stays as it is; choose an empty or a "
+            f"{path}: there is {content} here already, and it stays as it is; choose an empty or a "
             "new directory with --campaign DIR"
         )
 

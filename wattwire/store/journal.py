@@ -1,4 +1,4 @@
-"""The journal: what was planned, what was begun, what is done. SQLite, WAL, synchronous=FULL.
+"""The journal: runs planned, begun and done. SQLite with WAL and synchronous=FULL.
 
 A row of `attempt` in state `done` is written only after the run's files are synced and renamed into
 place, so the journal never promises a file that is not there.
@@ -12,12 +12,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import is_plain_name
+from wattwire.model.verdict import current_verdict
 
 SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -55,11 +56,11 @@ SYSTEM_ERRORS = {
     "disk I/O error": errno.EIO,
     "attempt to write a readonly database": errno.EROFS,
 }
-"""SQLite's words for what the system's error numbers say."""
+"""SQLite's messages for errors of the disk, with the system's error numbers."""
 
 
 class _Connection(sqlite3.Connection):
-    """Raises OSError for what the disk cannot do, as a plain file would."""
+    """A connection that raises OSError where the disk fails, as a plain file would."""
 
     path = ""
 
@@ -78,21 +79,22 @@ def _opened(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.executescript(_SCHEMA)
-    db.path = str(path)  # from here on: before, the opener says it in words of its own
+    db.path = str(path)  # set last: the caller has a message for earlier errors
     return db
 
 
 def connected_to_read(path: Path) -> sqlite3.Connection:
-    """A journal that is only read. In a folder that may not be written SQLite can keep no lock.
+    """Return a read-only connection to a journal.
 
-    Raises MissingError where what was written last can then not be read.
+    In a folder without write permission SQLite can keep no lock. Raises MissingError where the
+    latest writes, which are in the write-ahead log, cannot be read for that reason.
     """
     if os.access(path.parent, os.W_OK):
         return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    ahead = path.with_name(f"{path.name}-wal")
-    if ahead.is_file() and ahead.stat().st_size:
+    wal_path = path.with_name(f"{path.name}-wal")
+    if wal_path.is_file() and wal_path.stat().st_size:
         raise MissingError(
-            f"{ahead}: what was written last is still here, and this folder may not be written, "
+            f"{wal_path}: what was written last is still here, and this folder may not be written, "
             "which reading it takes. Copy the campaign to a folder that may."
         )
     address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
@@ -120,19 +122,19 @@ class Journal:
             ) from error
 
     def _check_version(self) -> None:
-        found = self.get("schema_version")
-        if found is None:
+        version = self.get("schema_version")
+        if version is None:
             self.set("schema_version", SCHEMA_VERSION)
-        elif found != SCHEMA_VERSION:
+        elif version != SCHEMA_VERSION:
             raise UsageError(
-                f"{self.path}: schema version {found}; this wattwire reads {SCHEMA_VERSION}"
+                f"{self.path}: schema version {version}; this wattwire reads {SCHEMA_VERSION}"
             )
 
     def close(self) -> None:
         self._db.close()
 
     def get(self, key: str) -> Any:
-        """The value kept under `key`, or None."""
+        """Return the value stored under `key`, or None."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
@@ -142,7 +144,7 @@ class Journal:
     def write_plan(self, rows: Iterable[tuple[str, int, int, str]], **meta: Any) -> None:
         """Write (run, block, position, treatment key) of all runs at once, in their order.
 
-        Called again it adds runs after those that are there. `meta` is kept with them: either
+        A further call appends runs to those of earlier calls. `meta` is stored with them: either
         all of it is written or nothing.
         """
         with self._transaction():
@@ -163,12 +165,12 @@ class Journal:
             yield
             self._db.execute("COMMIT")
         except BaseException:
-            if self._db.in_transaction:  # SQLite ends some of them by itself
+            if self._db.in_transaction:  # SQLite ends some transactions by itself
                 self._db.execute("ROLLBACK")
             raise
 
     def begin(self, run: str, token: str, now: str) -> int:
-        """Note that an attempt begins; returns its number, from 1."""
+        """Store that an attempt begins; return its number, from 1."""
         with self._transaction():
             row = self._db.execute(
                 "SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempt WHERE run = ?", (run,)
@@ -203,10 +205,10 @@ class Journal:
             rows = self._db.execute(query + order)
         else:
             rows = self._db.execute(query + " WHERE run = ?" + order, (run,))
-        return [self._checked(Attempt(*row)) for row in rows]
+        return [self._checked(_attempt(row)) for row in rows]
 
     def _checked(self, attempt: Attempt) -> Attempt:
-        """The attempt, if its folder is the one that it has by name: never a path elsewhere."""
+        """Return the attempt. Raises UsageError where its folder is a path elsewhere."""
         name = f"{attempt.run}-{attempt.attempt}"
         if attempt.state == "done" and (attempt.folder != name or not is_plain_name(name)):
             raise UsageError(
@@ -216,7 +218,7 @@ class Journal:
         return attempt
 
     def runs(self, first_block: int = 0) -> list[str]:
-        """The planned runs in order; from block 1 on without the settling runs."""
+        """Return the planned runs in order, from a block on; block 0 holds the settling runs."""
         query = "SELECT run FROM run WHERE block >= ? ORDER BY ordinal"
         return [row[0] for row in self._db.execute(query, (first_block,))]
 
@@ -233,3 +235,11 @@ class Journal:
             {"segment": s, "begun_at": b, "machine": json.loads(m), "accepted": json.loads(a)}
             for s, b, m, a in rows
         ]
+
+
+def _attempt(row: tuple[Any, ...]) -> Attempt:
+    """Return an attempt of the table; a verdict of an older campaign has the word of today."""
+    attempt = Attempt(*row)
+    if attempt.verdict is None:
+        return attempt
+    return replace(attempt, verdict=current_verdict(attempt.verdict))

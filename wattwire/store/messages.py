@@ -1,7 +1,7 @@
-"""A run's records in parts that fit into memory, however many there are.
+"""A run's records in parts that fit into memory, however many records there are.
 
-All that is counted and every latency is of one (sender, counter), so what is worked out part by
-part adds up to what the whole would have given.
+Every count and every latency concerns one (sender, counter), and a counter is in one part only, so
+the results of the parts add up to those of the whole.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from wattwire.model.records import KINDS
 from wattwire.store.files import readable_table
 
 PART_RECORDS = 1 << 19
-"""Aimed at; a part takes ten times the memory of its columns while it is worked on."""
+"""Records of a part, about; in use, a part takes ten times the memory of its columns."""
 COUNTERS_PER_BUCKET = 1 << 12
 COLUMNS = (
     "node", "sender", "counter", "kind", "intended_ns", "begin_ns", "end_ns", "flags",
 )  # fmt: skip
-"""What counting and latencies need."""
+"""The columns that counts and latencies need."""
 _ORIGIN = ("node", "sender", "kind")
 
 
 class Messages:
-    """The records of one run, of COLUMNS, in the order of its file."""
+    """The records of one run, with COLUMNS only, in the order of its file."""
 
     def __init__(
         self, frame: pl.LazyFrame, part_records: int = PART_RECORDS, path: Path = Path("messages")
@@ -40,27 +40,27 @@ class Messages:
             )
         self._part_records, self._path = part_records, path
         self.count = int(frame.select(pl.len()).collect().item())
-        if self.count <= part_records:  # read once, for all who ask
+        if self.count <= part_records:  # read once and kept
             self._frame = self._frame.collect().lazy()
 
     @classmethod
     def of(cls, frame: pl.DataFrame, part_records: int = PART_RECORDS) -> Messages:
-        """Those of a frame that is in memory."""
+        """Return the messages of a frame in memory."""
         return cls(frame.lazy(), part_records)
 
     @classmethod
     def at(cls, path: Path, part_records: int = PART_RECORDS) -> Messages:
-        """Those of a file. Raises UsageError where it is damaged or gone."""
+        """Return the messages of a file. Raises UsageError where it is damaged or gone."""
         with readable_table(path):
             return cls(pl.scan_parquet(path, glob=False), part_records, path)
 
     @functools.cached_property
     def origins(self) -> frozenset[tuple[int, int, str]]:
-        """Node, sender and kind of all records."""
+        """Return node, sender and kind of all records."""
         return frozenset(self._buckets.select(_ORIGIN).unique().iter_rows())
 
     def parts(self) -> Iterator[pl.DataFrame]:
-        """Frames of all records, by ascending counters, so that no counter is in two of them."""
+        """Yield frames of all records, by ascending counters; no counter is in two frames."""
         if self.count <= self._part_records:
             yield self._frame.collect()
             return
@@ -70,7 +70,7 @@ class Messages:
             yield part
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """First and last counter of each part: as many buckets as it has room for, one or more."""
+        """Yield first and last counter of each part: as many buckets as fit, at least one."""
         sizes = self._buckets.group_by("bucket").agg(pl.col("records").sum()).sort("bucket")
         low, high, records = None, 0, 0
         for bucket, added in sizes.select("bucket", "records").iter_rows():
@@ -84,14 +84,14 @@ class Messages:
 
     @functools.cached_property
     def _buckets(self) -> pl.DataFrame:
-        """How many records there are of each origin and bucket of counters."""
+        """Return the number of records of each origin and bucket of counters."""
         keys = (*_ORIGIN, "bucket")
-        narrow = self._frame.select(
+        keys_frame = self._frame.select(
             *_ORIGIN, bucket=(pl.col("counter") // COUNTERS_PER_BUCKET).cast(pl.UInt64)
         )
         with readable_table(self._path):
-            found = [
-                narrow.slice(begin, self._part_records).collect().group_by(keys).len("records")
+            counts = [
+                keys_frame.slice(begin, self._part_records).collect().group_by(keys).len("records")
                 for begin in range(0, max(1, self.count), self._part_records)
             ]
-        return pl.concat(found).group_by(keys).agg(pl.col("records").sum())
+        return pl.concat(counts).group_by(keys).agg(pl.col("records").sum())

@@ -1,4 +1,4 @@
-"""Taking out of text what names a person or a machine: host name, user name, homes, addresses."""
+"""The redaction of names of persons and machines: host name, user name, homes, addresses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from wattwire.model.errors import UsageError
 from wattwire.store.files import write_atomically
 
 NOTE = "redact.json"
-"""The campaign's file of names that a bundle leaves out, itself included."""
+"""The campaign's file of names that a bundle must not hold; the file is left out, too."""
 SYSTEM_FOLDERS = frozenset(
     {"", "/usr", "/usr/local", "/usr/bin", "/opt", "/tmp", "/var", "/var/tmp", "/etc", "/home"}
 )
-"""Folders that name nobody, and that all machines have."""
+"""Folders that identify nobody, as all machines have them."""
 
 IMPERSONAL = frozenset({"root", "localhost", "nobody", "user", "host", "localdomain", ""})
-"""Names that tell nothing, and that would tear holes into ordinary text."""
+"""Names that identify nobody, and whose redaction would damage ordinary text."""
 
 # Six pairs of hexadecimal digits; a longer chain of pairs is a hash or a key, not an address.
 _PAIR = "[0-9A-Fa-f]{2}"
@@ -37,29 +37,31 @@ _HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[^/\s\"'<>:,;)\]}]+")
 
 @dataclass(frozen=True)
 class Names:
-    """What must not be left in a bundle."""
+    """The names that a bundle must not hold."""
 
     hosts: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    """Anything else that the user asked to be taken out."""
+    """Further words that the user wants redacted."""
     places: tuple[tuple[str, str], ...] = ()
-    """Folders of the machine that measured, each with the word that stands for it."""
+    """Folders of the machine that measured, each with the word that replaces it."""
     boots: tuple[str, ...] = ()
-    """Identifiers of its boots; a digest stands for each, so that two boots stay two."""
+    """Identifiers of its boots; a digest replaces each, so that two boots stay distinct."""
 
     def and_those(self, other: Names) -> Names:
-        """These names and the other ones."""
-        both = {
-            each.name: tuple(dict.fromkeys(getattr(self, each.name) + getattr(other, each.name)))
-            for each in fields(self)
+        """Return these names and the other ones, each once."""
+        union = {
+            member.name: tuple(
+                dict.fromkeys(getattr(self, member.name) + getattr(other, member.name))
+            )
+            for member in fields(self)
         }
-        return Names(**both)
+        return Names(**union)
 
 
 def names_here(words: Iterable[str] = ()) -> Names:
-    """The names of this machine and of who uses it, with what the user adds."""
+    """Return the names of this machine and of its user, with the words that the user adds."""
     host = socket.gethostname()
     hosts = {host, host.split(".")[0]}
     users, homes = set(), {os.environ.get("HOME", ""), str(Path.home())}
@@ -81,17 +83,17 @@ def names_here(words: Iterable[str] = ()) -> Names:
 
 
 def note_names(folder: Path, places: Mapping[str, str]) -> None:
-    """Keep in a campaign what a bundle must not name: it may be bundled on another machine.
+    """Store the names of this machine in a campaign, which may be bundled on another machine.
 
-    `places` maps folders of this machine to the words that stand for them. What earlier machines
-    of the campaign left there stays. The note itself is never bundled.
+    `places` maps folders of this machine to the words that replace them. The names that earlier
+    machines stored there are kept. The file itself is never bundled.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     boots = (boot.read_text().strip(),) if boot.is_file() else ()
-    kept = {str(place).rstrip("/"): word for place, word in places.items()}
+    words_by_path = {str(place).rstrip("/"): word for place, word in places.items()}
     names = replace(
         names_here(),
-        places=tuple((p, w) for p, w in kept.items() if p not in SYSTEM_FOLDERS),
+        places=tuple((p, w) for p, w in words_by_path.items() if p not in SYSTEM_FOLDERS),
         boots=boots,
     )
     names = (names_noted(folder) or Names()).and_those(names)
@@ -99,34 +101,36 @@ def note_names(folder: Path, places: Mapping[str, str]) -> None:
 
 
 def names_noted(folder: Path) -> Names | None:
-    """The names that were noted where a campaign was measured; None where none were."""
+    """Return the names stored where a campaign was measured; None without any."""
     try:
-        found = json.loads((folder / NOTE).read_text("utf-8"))
+        document = json.loads((folder / NOTE).read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{folder / NOTE}: damaged, not valid JSON ({error})") from error
     names: dict[str, tuple[Any, ...]] = {}
-    for each in fields(Names):
-        values = found.get(each.name, []) if isinstance(found, dict) else [None]
-        if each.name == "places" and isinstance(values, list):
+    for member in fields(Names):
+        values = document.get(member.name, []) if isinstance(document, dict) else [None]
+        if member.name == "places" and isinstance(values, list):
             values = [tuple(pair) if isinstance(pair, list) else pair for pair in values]
-            right = all(isinstance(p, tuple) and len(p) == 2 and all(map(_name, p)) for p in values)
+            valid = all(
+                isinstance(p, tuple) and len(p) == 2 and all(map(_is_name, p)) for p in values
+            )
         else:
-            right = isinstance(values, list) and all(map(_name, values))
-        if not right:
-            raise UsageError(f"{folder / NOTE}: {each.name}: damaged: found {values!r}")
-        names[each.name] = tuple(values)
+            valid = isinstance(values, list) and all(map(_is_name, values))
+        if not valid:
+            raise UsageError(f"{folder / NOTE}: {member.name}: damaged: found {values!r}")
+        names[member.name] = tuple(values)
     return Names(**names)
 
 
-def _name(value: object) -> bool:
+def _is_name(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
 @dataclass
 class Redactor:
-    """Replaces names in text and counts what it found."""
+    """Replaces names in text and counts the replacements."""
 
     names: Names
     found: dict[str, int] = field(default_factory=dict)
@@ -135,8 +139,8 @@ class Redactor:
         rules: list[tuple[str, re.Pattern[str], str]] = []
         folders = [("place", place, word) for place, word in self.names.places]
         folders += [("home", home, "~") for home in self.names.homes]
-        for kind, folder, word in sorted(folders, key=lambda each: -len(each[1])):
-            rules.append((kind, _path(folder), word))  # a home may lie in a place, and around it
+        for kind, folder, word in sorted(folders, key=lambda rule: -len(rule[1])):
+            rules.append((kind, _path(folder), word))  # a home may be in a place, or around it
         rules += [("boot", re.compile(re.escape(b), re.I), _boot_word(b)) for b in self.names.boots]
         rules.append(("home", _HOMES, "~"))
         rules += [("word", re.compile(re.escape(word)), "[redacted]") for word in self.names.words]
@@ -148,15 +152,15 @@ class Redactor:
         self._rules = rules
 
     def text(self, text: str) -> str:
-        """The text without names."""
-        for kind, pattern, instead in self._rules:
-            text, count = pattern.subn(instead, text)
+        """Return the text without names."""
+        for kind, pattern, replacement in self._rules:
+            text, count = pattern.subn(replacement, text)
             if count:
                 self.found[kind] = self.found.get(kind, 0) + count
         return text
 
     def is_in(self, data: bytes) -> bool:
-        """Whether bytes that are no text hold one of the names."""
+        """Return whether bytes that are no text hold one of the names."""
         names = (*self.names.homes, *self.names.hosts, *self.names.users, *self.names.words)
         names += (*(place for place, _ in self.names.places), *self.names.boots)
         # Three letters turn up in any compressed data by chance.
@@ -169,7 +173,7 @@ def _boot_word(boot: str) -> str:
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """A name as a word of its own: `pi` is not taken out of `pipeline` or `pi_2`."""
+    """Return a pattern for a name as a whole word: `pi` is kept in `pipeline` and `pi_2`."""
     return re.compile(rf"(?<![\w]){re.escape(name)}(?![\w])", re.IGNORECASE)
 
 

@@ -1,1 +1,1 @@
-"""Kits with one planted fault each: the suite must catch every one, by its clause."""
+"""Mutants: kits with one planted fault each, which the suite must catch by its clause."""

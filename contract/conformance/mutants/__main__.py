@@ -7,7 +7,8 @@ import sys
 from .runner import Outcome, mutants, try_mutants
 
 
-def _row(outcome: Outcome) -> None:
+def _print_row(outcome: Outcome) -> None:
+    """Print one row of the table, with the reasons below it where the mutant survived."""
     caught = ", ".join(outcome.clauses) or "nothing"
     state = "caught" if outcome.caught else "SURVIVED"
     expected = outcome.mutant.clause
@@ -19,18 +20,21 @@ def _row(outcome: Outcome) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Tries the mutants whose identity holds any of `words` (none: all)."""
+    """Try the mutants whose identity contains any of `words` (all without words).
+
+    Return the exit code: 0 where all are caught, 1 with survivors, 2 for a wrong table or word.
+    """
     try:
-        every = mutants()
+        all_mutants = mutants()
     except LookupError as error:
         print(error, file=sys.stderr)
         return 2
-    chosen = [m for m in every if not words or any(word in m.identity for word in words)]
+    chosen = [m for m in all_mutants if not words or any(word in m.identity for word in words)]
     if not chosen:
         print(f"no mutant is named like {', '.join(words)}", file=sys.stderr)
         return 2
     print(f"{'':<9}{'mutant':<62}{'clause':<6}caught by")
-    outcomes = try_mutants(chosen, _row)
+    outcomes = try_mutants(chosen, _print_row)
     survivors = [outcome.mutant.identity for outcome in outcomes if not outcome.caught]
     print(f"{len(outcomes) - len(survivors)} of {len(outcomes)} caught")
     print("survivors: " + ("; ".join(survivors) or "none"))

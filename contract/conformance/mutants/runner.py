@@ -1,4 +1,4 @@
-"""Plants a fault into a copy of a kit, builds the cell with it, and looks what the suite says."""
+"""The runner of mutants: plants a fault into a copy of a kit, builds the cell, runs the suite."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ WORKERS = 3
 
 @dataclass(frozen=True)
 class Outcome:
+    """The outcome of one mutant: the broken clauses, or the `trouble` that stopped its test."""
+
     mutant: Mutant
     clauses: tuple[str, ...] = ()
     trouble: str = ""
@@ -27,12 +29,15 @@ class Outcome:
 
     @property
     def caught(self) -> bool:
-        """By the expected clause, not merely by some failure."""
+        """Return whether the suite caught the fault by its clause, not merely by any failure."""
         return not self.trouble and self.mutant.clause in self.clauses
 
 
 def planted_kit(mutant: Mutant, folder: Path) -> Path:
-    """A copy of the kit with the fault in it; the text to replace must stand there once."""
+    """Return a copy of the kit with the fault.
+
+    Raises LookupError where the text to replace does not occur exactly once.
+    """
     kit = folder / "kit"
     shutil.copytree(
         ROOT / "languages" / mutant.language / "kit", kit,
@@ -50,7 +55,7 @@ def planted_kit(mutant: Mutant, folder: Path) -> Path:
 
 
 def try_mutant(mutant: Mutant) -> Outcome:
-    """Builds and checks one mutant; what stops that is `trouble`, never a catch."""
+    """Build and check one mutant; an error that prevents this is `trouble`, never a catch."""
     with tempfile.TemporaryDirectory(prefix="wattwire-mutant-") as name:
         folder = Path(name)
         try:
@@ -58,9 +63,9 @@ def try_mutant(mutant: Mutant) -> Outcome:
             cell = proving_cell(mutant.language, folder / "build", kit, mutant.build_flags)
         except (LookupError, RuntimeError) as error:
             return Outcome(mutant, trouble=str(error))
-        every = {scenario.name: scenario for scenario in scenarios_for(cell, [])}
-        chosen = [every[name] for name in mutant.scenarios]
-        problems = [p for found in run_scenarios(cell, chosen, workers=1) for p in found.problems]
+        scenarios = {scenario.name: scenario for scenario in scenarios_for(cell, [])}
+        chosen = [scenarios[name] for name in mutant.scenarios]
+        problems = [p for result in run_scenarios(cell, chosen, workers=1) for p in result.problems]
     clauses = tuple(sorted({problem.clause for problem in problems}))
     return Outcome(mutant, clauses, details=tuple(str(problem) for problem in problems[:4]))
 
@@ -68,11 +73,13 @@ def try_mutant(mutant: Mutant) -> Outcome:
 def try_mutants(
     chosen: Sequence[Mutant], progress: Callable[[Outcome], None] | None = None
 ) -> list[Outcome]:
-    def one(mutant: Mutant) -> Outcome:
+    """Try mutants, WORKERS at a time, and return their outcomes in the same order."""
+
+    def try_one(mutant: Mutant) -> Outcome:
         outcome = try_mutant(mutant)
         if progress is not None:
             progress(outcome)
         return outcome
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(one, chosen))
+        return list(pool.map(try_one, chosen))

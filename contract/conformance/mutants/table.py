@@ -1,4 +1,4 @@
-"""`mutants.toml` of a language: read and checked whole, before anything is built for it."""
+"""The tables of mutants, `mutants.toml` of each language, checked completely before any build."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mutant:
     clause: str
     scenarios: tuple[str, ...]
     quick: bool
-    """Run by the tests, too."""
+    """Whether the tests run it, too."""
     build_flags: tuple[str, ...]
 
     @property
@@ -39,20 +39,23 @@ class Mutant:
 
 
 def mutants(language: str | None = None) -> list[Mutant]:
-    """The planted faults, from `mutants.toml` of each language.
+    """Return the planted faults of one language, or of all, from their `mutants.toml`.
 
-    Its key `quick` names those that the tests run (absent: all), `build_flags` what is added to
-    the build, to make it fast.
+    The key `quick` names those that the tests run (without it: all). `build_flags` are additional
+    flags for a faster build.
     """
-    found = []
+    selected = []
     for path in sorted((ROOT / "languages").glob("*/mutants.toml")):
         if language in (None, path.parent.name):
-            found += read_table(path)
-    return found
+            selected += read_table(path)
+    return selected
 
 
 def read_table(path: Path) -> list[Mutant]:
-    """The mutants of one table. Raises LookupError naming file, key and what was found."""
+    """Return the mutants of one table.
+
+    Raises LookupError that gives the file, the key and the wrong value.
+    """
     table = read_toml(path)
     _known(path, "", "key", table, TOP_KEYS)
     middleware = str(table.get("middleware", DEFAULT_MIDDLEWARE))
@@ -64,7 +67,9 @@ def read_table(path: Path) -> list[Mutant]:
         )
     scenarios = scenario_names(read_toml(node)["patterns"])
     entries = table.get("mutant", [])
-    names = [str(entry.get("name", f"number {at}")) for at, entry in enumerate(entries, 1)]
+    names = [
+        str(entry.get("name", f"number {position}")) for position, entry in enumerate(entries, 1)
+    ]
     _known(path, "quick", "mutant", table.get("quick", ()), names)
     _known(path, "without", "clause", table.get("without", {}), _numbered())
     for name, entry in zip(names, entries, strict=True):
@@ -83,21 +88,28 @@ def read_table(path: Path) -> list[Mutant]:
 
 
 def scenario_names(patterns: Collection[str]) -> list[str]:
-    """The suite's scenarios for a cell of these patterns, in the suite's order."""
-    return [one.name for one in scenarios_for(CellUnderTest("", (), patterns=list(patterns)), [])]
+    """Return the names of the scenarios for a cell of these patterns, in the suite's order."""
+    return [
+        scenario.name
+        for scenario in scenarios_for(CellUnderTest("", (), patterns=list(patterns)), [])
+    ]
 
 
 def _numbered() -> list[str]:
-    """Every clause of the contract: also what no suite can see may have its reason in a table."""
+    """Return every clause of the contract.
+
+    A table may give a reason also for a clause that no suite can check.
+    """
     text = (Path(__file__).parents[2] / "CONTRACT.md").read_text(encoding="utf-8")
     return re.findall(r"^\*\*(C-\d\d) ", text, flags=re.MULTILINE)
 
 
 def _check(path: Path, place: str, entry: Mapping[str, Any], scenarios: Collection[str]) -> None:
+    """Raise LookupError for the first fault of one [[mutant]]."""
     _known(path, place.rstrip(": "), "key", entry, KEYS)
-    lacking = [key for key in KEYS if not isinstance(entry.get(key), (str, list))]
-    if lacking:
-        raise LookupError(f"{path}: {place}{lacking[0]}: missing; each mutant has {_told(KEYS)}")
+    missing = [key for key in KEYS if not isinstance(entry.get(key), (str, list))]
+    if missing:
+        raise LookupError(f"{path}: {place}{missing[0]}: missing; each mutant has {_joined(KEYS)}")
     if not isinstance(entry["scenarios"], list) or not entry["scenarios"]:
         raise LookupError(
             f"{path}: {place}scenarios: found {entry['scenarios']!r}; allowed: a list of one or "
@@ -107,22 +119,24 @@ def _check(path: Path, place: str, entry: Mapping[str, Any], scenarios: Collecti
     _known(path, f"{place}clause", "clause", [entry["clause"]], CLAUSES)
     if not (path.parent / "kit" / entry["file"]).is_file():
         kit = path.parent / "kit"
-        files = [str(one.relative_to(kit)) for one in kit.rglob("*") if one.is_file()]
+        files = [
+            str(kit_file.relative_to(kit)) for kit_file in kit.rglob("*") if kit_file.is_file()
+        ]
         _known(path, f"{place}file", "file of the kit", [entry["file"]], files)
 
 
 def _known(
     path: Path, place: str, kind: str, words: Collection[str], known: Collection[str]
 ) -> None:
-    """Raise LookupError for the first of `words` that is not among `known`, with close ones."""
+    """Raise LookupError for the first of `words` that is not in `known`, with close matches."""
     for word in words:
         if word in known:
             continue
         close = difflib.get_close_matches(str(word), list(known), n=3, cutoff=0.5)
         where = f"{path}: {place}: " if place else f"{path}: "
-        allowed = f"close to it: {_told(close)}" if close else f"allowed: {_told(known)}"
+        allowed = f"close to it: {_joined(close)}" if close else f"allowed: {_joined(known)}"
         raise LookupError(f'{where}there is no {kind} "{word}"; {allowed}')
 
 
-def _told(names: Collection[str]) -> str:
+def _joined(names: Collection[str]) -> str:
     return ", ".join(names)

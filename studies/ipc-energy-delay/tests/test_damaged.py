@@ -89,7 +89,7 @@ def test_whatever_the_files_hold_each_gives_a_value_or_is_set_aside(study, tmp_p
 def test_a_run_of_damaged_files_only_is_unknown_with_a_reason(study, tree, content):
     tree.put(PLACES[0], content)
     imported = study.read(tree.root, "right")
-    assert imported.runs["verdict"].to_list() == ["unknown"]
+    assert imported.runs["verdict"].to_list() == ["invalid"]
     assert imported.reasons == {"intel-client-01-grpc-go": "none of its files holds a value"}
 
 

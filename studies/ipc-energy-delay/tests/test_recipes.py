@@ -61,7 +61,7 @@ def test_energies_that_cannot_be_told_stay_missing(study, tree, samples, seconds
     imported = study.read(tree.root, "right")
     assert energies(imported) == {}
     assert any(why in told for told in whys(imported))
-    assert imported.runs["verdict"].to_list() == ["ok"]  # its time is still a result
+    assert imported.runs["verdict"].to_list() == ["valid"]  # its time is still a result
     assert len(energies(study.read(tree.root, "authors"))) == 1
 
 
@@ -75,7 +75,7 @@ def test_a_sample_at_either_end_and_two_per_cent_of_drift_are_allowed(study, tre
 def test_without_the_clients_time_a_run_is_unknown_and_has_no_net_energy(study, tree):
     tree.energy([30.0] * 20)
     imported = study.read(tree.root, "right")
-    assert imported.runs["verdict"].to_list() == ["unknown"]
+    assert imported.runs["verdict"].to_list() == ["invalid"]
     assert "no client time" in imported.reasons["intel-client-01-grpc-go"]
     assert energies(imported) == {} and "energy_raw_j.client.0" in imported.runs.columns
 

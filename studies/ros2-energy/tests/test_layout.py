@@ -44,7 +44,7 @@ def test_a_plain_run_gives_energy_over_its_time(package, study) -> None:
     assert value(imported, "memory_kib.client.0") is None
     assert value(imported, "power_w") == pytest.approx(0.75)
     assert value(imported, "memory_kib_total") is None, "one of the two is missing"
-    assert value(imported, "factor.interval_s") == 0.25 and value(imported, "verdict") == "ok"
+    assert value(imported, "factor.interval_s") == 0.25 and value(imported, "verdict") == "valid"
 
 
 def test_every_value_has_its_file_and_rows(package, study) -> None:
@@ -84,7 +84,7 @@ def test_only_a_short_recording_leaves_the_value_missing(package, study) -> None
     package.energy(RUN, rows=50)
     imported = study.read(package.root, "default")
     assert value(imported, "energy_j.server.0") is None
-    assert value(imported, "verdict") == "unknown" and imported.reasons[NAME]
+    assert value(imported, "verdict") == "invalid" and imported.reasons[NAME]
 
 
 def test_of_two_full_recordings_the_earliest_counts(package, study) -> None:

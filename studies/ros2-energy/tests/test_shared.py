@@ -185,7 +185,7 @@ def test_the_authors_recipe_gives_the_authors_powers(study) -> None:
 def test_the_raw_sample_imports_and_computes_no_table_from_a_part(study) -> None:
     imported = study.read(RAW, "default")
     assert imported.runs.height == 1800
-    usable = imported.runs.filter(imported.runs["verdict"] == "ok")
+    usable = imported.runs.filter(imported.runs["verdict"] == "valid")
     assert usable.height == 15
     assert {c.verdict for c in imported.checks} == {Verdict.NOT_COMPUTABLE}
     why = {one.why for one in imported.set_aside}

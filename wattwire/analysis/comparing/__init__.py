@@ -1,4 +1,7 @@
-"""Worse, not worse, or cannot tell: two campaigns, or the variants of one, against a margin."""
+"""Comparison of two campaigns, or of one campaign's variants, against a margin.
+
+The verdicts are worse, not worse and cannot tell.
+"""
 
 from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.decision import NOT_WORSE, UNCLEAR, WORSE, Item, Judged

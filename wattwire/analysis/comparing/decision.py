@@ -1,4 +1,4 @@
-"""Worse, not worse, cannot tell: how one response of one treatment is judged, and all together."""
+"""Verdicts of a comparison (worse, not worse, cannot tell), of one response and of all together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 0.05
 COMPLETED = Response("completed", "runs completed", "", share=True)
 NAMED_MAX = 3
 SHARE_MARGIN = 0.01
-"""What may be lost or fail more without being worse, whatever the margin of ratios is."""
+"""Largest increase of a share of losses or failures that is not worse, whatever the margin is."""
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable
 NO_RATIO = stats.NotComputable("a share, not a ratio")
 
@@ -26,10 +26,10 @@ NO_RATIO = stats.NotComputable("a share, not a ratio")
 class Item:
     """One response of one treatment: the head's runs over the base's.
 
-    `ratio` is head over base, in the response's own sense. `noise` is the |log ratio| of two
-    identical labels, None where there were none. `exact` is the ratio of two sides without any
-    scatter, for which there is no interval. `verdict` is one of the three, `why` says whatever
-    the numbers do not.
+    `ratio` is head over base; whether more is better depends on the response. `noise` is the
+    |log ratio| of two identical labels, None without control runs. `exact` is the ratio of two
+    sides without any scatter, for which there is no interval. `verdict` is one of the three;
+    `why` gives the reason that the numbers do not show.
     """
 
     treatment: str
@@ -45,28 +45,29 @@ class Item:
     verdict: str = UNCLEAR
     why: str = ""
     all_completed: bool = True
-    """Whether every run of both sides ended as it should, where the item is about that."""
+    """Whether every run of both sides completed; only set for items on completion."""
     shares: tuple[float, float] | None = None
-    """The means of base and head, where the response is a share: it has a difference, no ratio."""
+    """Means of base and head if the response is a share, which has a difference and no ratio."""
     difference: Estimate | None = None
 
     @property
     def unremarkable(self) -> bool:
-        """Whether it says no more than that every run of both sides completed."""
+        """Whether the item only states that every run of both sides completed."""
         is_good = self.verdict == NOT_WORSE and self.all_completed
         return self.response == COMPLETED and is_good
 
     def detectable_share(self, margin: float) -> float | None:
-        """Return the smallest harm that would have been worse: 0.12 is 12 % more, or less.
+        """Return the smallest harmful change that would have been worse: 0.12 is a change of 12 %.
 
-        With an interval as wide as this one, and beyond what two identical labels may differ by.
-        None where there is no interval, or where no change of any size would do.
+        The harm is an increase, or a decrease where more is better. It is computed for an interval
+        as wide as this one, and exceeds the noise floor of two identical labels. None without an
+        interval, or if no change of any size would have been worse.
         """
         if self.shares is not None:
-            apart = self.difference
-            if not isinstance(apart, stats.Interval):
+            difference = self.difference
+            if not isinstance(difference, stats.Interval):
                 return None
-            return share_margin(margin) + apart.estimate - apart.low
+            return share_margin(margin) + difference.estimate - difference.low
         if self.exact is not None:
             return margin
         if not isinstance(self.ratio, stats.Interval):
@@ -75,12 +76,12 @@ class Item:
         flip = self.response.more_is_better
         if not (0.0 < low <= centre <= high < math.inf):
             return None
-        least = (1.0 + margin) * (high / centre if flip else centre / low)
-        least = max(least, math.exp(self.noise or 0.0))
-        return 1.0 - 1.0 / least if flip else least - 1.0
+        smallest_factor = (1.0 + margin) * (high / centre if flip else centre / low)
+        smallest_factor = max(smallest_factor, math.exp(self.noise or 0.0))
+        return 1.0 - 1.0 / smallest_factor if flip else smallest_factor - 1.0
 
     def ratio_words(self) -> str:
-        """The ratio with its limits (of shares their difference), or why there is none."""
+        """Return the ratio (of shares, the difference) with its limits, or the reason for none."""
         if self.shares is not None:
             return self._share_words(self.shares)
         if isinstance(self.ratio, stats.Interval):
@@ -92,21 +93,21 @@ class Item:
 
     def _share_words(self, shares: tuple[float, float]) -> str:
         sides = zip((self.head, self.base), reversed(shares), strict=True)
-        told = ", ".join(f"{name} {words.percent(share)}" for name, share in sides)
+        shares_text = ", ".join(f"{name} {words.percent(share)}" for name, share in sides)
         if not isinstance(self.difference, stats.Interval):
-            return f"{told}; {self.why or self.difference}"
+            return f"{shares_text}; {self.why or self.difference}"
         low, high = self.difference.low, self.difference.high
         limits = f" ({_points(low)} to {_points(high)})" if low < high else ""
-        return f"{told}; {_points(self.difference.estimate)} percentage points{limits}"
+        return f"{shares_text}; {_points(self.difference.estimate)} percentage points{limits}"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Every item of a comparison and what its intervals hold with.
+    """Every item of a comparison with the confidence of its intervals.
 
     `level` is the confidence of each of the `family` of intervals and tests, so that all of them
-    hold together with CONFIDENCE over all `looks`. `notes` say what the numbers can and cannot;
-    `before` stands at the very beginning of the first line.
+    hold together with CONFIDENCE over all `looks`. `notes` state what the numbers can show and
+    what they cannot; `before` is the prefix of the first line.
     """
 
     base: str
@@ -122,16 +123,16 @@ class Judged:
 
     @property
     def shown(self) -> list[Item]:
-        """The items that a reader sees and a sentence counts: all but "every run completed"."""
+        """The items that are listed and counted: all except those on completion of every run."""
         return [item for item in self.items if not item.unremarkable]
 
     def of(self, verdict: str) -> list[Item]:
-        """The items with that verdict."""
+        """Return the items with this verdict."""
         return [item for item in self.items if item.verdict == verdict]
 
     @property
     def verdict(self) -> str:
-        """The worst of all: worse, cannot tell, not worse."""
+        """The worst verdict of all items, in the order worse, cannot tell, not worse."""
         if self.of(WORSE):
             return WORSE
         return UNCLEAR if self.of(UNCLEAR) or not self.items else NOT_WORSE
@@ -142,63 +143,67 @@ class Judged:
         return not any(min(item.base_runs, item.head_runs) for item in self.items)
 
     def detectable(self) -> dict[Response, list[float | None]]:
-        """For each response: the smallest change that each treatment could have shown."""
-        found: dict[Response, list[float | None]] = {}
+        """Return by response the smallest detectable change of each treatment, as a share."""
+        by_response: dict[Response, list[float | None]] = {}
         for item in self.items:
             if item.response != COMPLETED:
-                found.setdefault(item.response, []).append(item.detectable_share(self.margin))
-        return found
+                by_response.setdefault(item.response, []).append(item.detectable_share(self.margin))
+        return by_response
 
     def detectable_words(self) -> str:
-        """What this gate could have detected, by response; "" where nothing was compared."""
-        told = [_detectable(response, found) for response, found in self.detectable().items()]
-        if not told or self.nothing_usable:
+        """Return a sentence on the detectable changes by response; "" if nothing was compared."""
+        phrases = [
+            _detectable_phrase(response, shares) for response, shares in self.detectable().items()
+        ]
+        if not phrases or self.nothing_usable:
             return ""
         return (
-            f"This gate could have detected {words.listed(told)} (the margin of "
+            f"This gate could have detected {words.listed(phrases)} (the margin of "
             f"{margin_words(self.margin)} and the interval's width; more blocks detect less)."
         )
 
     def bad(self, unclear_is_bad: bool) -> bool:
-        """Whether whoever asked should stop: something is worse, or unclear where that counts."""
+        """Return whether the gate fails: an item is worse, or unclear and `unclear_is_bad`."""
         return self.verdict == WORSE or (unclear_is_bad and self.verdict == UNCLEAR)
 
     def first_line(self) -> str:
-        """The answer in plain words."""
-        head = words.listed(list(self.heads))
+        """Return the verdict as one sentence."""
+        heads_text = words.listed(list(self.heads))
         verb = "is" if len(self.heads) == 1 else "are"
         count = words.plural(len(self.shown), "comparison")
         margin = f"margin {margin_words(self.margin)}"
         if self.nothing_usable:
-            both = f"{self.base} and {head}"
-            said = f"Nothing could be compared: no treatment has valid runs of {both}"
+            sides = f"{self.base} and {heads_text}"
+            sentence = f"Nothing could be compared: no treatment has valid runs of {sides}"
         elif self.verdict == WORSE:
-            # What does not work stands before what costs more.
+            # Failures and losses come before higher costs.
             worse = sorted(self.of(WORSE), key=lambda item: not item.response.share)
-            told = "; ".join(_named(item) for item in worse[:NAMED_MAX])
+            worse_text = "; ".join(_item_phrase(item) for item in worse[:NAMED_MAX])
             more = len(worse) - NAMED_MAX
-            told += f"; and {more} more" if more > 0 else ""
+            worse_text += f"; and {more} more" if more > 0 else ""
             where = f"in {len(worse)} of {count} ({margin})"
-            said = f"{head} {verb} worse than {self.base} {where}: {told}"
+            sentence = f"{heads_text} {verb} worse than {self.base} {where}: {worse_text}"
         elif self.verdict == UNCLEAR:
             unclear = len(self.of(UNCLEAR))
             rest = ", none is worse" if unclear < len(self.shown) else ""
-            said = (
-                f"It cannot be told whether {head} {verb} worse than {self.base}: "
+            sentence = (
+                f"It cannot be told whether {heads_text} {verb} worse than {self.base}: "
                 f"{unclear} of {count} unclear{rest} ({margin})"
             )
         else:
-            said = f"{head} {verb} not worse than {self.base} in any of {count} ({margin})"
-        return " ".join([f"{self.before}{said}.", *self.undelivered(besides=WORSE)])
+            sentence = (
+                f"{heads_text} {verb} not worse than {self.base} in any of {count} ({margin})"
+            )
+        return " ".join([f"{self.before}{sentence}.", *self.undelivered(besides=WORSE)])
 
     def undelivered(self, besides: str = "") -> list[str]:
-        """Sentences on what heads lost or failed more than the base, unless the verdict is one."""
-        more = [item for item in self.items if item.shares and item.shares[1] > item.shares[0]]
-        named = [_named(item) for item in more if item.verdict != besides]
-        return [f"{one[:1].upper()}{one[1:]}." for one in named[:NAMED_MAX]]
+        """Return sentences on shares that increased, except items with the verdict `besides`."""
+        increased = [item for item in self.items if item.shares and item.shares[1] > item.shares[0]]
+        phrases = [_item_phrase(item) for item in increased if item.verdict != besides]
+        return [f"{phrase[:1].upper()}{phrase[1:]}." for phrase in phrases[:NAMED_MAX]]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as plain values, for machines."""
+        """Return everything as JSON values."""
         return {
             "verdict": self.verdict,
             "first_line": self.first_line(),
@@ -211,84 +216,93 @@ class Judged:
             "looks": self.looks,
             "method": self.method,
             "nothing_usable": self.nothing_usable,
-            "detectable": {response.column: found for response, found in self.detectable().items()},
+            "detectable": {
+                response.column: shares for response, shares in self.detectable().items()
+            },
             "items": [_item_json(item) for item in self.items],
             "notes": list(self.notes),
         }
 
 
-def _named(item: Item) -> str:
-    told = item.why if item.response is COMPLETED else item.ratio_words()
-    return f"{item.response.title}, {item.treatment}: {told}"
+def _item_phrase(item: Item) -> str:
+    result = item.why if item.response is COMPLETED else item.ratio_words()
+    return f"{item.response.title}, {item.treatment}: {result}"
 
 
 def _points(share: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
     return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"
 
 
 def share_margin(margin: float) -> float:
-    """By how much a share of losses may grow without being worse: 0.01 is a percentage point."""
+    """Return the increase of a share that is not yet worse: 0.01 is one percentage point."""
     return min(margin, SHARE_MARGIN)
 
 
-def _detectable(response: Response, found: Sequence[float | None]) -> str:
-    known = sorted(share for share in found if share is not None)
-    way = "decrease" if response.more_is_better else "increase"
+def _detectable_phrase(response: Response, shares: Sequence[float | None]) -> str:
+    known = sorted(share for share in shares if share is not None)
+    direction = "decrease" if response.more_is_better else "increase"
     unit = "percentage points" if response.share else "%"
     if not known:
         return f"no change of {response.title}"
-    told = f"{'an' if way == 'increase' else 'a'} {way} of {response.title} by ≥ "
-    told += f"{words.number(100 * known[0], 2)} {unit}"
-    if len(found) > 1 and (len(known) < len(found) or known[-1] > 1.05 * known[0]):
-        most = (
-            f"≥ {words.number(100 * known[-1], 2)} {unit}" if len(known) == len(found) else "none"
+    phrase = f"{'an' if direction == 'increase' else 'a'} {direction} of {response.title} by ≥ "
+    phrase += f"{words.number(100 * known[0], 2)} {unit}"
+    if len(shares) > 1 and (len(known) < len(shares) or known[-1] > 1.05 * known[0]):
+        least_precise = (
+            f"≥ {words.number(100 * known[-1], 2)} {unit}" if len(known) == len(shares) else "none"
         )
-        told += f" in the most precise treatment, {most} in the least precise"
-    return told
+        phrase += f" in the most precise treatment, {least_precise} in the least precise"
+    return phrase
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no word for a limit beyond all numbers."""
+    """Return `value`, or None for infinity and NaN, which JSON cannot hold."""
     return value if math.isfinite(value) else None
 
 
 def _item_json(item: Item) -> dict[str, Any]:
-    found = item.ratio if isinstance(item.ratio, stats.Interval) else None
-    ranks = item.by_ranks if isinstance(item.by_ranks, stats.Interval) else None
-    apart = item.difference if isinstance(item.difference, stats.Interval) else None
+    ratio = item.ratio if isinstance(item.ratio, stats.Interval) else None
+    by_ranks = item.by_ranks if isinstance(item.by_ranks, stats.Interval) else None
+    difference = item.difference if isinstance(item.difference, stats.Interval) else None
     return {
         "treatment": item.treatment,
         "response": item.response.column,
         "head": item.head,
         "verdict": item.verdict,
-        "ratio": _finite(found.estimate) if found else item.exact,
-        "low": _finite(found.low) if found else None,
-        "high": _finite(found.high) if found else None,
-        "by_ranks": [_finite(v) for v in (ranks.estimate, ranks.low, ranks.high, ranks.level)]
-        if ranks
+        "ratio": _finite(ratio.estimate) if ratio else item.exact,
+        "low": _finite(ratio.low) if ratio else None,
+        "high": _finite(ratio.high) if ratio else None,
+        "by_ranks": [
+            _finite(v) for v in (by_ranks.estimate, by_ranks.low, by_ranks.high, by_ranks.level)
+        ]
+        if by_ranks
         else None,
         "shares": [_finite(share) for share in item.shares] if item.shares else None,
-        "difference": [apart.estimate, apart.low, apart.high] if apart else None,
+        "difference": [difference.estimate, difference.low, difference.high]
+        if difference
+        else None,
         "base_runs": item.base_runs,
         "head_runs": item.head_runs,
         "noise_factor": math.exp(item.noise) if item.noise is not None else None,
-        "why": item.why or (None if found or apart else str(item.ratio)),
+        "why": item.why or (None if ratio or difference else str(item.ratio)),
     }
 
 
 def factor(value: float) -> str:
-    """A ratio in words; one beyond all numbers is just that, and no loss."""
+    """Return a ratio as text; infinity is "∞", which is an overflow here and not a loss."""
     return "∞" if math.isinf(value) else words.number(value)
 
 
 def margin_words(margin: float) -> str:
-    """A margin as it is typed: 5 %."""
+    """Return a margin in percent: 5 %."""
     return f"{100 * margin:.4g} %"
 
 
 def judged(item: Item, margin: float) -> Item:
-    """The item with its verdict. Worse: the whole interval lies beyond the margin, and the effect
-    beyond what two identical labels may differ by. Not worse: none of it lies beyond the margin.
+    """Return the item with its verdict.
+
+    Worse: the whole interval exceeds the margin, and the effect exceeds the noise floor of two
+    identical labels. Not worse: no part of the interval exceeds the margin.
     """
     flip = item.response.more_is_better
     if item.exact is not None:
@@ -305,8 +319,10 @@ def judged(item: Item, margin: float) -> Item:
     if low <= 1.0 + margin:
         return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
     if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
-        by = factor(math.exp(item.noise))
-        why = f"two identical labels may differ by as much ({by} times): no difference is claimed"
+        noise = factor(math.exp(item.noise))
+        why = (
+            f"two identical labels may differ by as much ({noise} times): no difference is claimed"
+        )
         return replace(item, verdict=UNCLEAR, why=why)
     return replace(item, verdict=WORSE)
 
@@ -319,27 +335,31 @@ def completion(
     level: float,
     reason: str = "",
 ) -> Item:
-    """Whether the head's runs end worse than the base's; `sides` are the outcomes, base first.
+    """Return the item on whether fewer of the head's runs complete than of the base's.
 
-    A run that died or timed out is a result, and has no CPU time: without this item a head that
-    does not work at all would have nothing to be worse in. `reason` says why the first one
-    ended so.
+    `sides` are the outcomes of base and head.
+
+    A run that died or timed out is a result, but has no CPU time: without this item, a head that
+    does not work at all would be worse in no response. `reason` describes the first run that did
+    not complete.
     """
-    good = [sum(outcome == "completed" for outcome in side) for side in sides]
+    completed = [sum(outcome == "completed" for outcome in side) for side in sides]
     counts = [len(side) for side in sides]
-    told = f"{good[1]} of {counts[1]} completed, of {base} {good[0]} of {counts[0]}"
-    told += f"; the first that did not: {reason}" if reason else ""
+    counts_text = (
+        f"{completed[1]} of {counts[1]} completed, of {base} {completed[0]} of {counts[0]}"
+    )
+    counts_text += f"; the first that did not: {reason}" if reason else ""
     verdict = UNCLEAR
     if min(counts) > 0:
-        shares = [good[at] / counts[at] for at in (0, 1)]
-        p = stats.same_share_p(good[1], counts[1], good[0], counts[0])
-        nothing_works = shares == [1.0, 0.0] and min(counts) > 1
+        shares = [completed[side] / counts[side] for side in (0, 1)]
+        p = stats.same_share_p(completed[1], counts[1], completed[0], counts[0])
+        none_works = shares == [1.0, 0.0] and min(counts) > 1
         if shares[1] >= shares[0]:
             verdict = NOT_WORSE
-        elif nothing_works or p < 1.0 - level:
+        elif none_works or p < 1.0 - level:
             verdict = WORSE
-    pending = stats.NotComputable("a count, not a ratio")
+    no_ratio = stats.NotComputable("a count, not a ratio")
     return Item(
-        treatment, COMPLETED, base, head, pending, None, counts[0], counts[1],
-        verdict=verdict, why=told, all_completed=good == counts,
+        treatment, COMPLETED, base, head, no_ratio, None, counts[0], counts[1],
+        verdict=verdict, why=counts_text, all_completed=completed == counts,
     )  # fmt: skip

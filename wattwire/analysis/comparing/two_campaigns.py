@@ -1,4 +1,4 @@
-"""Two campaigns of one machine compared: runs of two occasions, so nothing is paired."""
+"""Comparison of two campaigns of one machine: their runs are from two occasions and unpaired."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Pair = tuple[Evidence, Evidence]
 
 @dataclass(frozen=True)
 class Source:
-    """A campaign with the name it is called by and what it was made from (the journal's word)."""
+    """A campaign with its name and the identity of its builds as recorded in the journal."""
 
     name: str
     reader: CampaignReader
@@ -66,25 +66,25 @@ class Source:
 
 
 def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
-    """The head's runs against the base's, treatment by treatment.
+    """Compare the head's runs with the base's, treatment by treatment.
 
-    Raises UsageError where the two cannot be compared: other machines, other windows, no
-    treatment in common, a response that neither has.
+    Raises UsageError if the two cannot be compared: different machines, different windows, no
+    common treatment, or a response that neither has.
     """
-    before = _refuse_machines(base, head, wanted.across_machines)
+    prefix = _refuse_machines(base, head, wanted.across_machines)
     sides = (gather(base.reader), gather(head.reader))
     _refuse_windows(base, head, sides)
     tables = tuple(treatments_of(side) for side in sides)
     common = [key for key in tables[0] if key in tables[1]]
     if not common:
-        raise UsageError(_nothing_common(base, head, tables))
-    asked = chosen_responses(sides, wanted)
-    responses = [response for response in asked if not response.share]
-    measured = [(s, [t[key] for key in common]) for s, t in zip(sides, tables, strict=True)]
-    shares = to_compare(measured, asked)
+        raise UsageError(_no_common_treatment(base, head, tables))
+    requested = chosen_responses(sides, wanted)
+    responses = [response for response in requested if not response.share]
+    runs_by_side = [(s, [t[key] for key in common]) for s, t in zip(sides, tables, strict=True)]
+    shares = to_compare(runs_by_side, requested)
     margin, margin_note = margin_of(wanted, sides)
     drafts = [
-        (key, response, _pending(base, head, key, response, sides, tables))
+        (key, response, _pending_item(base, head, key, response, sides, tables))
         for key in common
         for response in responses
     ]
@@ -94,31 +94,31 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
         for key, response, _ in drafts
     )
     family += sum(
-        has_width(difference_of_occasions(*_values(sides, tables, key, one), CONFIDENCE))
+        has_width(difference_of_occasions(*_values(sides, tables, key, response), CONFIDENCE))
         for key in common
-        for one in shares
+        for response in shares
     )
     level = single_level(family, 1)
     items = []
     for key, response, item in drafts:
-        items.append(judged(_filled(item, sides, tables, key, response, level), margin))
+        items.append(judged(_with_ratio(item, sides, tables, key, response, level), margin))
     for response in shares:
         for key in common:
-            item = _pending(base, head, key, response, sides, tables)
-            item = _share(item, *_values(sides, tables, key, response), level)
+            item = _pending_item(base, head, key, response, sides, tables)
+            item = _with_shares(item, *_values(sides, tables, key, response), level)
             items.append(judged_share(item, _noise_of_share(sides, response), margin))
     for key in common:
         outcomes = [outcomes_of(s, t[key]) for s, t in zip(sides, tables, strict=True)]
-        title = _title(sides, tables[0][key].levels)
-        ended = (outcomes[0], outcomes[1])
-        why = first_reason((sides[1], tables[1][key]), (sides[0], tables[0][key]))
-        items.append(completion(title, base.name, head.name, ended, level, why))
-    told = [
+        title = _treatment_title(sides, tables[0][key].levels)
+        both_outcomes = (outcomes[0], outcomes[1])
+        reason = first_reason((sides[1], tables[1][key]), (sides[0], tables[0][key]))
+        items.append(completion(title, base.name, head.name, both_outcomes, level, reason))
+    all_notes = [
         margin_note, *notes(shares, margin), *_notes(base, head, sides, tables, responses)
     ]  # fmt: skip
     return Judged(
         base.name, (head.name,), tuple(items), margin, level, max(1, family), 1, METHOD,
-        tuple(told), before,
+        tuple(all_notes), prefix,
     )  # fmt: skip
 
 
@@ -126,70 +126,77 @@ def compare_two(base: Source, head: Source, wanted: Wanted) -> Judged:
 
 
 def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """Every fact that makes a machine the same one, by host and key."""
+    """Return the facts that must be equal for two machines to be the same, by host and key."""
     return {
         f"{host} {fact['key']}" if len(machine.get("hosts", {})) > 1 else str(fact["key"]): fact[
             "value"
         ]
-        for host, known in machine.get("hosts", {}).items()
-        for fact in known.get("facts", [])
+        for host, host_facts in machine.get("hosts", {}).items()
+        for fact in host_facts.get("facts", [])
         if fact.get("check") == "equal"
     }
 
 
 def _refuse_machines(base: Source, head: Source, across: bool) -> str:
-    """What the first line must begin with, "" for one machine; refuses unless told not to."""
-    facts = [equal_facts(one.reader.machine) for one in (base, head)]
-    unknown_of = [one.name for one, known in zip((base, head), facts, strict=True) if not known]
-    if unknown_of:
-        told = f"nothing is known of the machine of {words.listed(unknown_of)}"
+    """Return the prefix of the first line, "" for one machine.
+
+    Raises UsageError for two different machines, unless `across` is set.
+    """
+    facts = [equal_facts(source.reader.machine) for source in (base, head)]
+    unknown = [
+        source.name
+        for source, side_facts in zip((base, head), facts, strict=True)
+        if not side_facts
+    ]
+    if unknown:
+        reason = f"nothing is known of the machine of {words.listed(unknown)}"
     else:
         different = [
             k for k in sorted({*facts[0], *facts[1]}) if facts[0].get(k) != facts[1].get(k)
         ]
         if not different:
             return ""
-        told = "; ".join(f"{k}: {facts[0].get(k)} against {facts[1].get(k)}" for k in different)
+        reason = "; ".join(f"{k}: {facts[0].get(k)} against {facts[1].get(k)}" for k in different)
     if across:
-        return f"Across machines ({told}), so that the machine may be the whole difference: "
+        return f"Across machines ({reason}), so that the machine may be the whole difference: "
     raise UsageError(
-        f"{base.name} and {head.name} are not of the same machine in the same state ({told}). A "
+        f"{base.name} and {head.name} are not of the same machine in the same state ({reason}). A "
         "difference could be the machine's. Measure both on one machine (best: run --variant), or "
         "compare them all the same with --across-machines."
     )
 
 
 def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
-    """Refuse two campaigns whose runs' numbers are of other parts of a run's time.
+    """Raise UsageError if the two campaigns measured different windows of a run.
 
-    The warm-up in calls counts as it was, found by settling runs or stated.
+    The warm-up in calls is the one in effect, whether found by settling runs or stated.
     """
-    plans = [one.reader.study.get("plan", {}) for one in (base, head)]
+    plans = [source.reader.study.get("plan", {}) for source in (base, head)]
     lengths = {key: [plan.get(key, getattr(Plan, key)) for plan in plans] for key in WINDOW_KEYS}
-    told = [f"plan.{key}: {a} against {b}" for key, (a, b) in lengths.items() if a != b]
+    differences = [f"plan.{key}: {a} against {b}" for key, (a, b) in lengths.items() if a != b]
     calls = [side.warmup_calls for side in sides]
-    again = "Run one of the two again with the other's plan"
+    advice = "Run one of the two again with the other's plan"
     if calls[0] != calls[1]:
-        told.append(f"warm-up of each client: {calls[0]:,} calls against {calls[1]:,}")
-        again += f", and both with the same warm-up, as --warmup {max(calls)}"
-    if told:
+        differences.append(f"warm-up of each client: {calls[0]:,} calls against {calls[1]:,}")
+        advice += f", and both with the same warm-up, as --warmup {max(calls)}"
+    if differences:
         raise UsageError(
-            f"{base.name} and {head.name} measured other windows ({'; '.join(told)}): a run's "
-            f"number is one of its window. {again}."
+            f"{base.name} and {head.name} measured other windows ({'; '.join(differences)}): "
+            f"a run's number is one of its window. {advice}."
         )
 
 
-def _nothing_common(base: Source, head: Source, tables: Sequence[Mapping[str, Runs]]) -> str:
+def _no_common_treatment(base: Source, head: Source, tables: Sequence[Mapping[str, Runs]]) -> str:
     levels = [[dict(runs.levels) for runs in table.values()] for table in tables]
-    keys = sorted({key for side in levels for one in side for key in one})
-    told = []
+    keys = sorted({key for side in levels for run_levels in side for key in run_levels})
+    differences = []
     for key in keys:
-        seen = [sorted({str(one.get(key)) for one in side}) for side in levels]
-        if not set(seen[0]) & set(seen[1]):
-            told.append(f"{key}: {' '.join(seen[0])} against {' '.join(seen[1])}")
-    because = "; ".join(told) or "their combinations of levels"
+        values = [sorted({str(run_levels.get(key)) for run_levels in side}) for side in levels]
+        if not set(values[0]) & set(values[1]):
+            differences.append(f"{key}: {' '.join(values[0])} against {' '.join(values[1])}")
+    reason = "; ".join(differences) or "their combinations of levels"
     return (
-        f"{base.name} and {head.name} have no treatment in common ({because}). Compare campaigns "
+        f"{base.name} and {head.name} have no treatment in common ({reason}). Compare campaigns "
         "of the same study, or measure two settings in one job: run --variant."
     )
 
@@ -199,26 +206,26 @@ def _nothing_common(base: Source, head: Source, tables: Sequence[Mapping[str, Ru
 Tables = tuple[dict[str, Runs], ...]
 
 
-def _title(sides: Pair, levels: Mapping[str, Any]) -> str:
+def _treatment_title(sides: Pair, levels: Mapping[str, Any]) -> str:
     varied = dict.fromkeys(name for side in sides for name in side.varied)
     named = [sides[0].title(name, levels[name]) for name in varied if name in levels]
     return ", ".join(named) or "the only treatment"
 
 
-def _pending(
+def _pending_item(
     base: Source, head: Source, key: str, response: Response, sides: Pair, tables: Tables
 ) -> Item:
-    noises = [] if response.share else [noise_of(side, response) for side in sides]
-    known = [noise for noise in noises if noise is not None]
+    floors = [] if response.share else [noise_of(side, response) for side in sides]
+    known_floors = [floor for floor in floors if floor is not None]
     return Item(
-        _title(sides, tables[0][key].levels),
+        _treatment_title(sides, tables[0][key].levels),
         response,
         base.name,
         head.name,
         stats.NotComputable("not computed"),
         base_runs=len(tables[0][key].rows),
         head_runs=len(tables[1][key].rows),
-        noise=max(known) if known else None,
+        noise=max(known_floors) if known_floors else None,
     )
 
 
@@ -233,7 +240,10 @@ def _any_failed(sides: Pair, tables: Tables, key: str) -> bool:
 def _values(
     sides: Pair, tables: Tables, key: str, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """Base's values, then the head's; runs without one (died, timed out) are counted elsewhere."""
+    """Return base and head values without NaN, shape (runs,) each.
+
+    Runs without a value (died, timed out) are counted by the item on completion.
+    """
     both = [
         values_of(side, table[key], response) for side, table in zip(sides, tables, strict=True)
     ]
@@ -247,7 +257,7 @@ def _ratio(
     return stats.welch_ratio(upper, lower, level)
 
 
-def _share(item: Item, base: FloatArray, head: FloatArray, level: float) -> Item:
+def _with_shares(item: Item, base: FloatArray, head: FloatArray, level: float) -> Item:
     means = [float(side.mean()) if side.size else math.nan for side in (base, head)]
     return replace(
         item, ratio=NO_RATIO, shares=(means[0], means[1]),
@@ -256,114 +266,119 @@ def _share(item: Item, base: FloatArray, head: FloatArray, level: float) -> Item
 
 
 def _noise_of_share(sides: Pair, response: Response) -> float | None:
-    known = [noise_of_share(side, response) for side in sides]
-    return max((one for one in known if one is not None), default=None)
+    noises = [noise_of_share(side, response) for side in sides]
+    return max((noise for noise in noises if noise is not None), default=None)
 
 
-def _filled(
+def _with_ratio(
     item: Item, sides: Pair, tables: Tables, key: str, response: Response, level: float
 ) -> Item:
-    found = _ratio(sides, tables, key, response, level)
+    ratio = _ratio(sides, tables, key, response, level)
     lower, upper = _values(sides, tables, key, response)
     item = replace(item, by_ranks=ratio_by_ranks(upper, lower, level))
     if constant(lower) and constant(upper):
-        return replace(item, ratio=found, exact=float(upper[0] / lower[0]))
-    return replace(item, ratio=found)
+        return replace(item, ratio=ratio, exact=float(upper[0] / lower[0]))
+    return replace(item, ratio=ratio)
 
 
-# -- what the numbers can and cannot -------------------------------------------------------------
+# -- limits of the comparison --------------------------------------------------------------------
 
 
 def _notes(
     base: Source, head: Source, sides: Pair, tables: Tables, responses: Sequence[Response]
 ) -> list[str]:
     return [
-        _occasions(base, head),
+        _occasion_note(base, head),
         *(_noise_note(base, head, sides, response) for response in responses),
-        _changed(base, head),
-        *_left_out(base, head, sides, tables),
-        *_set_aside(base, head, sides),
+        _change_note(base, head),
+        *_unmatched_notes(base, head, sides, tables),
+        *_excluded_notes(base, head, sides),
         *(
-            f"{one.name}: {edited_words(side.edited)}"
-            for one, side in zip((base, head), sides, strict=True)
+            f"{source.name}: {edited_words(side.edited)}"
+            for source, side in zip((base, head), sides, strict=True)
             if side.edited
         ),
         *(
-            f"{one.name}: {stamp}"
-            for one, side in zip((base, head), sides, strict=True)
+            f"{source.name}: {stamp}"
+            for source, side in zip((base, head), sides, strict=True)
             for stamp in stamps(side)
         ),
     ]
 
 
-def _occasions(base: Source, head: Source) -> str:
-    boots = [_fact(one, "boot_id") for one in (base, head)]
+def _occasion_note(base: Source, head: Source) -> str:
+    boots = [_fact(source, "boot_id") for source in (base, head)]
     if None in boots:
-        which = "two occasions (whether of one boot is not known)"
+        occasions = "two occasions (whether of one boot is not known)"
     else:
-        which = "two occasions of one boot" if boots[0] == boots[1] else "two boots"
+        occasions = "two occasions of one boot" if boots[0] == boots[1] else "two boots"
     return (
-        f"Measured on {which}. The intervals hold the scatter of runs within each, not what else "
-        "differed between the two (temperature, other load, the order of memory): a difference is "
-        "one between these two occasions, and that what was changed caused it is not shown. "
+        f"Measured on {occasions}. The intervals hold the scatter of runs within each, "
+        "not what else differed between the two (temperature, other load, the order of memory): "
+        "a difference is one between these two occasions, and that what was changed caused it is "
+        "not shown. "
         "`wattwire run STUDY --variant base=… --variant head=…` measures both side by side."
     )
 
 
 def _fact(source: Source, key: str) -> Any:
-    for known in source.reader.machine.get("hosts", {}).values():
-        for fact in known.get("facts", []):
+    for host in source.reader.machine.get("hosts", {}).values():
+        for fact in host.get("facts", []):
             if fact.get("key") == key:
                 return fact.get("value")
     return None
 
 
 def _noise_note(base: Source, head: Source, sides: Pair, response: Response) -> str:
-    told = [
-        noise_words(one.name, side, response) for one, side in zip((base, head), sides, strict=True)
+    phrases = [
+        noise_words(source.name, side, response)
+        for source, side in zip((base, head), sides, strict=True)
     ]
-    known = [n for n in (noise_of(side, response) for side in sides) if n is not None]
-    if not known:
+    floors = [n for n in (noise_of(side, response) for side in sides) if n is not None]
+    if not floors:
         return (
             f"Noise floor of {response.title}: not known, neither campaign has control runs "
             "(plan.controls)."
         )
     return (
         f"Noise floor of {response.title}, the far end of the interval of two identical labels: "
-        f"{'; '.join(told)}. No effect of {100 * math.expm1(max(known)):.2g} % or less is claimed."
+        f"{'; '.join(phrases)}. "
+        f"No effect of {100 * math.expm1(max(floors)):.2g} % or less is claimed."
     )
 
 
-def _changed(base: Source, head: Source) -> str:
+def _change_note(base: Source, head: Source) -> str:
     keys = sorted(({*base.identity} & {*head.identity}) - {"study"})
     changed = [key for key in keys if base.identity.get(key) != head.identity.get(key)]
     if not base.identity or not head.identity:
         return "What was changed between the two is not on record."
     if not changed:
         return "Cells, kits and agent are the same in both: nothing that was measured was changed."
-    told = f"What was changed between the two: {words.listed(changed)}."
+    note = f"What was changed between the two: {words.listed(changed)}."
     if "agent build" in changed:
-        told += " The agent is what measures: part of a difference may be its."
-    return told
+        note += " The agent is what measures: part of a difference may be its."
+    return note
 
 
-def _left_out(base: Source, head: Source, sides: Pair, tables: Tables) -> Iterator[str]:
-    for one, other, at in ((base, head, 0), (head, base, 1)):
-        only = [key for key in tables[at] if key not in tables[1 - at]]
+def _unmatched_notes(base: Source, head: Source, sides: Pair, tables: Tables) -> Iterator[str]:
+    for source, counterpart, index in ((base, head, 0), (head, base, 1)):
+        only = [key for key in tables[index] if key not in tables[1 - index]]
         if only:
-            titles = [_title(sides, tables[at][key].levels) for key in only[:NAMED_MAX]]
+            titles = [
+                _treatment_title(sides, tables[index][key].levels) for key in only[:NAMED_MAX]
+            ]
             more = f" and {len(only) - NAMED_MAX} more" if len(only) > NAMED_MAX else ""
             yield (
-                f"Left out, because {other.name} does not have it: "
-                f"{'; '.join(titles)}{more} of {one.name}."
+                f"Left out, because {counterpart.name} does not have it: "
+                f"{'; '.join(titles)}{more} of {source.name}."
             )
 
 
-def _set_aside(base: Source, head: Source, sides: Pair) -> Iterator[str]:
-    for one, side in zip((base, head), sides, strict=True):
+def _excluded_notes(base: Source, head: Source, sides: Pair) -> Iterator[str]:
+    for source, side in zip((base, head), sides, strict=True):
         untried = side.untried(side.designed)
         if untried:
-            yield f"{words.plural(untried, 'planned run')} of {one.name} not made."
+            yield f"{words.plural(untried, 'planned run')} of {source.name} not made."
     counts = [side.set_aside.height for side in sides]
     if any(counts):
         yield (

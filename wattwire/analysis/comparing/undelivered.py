@@ -1,7 +1,7 @@
-"""Messages lost and calls that failed: shares compared by their difference, not by a ratio.
+"""Shares of lost messages and failed calls, compared by their difference and not by a ratio.
 
-Costs and latency say nothing of them: a head that drops a tenth of its messages may be as fast as
-its base and cheaper. So they are compared whatever else is asked for, where there were any.
+Costs and latency do not show losses: a head that drops a tenth of its messages may be as fast as
+its base and cheaper. A comparison therefore always includes these shares if any occurred.
 """
 
 from __future__ import annotations
@@ -33,69 +33,79 @@ RUNS_MIN = 3
 
 
 def to_compare(
-    sides: Sequence[tuple[Evidence, Sequence[Runs]]], asked: Sequence[Response]
+    sides: Sequence[tuple[Evidence, Sequence[Runs]]], requested: Sequence[Response]
 ) -> list[Response]:
-    """Both shares where any run has some, and what was asked for in any case."""
-    return [one for one in SHARES if one in asked or any(_some(*side, one) for side in sides)]
+    """Return the shares to compare: those above zero in any run, and those requested."""
+    return [
+        response
+        for response in SHARES
+        if response in requested or any(_any_positive(*side, response) for side in sides)
+    ]
 
 
-def _some(evidence: Evidence, tables: Sequence[Runs], response: Response) -> bool:
-    return any(bool((values_of(evidence, runs, response) > 0).any()) for runs in tables)
+def _any_positive(evidence: Evidence, treatments: Sequence[Runs], response: Response) -> bool:
+    return any(bool((values_of(evidence, runs, response) > 0).any()) for runs in treatments)
 
 
 def difference_of_blocks(base: FloatArray, head: FloatArray, level: float) -> Estimate:
-    """Head − base of neighbours, one a block: its mean with a t interval."""
-    apart = head - base
-    if same := _without_scatter(apart, apart, level):
-        return same
-    return stats.block_intervals([apart], level)[0]
+    """Return the mean of head − base over blocks, with a t interval; one pair per block."""
+    differences = head - base
+    if interval := _without_scatter(differences, differences, level):
+        return interval
+    return stats.block_intervals([differences], level)[0]
 
 
 def difference_of_occasions(base: FloatArray, head: FloatArray, level: float) -> Estimate:
-    """Head − base of runs of two occasions, by Welch's t."""
-    if min(base.size, head.size) and (same := _without_scatter(head, base, level)):
-        return replace(same, estimate=float(head[0] - base[0]), low=float(head[0] - base[0]),
+    """Return head − base of runs of two occasions, with Welch's t interval."""
+    if min(base.size, head.size) and (interval := _without_scatter(head, base, level)):
+        return replace(interval, estimate=float(head[0] - base[0]), low=float(head[0] - base[0]),
                        high=float(head[0] - base[0]))  # fmt: skip
     return stats.welch_difference(head, base, level)
 
 
-def _without_scatter(one: FloatArray, other: FloatArray, level: float) -> stats.Interval | None:
-    """An interval without any width, where every run gave the same: three at least, or all 0."""
-    if not one.size or np.ptp(one) > 0 or np.ptp(other) > 0:
+def _without_scatter(first: FloatArray, second: FloatArray, level: float) -> stats.Interval | None:
+    """Return an interval of width zero if no side has scatter; None if one has.
+
+    Each side needs RUNS_MIN runs for that, or all values are 0.
+    """
+    if not first.size or np.ptp(first) > 0 or np.ptp(second) > 0:
         return None
-    if min(one.size, other.size) < RUNS_MIN and (one.any() or other.any()):
+    if min(first.size, second.size) < RUNS_MIN and (first.any() or second.any()):
         return None
-    centre = float(one[0])
-    return stats.Interval(centre, centre, centre, level, int(one.size), SAME)
+    centre = float(first[0])
+    return stats.Interval(centre, centre, centre, level, int(first.size), SAME)
 
 
-def has_width(found: Estimate) -> bool:
-    """Whether it is an interval that may miss, so that it counts in the family of all answers."""
-    return isinstance(found, stats.Interval) and found.low < found.high
+def has_width(estimate: Estimate) -> bool:
+    """Return whether `estimate` is an interval of some width, which counts in the family."""
+    return isinstance(estimate, stats.Interval) and estimate.low < estimate.high
 
 
 def judged_share(item: Item, noise: float | None, margin: float) -> Item:
-    """The item with its verdict, by the rules of ratios; `noise` is a difference of shares."""
-    found, most = item.difference, share_margin(margin)
-    if not isinstance(found, stats.Interval):
-        return replace(item, verdict=UNCLEAR, why=str(found))
-    if found.high <= most:
+    """Return the item with its verdict, by the rules of ratios.
+
+    `noise` is the noise floor as a difference of shares.
+    """
+    difference, margin_of_share = item.difference, share_margin(margin)
+    if not isinstance(difference, stats.Interval):
+        return replace(item, verdict=UNCLEAR, why=str(difference))
+    if difference.high <= margin_of_share:
         return replace(item, verdict=NOT_WORSE)
-    if found.low <= most:
+    if difference.low <= margin_of_share:
         return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
-    if noise is not None and found.estimate <= noise:
+    if noise is not None and difference.estimate <= noise:
         why = f"two identical labels may differ by {100 * noise:.2g} percentage points"
         return replace(item, verdict=UNCLEAR, why=f"{why}: no difference is claimed")
     return replace(item, verdict=WORSE)
 
 
 def noise_of_share(evidence: Evidence, response: Response) -> float | None:
-    """By how much the share of two identical labels may differ; None without control runs."""
+    """Return the noise floor of a share, as a difference; None without control runs."""
     return noise_floor(differences(evidence, response))
 
 
 def notes(compared: Sequence[Response], margin: float) -> list[str]:
-    """How shares were compared, or that there is nothing to compare."""
+    """Return a note on how shares were compared, or that there are none to compare."""
     if not compared:
         return [NOTHING]
     most = f"{100 * share_margin(margin):.4g}"

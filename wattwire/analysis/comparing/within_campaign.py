@@ -1,4 +1,4 @@
-"""Variants of one campaign compared inside its blocks, where they stand next to each other."""
+"""Comparison of one campaign's variants within blocks, where their runs are neighbours."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class Pairing:
 def compare_variants(
     reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Every other variant of a campaign against the first; see `compare_inside`."""
+    """Compare every other variant of a campaign with the first; see `compare_inside`."""
     return compare_inside(gather(reader), wanted, identity)
 
 
 def compare_inside(
     evidence: Evidence, wanted: Wanted, identity: Mapping[str, Any] | None = None
 ) -> Judged:
-    """Every other variant against the first, treatment by treatment, paired by block.
+    """Compare every other variant with the first, treatment by treatment, paired by block.
 
-    `identity` is the journal's word on what each variant's cells were built from.
+    `identity` is the journal's record of the builds of each variant's cells.
 
-    Raises UsageError where the campaign has no variants, or no treatment with two of them.
+    Raises UsageError if the campaign has no variants, or no treatment with two of them.
     """
     names = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(names) < 2:
@@ -98,39 +98,39 @@ def compare_inside(
             f"{evidence.reader.path}: no treatment was planned as {base} and as another variant "
             "too; see plan.json for what was skipped and why"
         )
-    asked = chosen_responses([evidence], wanted, _asked(evidence) or DEFAULTS)
-    responses = [response for response in asked if not response.share]
-    measured = [runs for pairing in pairings for runs in (pairing.base, pairing.head)]
-    shares = to_compare([(evidence, measured)], asked)
+    requested = chosen_responses([evidence], wanted, _variant_responses(evidence) or DEFAULTS)
+    responses = [response for response in requested if not response.share]
+    all_runs = [runs for pairing in pairings for runs in (pairing.base, pairing.head)]
+    shares = to_compare([(evidence, all_runs)], requested)
     looks = int(evidence.study.get("answers", {}).get("looks", 1))
     margin, margin_note = margin_of(wanted, [evidence])
-    failed = sum(_any_failed(evidence, pairing) for pairing in pairings)
-    counted = [_estimates(evidence, pairings, response, 0.95) for response in responses]
-    intervals = [isinstance(one, stats.Interval) for row in counted for one in row]
-    family = max(1, failed + sum(intervals) + _share_intervals(evidence, pairings, shares))
+    failures = sum(_any_failed(evidence, pairing) for pairing in pairings)
+    estimates = [_estimates(evidence, pairings, response, 0.95) for response in responses]
+    have_interval = [isinstance(estimate, stats.Interval) for row in estimates for estimate in row]
+    family = max(1, failures + sum(have_interval) + _share_intervals(evidence, pairings, shares))
     level = single_level(family, looks)
     items: list[Item] = []
     for response in responses:
-        found = _estimates(evidence, pairings, response, level)
-        for pairing, ratio in zip(pairings, found, strict=True):
+        ratios = _estimates(evidence, pairings, response, level)
+        for pairing, ratio in zip(pairings, ratios, strict=True):
             items.append(judged(_item(evidence, base, pairing, response, ratio, level), margin))
     for response in shares:
         noise = noise_of_share(evidence, response)
-        found_of = [_share(evidence, base, pairing, response, level) for pairing in pairings]
-        items += [judged_share(item, noise, margin) for item in found_of]
+        share_items = [_share(evidence, base, pairing, response, level) for pairing in pairings]
+        items += [judged_share(item, noise, margin) for item in share_items]
     for pairing in pairings:
         sides = (outcomes_of(evidence, pairing.base), outcomes_of(evidence, pairing.head))
-        why = first_reason((evidence, pairing.head), (evidence, pairing.base))
-        items.append(completion(pairing.title, base, pairing.head_name, sides, level, why))
-    told = [margin_note, *notes(shares, margin), *_notes(evidence, pairings, responses, looks)]
-    told += _the_same(evidence, base, heads, identity or {})
+        reason = first_reason((evidence, pairing.head), (evidence, pairing.base))
+        items.append(completion(pairing.title, base, pairing.head_name, sides, level, reason))
+    all_notes = [margin_note, *notes(shares, margin), *_notes(evidence, pairings, responses, looks)]
+    all_notes += _unchanged_notes(evidence, base, heads, identity or {})
     return Judged(
-        base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(told)
+        base, heads, tuple(items), margin, level, family, looks, METHOD, tuple(all_notes)
     )  # fmt: skip
 
 
-def _asked(evidence: Evidence) -> list[str]:
-    """The responses that the study's own question about its variants asks for."""
+def _variant_responses(evidence: Evidence) -> list[str]:
+    """Return the responses of the study's question on its variants."""
     return [
         name
         for question in evidence.study.get("question", [])
@@ -140,41 +140,41 @@ def _asked(evidence: Evidence) -> list[str]:
 
 
 def suspects(judged_: Judged) -> set[tuple[str, str]]:
-    """(treatment's title, head) of everything that came out worse."""
+    """Return (treatment title, head) of every item that is worse."""
     return {(item.treatment, item.head) for item in judged_.of(WORSE)}
 
 
 def suspect_keys(reader: CampaignReader, judged_: Judged) -> list[str]:
-    """Keys in the plan of the treatments to be measured again: each suspect head and its base."""
+    """Return the plan's keys of the treatments to measure again: each suspect head and its base."""
     evidence = gather(reader)
     wanted = suspects(judged_)
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     for pairing in _pairings(evidence, judged_.base, judged_.heads):
         if (pairing.title, pairing.head_name) in wanted:
             for runs in (pairing.base, pairing.head):
                 key = treatment_key(runs.levels)
                 for entry in evidence.designed:
                     if treatment_key({**entry["levels"], **entry["treatment"]}) == key:
-                        found[str(entry["treatment_key"])] = None
-    return list(found)
+                        keys[str(entry["treatment_key"])] = None
+    return list(keys)
 
 
 def _pairings(evidence: Evidence, base: str, heads: Sequence[str]) -> list[Pairing]:
-    """Treatments that were planned as base and as a head; the other factors make them one."""
+    """Return the pairs of treatments planned as base and as a head, equal in all other factors."""
     groups: dict[str, dict[str, Runs]] = {}
-    others = [name for name in evidence.factors if name != FACTOR]
+    other_factors = [name for name in evidence.factors if name != FACTOR]
     for runs in treatments_of(evidence).values():
-        key = "; ".join(f"{name}={runs.levels.get(name)!r}" for name in others)
+        key = "; ".join(f"{name}={runs.levels.get(name)!r}" for name in other_factors)
         groups.setdefault(key, {})[str(runs.levels.get(FACTOR))] = runs
-    found = []
+    pairings = []
     for sides in groups.values():
         for head in heads:
             if base in sides and head in sides:
                 title = evidence.treatment_title(sides[base].levels, without=(FACTOR,))
                 title = title or "the only treatment"
-                titled = f"{title} ({head})" if len(heads) > 1 else title
-                found.append(Pairing(titled, head, sides[base], sides[head]))
-    return found
+                full_title = f"{title} ({head})" if len(heads) > 1 else title
+                pairings.append(Pairing(full_title, head, sides[base], sides[head]))
+    return pairings
 
 
 def _any_failed(evidence: Evidence, pairing: Pairing) -> bool:
@@ -182,52 +182,61 @@ def _any_failed(evidence: Evidence, pairing: Pairing) -> bool:
     return any(outcome != "completed" for outcome in outcomes)
 
 
-def _paired(
+def _paired_values(
     evidence: Evidence, pairing: Pairing, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """Base's and head's values of the blocks that hold both, shape (blocks,) each."""
-    base, head = (
+    """Return base and head values of the blocks that have both, shape (blocks,) each."""
+    base_by_block, head_by_block = (
         dict(zip(runs.blocks, values_of(evidence, runs, response), strict=True))
         for runs in (pairing.base, pairing.head)
     )
-    both = [block for block in base if block in head]
-    both = [block for block in both if not np.isnan([base[block], head[block]]).any()]
-    return np.array([base[block] for block in both]), np.array([head[block] for block in both])
+    blocks = [block for block in base_by_block if block in head_by_block]
+    blocks = [
+        block
+        for block in blocks
+        if not np.isnan([base_by_block[block], head_by_block[block]]).any()
+    ]
+    return np.array([base_by_block[block] for block in blocks]), np.array(
+        [head_by_block[block] for block in blocks]
+    )
 
 
 def _estimates(
     evidence: Evidence, pairings: Sequence[Pairing], response: Response, level: float
 ) -> list[Estimate]:
-    """The ratio of each pairing, their errors pooled where they scatter alike."""
-    paired = [_paired(evidence, pairing, response) for pairing in pairings]
-    refused = [_refused(base, head, response) for base, head in paired]
-    sound = [at for at, why in enumerate(refused) if why is None]
-    logs = [np.log(paired[at][1]) - np.log(paired[at][0]) for at in sound]
-    found: list[Estimate] = [why or stats.NotComputable("") for why in refused]
-    for at, one in zip(sound, stats.block_intervals(logs, level), strict=True):
-        found[at] = _exponential(one) if isinstance(one, stats.Interval) else one
-    return found
+    """Return the ratio of each pairing; errors are pooled if the pairings scatter alike."""
+    values = [_paired_values(evidence, pairing, response) for pairing in pairings]
+    refusals = [_refusal(base, head, response) for base, head in values]
+    computable = [index for index, refusal in enumerate(refusals) if refusal is None]
+    logs = [np.log(values[index][1]) - np.log(values[index][0]) for index in computable]
+    estimates: list[Estimate] = [refusal or stats.NotComputable("") for refusal in refusals]
+    for index, estimate in zip(computable, stats.block_intervals(logs, level), strict=True):
+        estimates[index] = (
+            _exponential(estimate) if isinstance(estimate, stats.Interval) else estimate
+        )
+    return estimates
 
 
-def _refused(base: FloatArray, head: FloatArray, response: Response) -> Estimate | None:
-    both = np.concatenate([base, head])
+def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate | None:
+    values = np.concatenate([base, head])
     if base.size and constant(base) and constant(head):
         return stats.NotComputable("no scatter at all: no error to judge by")
-    unbounded = int(np.isinf(both).sum())
+    unbounded = int(np.isinf(values).sum())
     if unbounded:
-        return stats.NotComputable(f"unbounded in {unbounded} of {both.size} runs (loss)")
-    bad = int((both <= 0).sum())
-    if bad:
+        return stats.NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
+    not_positive = int((values <= 0).sum())
+    if not_positive:
         return stats.NotComputable(
-            f"zero or negative in {bad} of {both.size} runs: no ratio to hold against the margin"
+            f"zero or negative in {not_positive} of {values.size} runs: "
+            "no ratio to hold against the margin"
         )
     return None
 
 
-def _exponential(found: stats.Interval) -> stats.Interval:
-    with np.errstate(over="ignore"):  # few, scattered runs: a limit may lie beyond all numbers
-        centre, low, high = np.exp([found.estimate, found.low, found.high]).tolist()
-    return replace(found, estimate=centre, low=low, high=high)
+def _exponential(interval: stats.Interval) -> stats.Interval:
+    with np.errstate(over="ignore"):  # with few, scattered runs, a limit may overflow to infinity
+        centre, low, high = np.exp([interval.estimate, interval.low, interval.high]).tolist()
+    return replace(interval, estimate=centre, low=low, high=high)
 
 
 def _item(
@@ -238,7 +247,7 @@ def _item(
     ratio: Estimate,
     level: float,
 ) -> Item:
-    base, head = _paired(evidence, pairing, response)
+    base, head = _paired_values(evidence, pairing, response)
     exact = None
     if constant(base) and constant(head):
         exact = float(head[0] / base[0])
@@ -254,7 +263,7 @@ def _item(
 def _share(
     evidence: Evidence, base_name: str, pairing: Pairing, response: Response, level: float
 ) -> Item:
-    base, head = _paired(evidence, pairing, response)
+    base, head = _paired_values(evidence, pairing, response)
     means = (float(base.mean()), float(head.mean())) if base.size else (np.nan, np.nan)
     return Item(
         pairing.title, response, base_name, pairing.head_name, NO_RATIO, None,
@@ -266,9 +275,9 @@ def _share(
 def _share_intervals(
     evidence: Evidence, pairings: Sequence[Pairing], shares: Sequence[Response]
 ) -> int:
-    """How many of the shares' differences have an interval that may miss."""
+    """Return how many differences of shares have an interval of some width."""
     return sum(
-        has_width(difference_of_blocks(*_paired(evidence, pairing, response), 0.95))
+        has_width(difference_of_blocks(*_paired_values(evidence, pairing, response), 0.95))
         for pairing in pairings
         for response in shares
     )
@@ -278,43 +287,45 @@ def _notes(
     evidence: Evidence, pairings: Sequence[Pairing], responses: Sequence[Response], looks: int
 ) -> list[str]:
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
-    told = [
+    sentences = [
         f"Measured side by side in {words.plural(blocks, 'block')} of one occasion: nothing here "
         "speaks for another boot or machine."
     ]
     if evidence.edited:
-        told.append(edited_words(evidence.edited))
-    told += stamps(evidence)
+        sentences.append(edited_words(evidence.edited))
+    sentences += stamps(evidence)
     for response in responses:
-        told.append(f"Noise floor of {response.title}: {_noise(evidence, response)}")
+        sentences.append(f"Noise floor of {response.title}: {_noise_phrase(evidence, response)}")
     planned = {entry["block"] for entry in evidence.designed}
-    first = evidence.study.get("plan", {}).get("blocks")
+    first_blocks = evidence.study.get("plan", {}).get("blocks")
     if looks > 1:
-        again = len(planned) - int(first) if first else 0
-        told.append(
-            f"Two looks: whatever was worse after {first} blocks "
-            + (f"was measured in {again} more; all its runs count." if again > 0 else
+        added_blocks = len(planned) - int(first_blocks) if first_blocks else 0
+        sentences.append(
+            f"Two looks: whatever was worse after {first_blocks} blocks "
+            + (f"was measured in {added_blocks} more; all its runs count." if added_blocks > 0 else
                "would have been measured again; nothing was.")
             + " Each look is at half the error (Bonferroni), so that both together keep it."
         )  # fmt: skip
-    unpaired = sum(len(set(one.base.blocks) ^ set(one.head.blocks)) for one in pairings)
+    unpaired = sum(len(set(pairing.base.blocks) ^ set(pairing.head.blocks)) for pairing in pairings)
     if unpaired:
-        told.append(f"Runs without their neighbour in the block, left out of ratios: {unpaired}.")
+        sentences.append(
+            f"Runs without their neighbour in the block, left out of ratios: {unpaired}."
+        )
     untried = evidence.untried(evidence.designed)
     if untried:
-        told.append(f"{words.plural(untried, 'planned run')} not made.")
+        sentences.append(f"{words.plural(untried, 'planned run')} not made.")
     if evidence.set_aside.height:
-        told.append(
+        sentences.append(
             f"{words.plural(evidence.set_aside.height, 'run')} set aside on evidence independent "
             "of their numbers."
         )
-    return told
+    return sentences
 
 
-def _the_same(
+def _unchanged_notes(
     evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Heads that are the base again: the same bytes built, the same levels held."""
+    """Yield a note for each head identical to the base: the same builds and the same levels."""
     levels = {
         name: table.get("levels", {}) for name, table in evidence.study.get("variants", {}).items()
     }
@@ -328,18 +339,24 @@ def _the_same(
 
 
 def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """What a variant's own cells were built from, by cell; those that it shares are left out."""
-    mark = f"cell {variant}: "
-    own = {key.removeprefix(mark): of for key, of in identity.items() if key.startswith(mark)}
-    shared = {key.removeprefix("cell "): of for key, of in identity.items() if ": " not in key}
-    return {key: own.get(key, shared.get(key)) for key in {*own, *shared}}
+    """Return the builds that a variant runs with, by cell: its own, else the shared one."""
+    prefix = f"cell {variant}: "
+    own_builds = {
+        key.removeprefix(prefix): build for key, build in identity.items() if key.startswith(prefix)
+    }
+    shared_builds = {
+        key.removeprefix("cell "): build for key, build in identity.items() if ": " not in key
+    }
+    return {
+        key: own_builds.get(key, shared_builds.get(key)) for key in {*own_builds, *shared_builds}
+    }
 
 
-def _noise(evidence: Evidence, response: Response) -> str:
-    found = noise_of(evidence, response)
-    if found is None:
+def _noise_phrase(evidence: Evidence, response: Response) -> str:
+    floor = noise_of(evidence, response)
+    if floor is None:
         return "not known, there were no pairs of identical labels (plan.controls)."
-    percent = f"{100 * np.expm1(found):.2g} %"
+    percent = f"{100 * np.expm1(floor):.2g} %"
     return (
         f"two identical labels may differ by {noise_words('the controls', evidence, response)}; "
         f"no effect of {percent} or less is claimed."

@@ -16,10 +16,10 @@ ROW = {"block": 1, "treatment": "t", "control": "", "outcome": "completed", "exp
 def folder(tmp_path):
     campaign = Campaign.create(tmp_path / "c")
     rows = [
-        {**ROW, "run": "b01-p001", "attempt": 1, "verdict": "unknown", "used": False},
-        {**ROW, "run": "b01-p001", "attempt": 2, "verdict": "ok", "used": True, "lost": 1,
+        {**ROW, "run": "b01-p001", "attempt": 1, "verdict": "invalid", "used": False},
+        {**ROW, "run": "b01-p001", "attempt": 2, "verdict": "valid", "used": True, "lost": 1,
          "latency_p50_us": 7.0, "latency_p99_us": None, "rate_hz_achieved": 50.0},
-        {**ROW, "run": "b01-p002", "attempt": 1, "verdict": "ok", "used": False, "control": "a"},
+        {**ROW, "run": "b01-p002", "attempt": 1, "verdict": "valid", "used": False, "control": "a"},
     ]  # fmt: skip
     campaign.write_summary(rows, describe(rows[1]))
     campaign.close()

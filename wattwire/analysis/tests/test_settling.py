@@ -57,7 +57,7 @@ class Settled:
         """Every settling run as one attempt; those of the base ran beside other load."""
         return [
             {"run": run.run, "control": run.control,
-             "verdict": "unknown" if self._of[run.run]["variant"] == "base" else "ok"}
+             "verdict": "invalid" if self._of[run.run]["variant"] == "base" else "valid"}
             for run in self.planned
         ]  # fmt: skip
 

@@ -25,7 +25,7 @@ class Made:
 
     latency_us: dict
     blocks: int = 5
-    verdict: str = "ok"
+    verdict: str = "valid"
     lost: int = 0
     skipped: list = field(default_factory=list)
     delivery: dict = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Made:
         self.rows.append(
             {
                 "run": run, "attempt": 1, "block": block + 1, "verdict": self.verdict,
-                "used": self.verdict == "ok", "outcome": self.outcome, "factor.cell": cell,
+                "used": self.verdict == "valid", "outcome": self.outcome, "factor.cell": cell,
                 "factor.payload_bytes": payload, "sent": 100, "expected": 100, "lost": self.lost,
                 "latency_p50_us": latency * DRIFT[block], "cpu_us_per_message": 2.0 * latency,
             }
@@ -103,13 +103,13 @@ def shaken(made):
     return made
 
 
-@pytest.mark.parametrize("verdict", ["ok", "unknown"])
+@pytest.mark.parametrize("verdict", ["valid", "invalid"])
 def test_what_stands_in_the_terminal_is_what_the_page_says(verdict):
     made = shaken(Made({("a", 64): 30.0, ("b", 64): 10.0, ("c", 64): 90.0}, verdict=verdict))
     evidence, compared = gather(made), compare(made)
     answers = answer_all(evidence)
     of_page = {
-        answer.level: answer.result if verdict == "ok" else answer.with_all
+        answer.level: answer.result if verdict == "valid" else answer.with_all
         for answer in answers.items
         if answer.response.column == "latency_p50_us"
     }
@@ -152,7 +152,7 @@ def test_cells_that_cannot_be_told_apart_are_said_to_be_so():
 
 
 def test_runs_that_were_set_aside_are_counted_by_name_only():
-    compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, verdict="unknown"))
+    compared = compare(Made({("a", 64): 10.0, ("b", 64): 20.0}, verdict="invalid"))
     assert compared.usable == 0
     text = " ".join(" ".join(compared.lines()).split())
     assert text.startswith("This campaign answers nothing yet: 10 tried, none usable, of 10 runs")

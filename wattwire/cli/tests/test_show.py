@@ -42,10 +42,10 @@ def test_a_run_whose_folder_is_gone_is_told_from_journal_and_summary(tmp_path, c
     campaign.journal.write_plan([("b01-p001", 1, 1, "t1")])
     number = campaign.journal.begin("b01-p001", "token", "now")
     partial = campaign.open_attempt("b01-p001", number)
-    row = {"run": "b01-p001", "attempt": 1, "verdict": "ok", "factor.clients": 3, "sent": 1234}
+    row = {"run": "b01-p001", "attempt": 1, "verdict": "valid", "factor.clients": 3, "sent": 1234}
     (partial / "summary.json").write_text(json.dumps(row))
     folder = campaign.commit("b01-p001", number, partial)
-    campaign.journal.finish("b01-p001", number, "ok", "timed_out", folder, "later")
+    campaign.journal.finish("b01-p001", number, "valid", "timed_out", folder, "later")
     campaign.write_summary(campaign.rows(), {})
     campaign.close()
     shutil.rmtree(tmp_path / "c" / "runs" / folder)

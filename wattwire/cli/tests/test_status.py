@@ -40,7 +40,7 @@ def test_settling_runs_stand_apart_and_are_never_usable(tmp_path, capsys):
     settling = [(f"s0{at}-p001", 0, at, "t") for at in (1, 2, 3)]
     campaign.journal.write_plan([*settling, ("b01-p001", 1, 1, "t"), ("b02-p001", 2, 1, "t")])
     for run in ("s01-p001", "s02-p001", "b01-p001"):
-        finish(campaign, run, "ok")
+        finish(campaign, run, "valid")
     assert main(["status", str(campaign.path)]) == 0
     campaign.close()
     assert capsys.readouterr().out.splitlines()[:2] == [
@@ -50,17 +50,17 @@ def test_settling_runs_stand_apart_and_are_never_usable(tmp_path, capsys):
 
 
 def test_each_run_that_is_not_valid_stands_once_with_its_reasons(campaign, capsys):
-    finish(campaign, "b01-p001", "unknown", reasons=[STALL])
-    finish(campaign, "b01-p001", "ok")
-    finish(campaign, "b01-p002", "unknown", reasons=[STALL])
-    finish(campaign, "b01-p002", "unknown", reasons=[{"code": "steal", "detail": "steal 9 %"}])
+    finish(campaign, "b01-p001", "invalid", reasons=[STALL])
+    finish(campaign, "b01-p001", "valid")
+    finish(campaign, "b01-p002", "invalid", reasons=[STALL])
+    finish(campaign, "b01-p002", "invalid", reasons=[{"code": "steal", "detail": "steal 9 %"}])
     finish(campaign, "b01-p003", "failed", "node_died", "pong.0 was killed by signal 9")
     assert main(["status", str(campaign.path)]) == 0
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "3 of 4 runs are done, 1 of them usable." in told
     named = [line for line in told if line.startswith("b01-p")]
     assert named == [
-        "b01-p002, udp/cpp: unknown, steal 9 % (the last of 2 attempts)",
+        "b01-p002, udp/cpp: invalid, steal 9 % (the last of 2 attempts)",
         "b01-p003, udp/cpp: failed, node died: pong.0 was killed by signal 9",
     ]
 
@@ -72,7 +72,7 @@ def test_runs_that_ended_before_anything_was_sent_are_not_usable_and_a_look_is_c
         "name": "t", "factors": {}, "fixed": {}, "plan": {}, "validity": {"look": True},
     }))  # fmt: skip
     for at in (1, 2):
-        finish(campaign, f"b01-p00{at}", "ok", "died", "no server")
+        finish(campaign, f"b01-p00{at}", "valid", "died", "no server")
     assert main(["status", str(campaign.path)]) == 0
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert told[:2] == [

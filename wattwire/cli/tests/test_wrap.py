@@ -17,7 +17,7 @@ from wattwire.rig import BuildStep
 
 RUN = {"run": "b01-p001", "label": "cell=loopback/python payload_bytes=64 settings.delay_us=20"}
 DONE = {
-    "verdict": "unknown", "outcome": "saturated", "last": True,
+    "verdict": "invalid", "outcome": "saturated", "last": True,
     "detail": "the sender could not keep the rate that was asked of it",
     "reasons": ["other load used 89.8 % of the cores; allowed: 50.0 %"],
     "figures": {"sent": 100, "lost": 0, "latency_p50_us": 54.0, "cpu_us_per_message": 73.0},
@@ -48,7 +48,7 @@ def test_plain_progress_stays_within_the_columns_of_a_log_and_loses_no_word():
         RUN["label"],
         DONE["reasons"][0],
         DONE["detail"],
-        "[1/2 runs, 1 unknown",
+        "[1/2 runs, 1 invalid",
         "note: a",
     ):
         assert part in told
@@ -116,10 +116,10 @@ def test_an_error_is_one_line_in_a_log_and_wrapped_on_a_terminal(capsys, monkeyp
 def test_control_runs_are_counted_beside_those_of_the_design():
     rows = [
         {"run": "a", "control": "", "used": False, "verdict": "failed"},
-        {"run": "a", "control": "", "used": True, "verdict": "ok"},
-        {"run": "b", "control": "", "used": False, "verdict": "unknown"},
-        {"run": "c", "control": "a", "used": False, "verdict": "ok"},
-        {"run": "d", "control": "b", "used": False, "verdict": "unknown"},
+        {"run": "a", "control": "", "used": True, "verdict": "valid"},
+        {"run": "b", "control": "", "used": False, "verdict": "invalid"},
+        {"run": "c", "control": "a", "used": False, "verdict": "valid"},
+        {"run": "d", "control": "b", "used": False, "verdict": "invalid"},
     ]
     assert _usable_words(rows) == ("1 of 2 runs of the design and 1 of 2 control runs can be used")
     assert _usable_words(rows[:3]) == "1 of 2 runs of the design can be used"

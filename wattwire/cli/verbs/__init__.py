@@ -1,1 +1,1 @@
-"""The verbs of the command line: a file each, with its options."""
+"""The verbs of the command line: one module per verb, with its options."""

@@ -1,4 +1,4 @@
-"""bundle: one archive of a campaign to give away, without names of people and machines."""
+"""`bundle`: one archive of a campaign to give away, without names of people and machines."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ def add_to(verbs: Any) -> None:
 
 
 def write_bundle(options: argparse.Namespace) -> int:
-    """Write the archive and say what is in it and what is not."""
+    """Write the archive; print what is in it and what is left out."""
     folder = Path(options.campaign)
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder")
-    beside = folder.resolve().with_name(folder.resolve().name + ".zip")
-    target = Path(options.out) if options.out else beside
-    measured_at = names_noted(folder)
-    redactor = Redactor(names_here(options.redact).and_those(measured_at or Names()))
-    texts, warnings, notes = _beside(folder, options.authors)
+    default_target = folder.resolve().with_name(folder.resolve().name + ".zip")
+    target = Path(options.out) if options.out else default_target
+    noted_names = names_noted(folder)
+    redactor = Redactor(names_here(options.redact).and_those(noted_names or Names()))
+    texts, warnings, notes = _print_texts(folder, options.authors)
     with_messages = not options.without_messages
-    done = bundle(folder, target, redactor, __version__, with_messages, texts, warnings)
-    print(f"{done.files} files in {size_words(done.bytes)}: {done.path}")
-    taken = ", ".join(f"{kind} {count}×" for kind, count in sorted(done.redacted.items()))
-    print(f"Taken out: {taken or 'nothing was there to take out'}.")
-    for name in done.left_out:
+    bundled = bundle(folder, target, redactor, __version__, with_messages, texts, warnings)
+    print(f"{bundled.files} files in {size_words(bundled.bytes)}: {bundled.path}")
+    replacements = ", ".join(f"{kind} {count}×" for kind, count in sorted(bundled.redacted.items()))
+    print(f"Taken out: {replacements or 'nothing was there to take out'}.")
+    for name in bundled.left_out:
         print(f"Left out: {name}")
-    if measured_at is None and not (folder / IMPORT_DOCUMENT).exists():
+    if noted_names is None and not (folder / IMPORT_DOCUMENT).exists():
         print(
             "Where this was measured is not on record here: only the names of this machine were "
             "taken out. Name others with --redact."
@@ -78,29 +78,31 @@ def write_bundle(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _beside(folder: Path, authors: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
-    """Texts that go beside a campaign's data, what warns of them, and what else is to be said."""
+def _print_texts(
+    folder: Path, authors: Sequence[str]
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return texts to archive with a campaign's data, warnings about the data, and notes."""
     from wattwire.model.words import edited_words  # noqa: PLC0415 - as above
     from wattwire.report.print import publish  # noqa: PLC0415 - statistics are slow to import
 
     for author in authors:
-        publish.parse_author(author)  # a typing error is told before anything is read
+        publish.parse_author(author)  # refuse a malformed name before anything is read
     if (folder / EXEC_DOCUMENT).exists() or not (folder / "plan.json").is_file():
-        return {}, [], []  # no study, so no design to tell of
+        return {}, [], []  # no study, so no design to describe
     campaign = open_campaign(folder)
     try:
         journal = getattr(campaign, "journal", None)
         identity = (journal.get("identity") or {}) if journal else {}
-        found = publish.documents(campaign, authors, str(identity.get("study", "")))
+        texts = publish.documents(campaign, authors, str(identity.get("study", "")))
         edited = edited_words(getattr(campaign, "edited", ()))
     finally:
         campaign.close()
     warnings = [*([edited] if edited else []), *_judged_again(folder)]
-    return found, warnings, [] if authors else [f"{publish.UNSIGNED}."]
+    return texts, warnings, [] if authors else [f"{publish.UNSIGNED}."]
 
 
 def _judged_again(folder: Path) -> list[str]:
-    """That the campaign's page shows other verdicts than the files that go into the archive."""
+    """Return warnings that the campaign's page shows other verdicts than the archived files."""
     from wattwire.analysis.validity import JUDGED_AGAIN  # noqa: PLC0415 - tables are slow to import
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()

@@ -1,4 +1,4 @@
-"""calibrate: what a second of CPU time costs on this processor, from a real energy counter."""
+"""`calibrate`: the energy of a second of CPU time on this processor, from a real counter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wattwire.rig import AgentClient, calibrations
 from wattwire.run.calibrating import LoadSteps, Measured, counter_meters
 from wattwire.run.results import power
 
-if TYPE_CHECKING:  # statistics take a second to import: whoever calls another verb must not wait
+if TYPE_CHECKING:  # statistics take a second to import, which other verbs must not wait for
     from wattwire import stats
     from wattwire.stats.calibration import Calibrated
 
@@ -42,28 +42,28 @@ def add_to(verbs: Any) -> None:
 
 
 def calibrate(options: argparse.Namespace) -> int:
-    """Measure, compute, write, and ask an agent whether it uses what was written."""
-    for name, value, least in (
+    """Measure, compute, write, and ask an agent whether it uses the written calibration."""
+    for name, value, minimum in (
         ("--blocks", options.blocks, BLOCKS_MIN),
         ("--seconds", options.seconds, STEP_S_MIN),
     ):
-        if not value >= least:
-            raise UsageError(f"calibrate: {name}: found {value:g}; allowed: {least:g} or more")
-    calibrations.known()  # a file that cannot be added to is refused before the minutes it takes
-    with tempfile.TemporaryDirectory(prefix="wattwire-") as state:
-        agent = AgentClient(Path(state))
+        if not value >= minimum:
+            raise UsageError(f"calibrate: {name}: found {value:g}; allowed: {minimum:g} or more")
+    calibrations.known()  # refuses a damaged file before the minutes of measuring
+    with tempfile.TemporaryDirectory(prefix="wattwire-") as folder:
+        agent = AgentClient(Path(folder))
         try:
             counters = counter_meters(agent.hello["meters"], options.meter)
-            facts = {f["key"]: f["value"] for f in agent.request("fingerprint")["facts"]}
+            facts = {fact["key"]: fact["value"] for fact in agent.request("fingerprint")["facts"]}
             meters = [
-                m["name"]
-                for m in agent.hello["meters"]
-                if m["state"] == "present" and (m["default"] or m["name"] in counters)
+                entry["name"]
+                for entry in agent.hello["meters"]
+                if entry["state"] == "present" and (entry["default"] or entry["name"] in counters)
             ]
-            if options.meter:  # it alone: a better one beside it must not be chosen
+            if options.meter:  # no better meter may be chosen instead of it
                 meters = _without_rivals(agent.hello["meters"], meters, options.meter)
             steps = LoadSteps(
-                agent, Path(state), options.blocks, options.seconds, int(facts["cpus"]), _tell
+                agent, Path(folder), options.blocks, options.seconds, int(facts["cpus"]), _tell
             )
             _tell(f"about {steps.seconds / 60:.1f} minutes; leave the machine alone")
             source, measured = steps.measure(meters)
@@ -76,22 +76,26 @@ def calibrate(options: argparse.Namespace) -> int:
         joules_per_cpu_second,
     )
 
-    found = joules_per_cpu_second(
-        [Step(m.block, m.asked_cores, m.busy_cores, m.power_w) for m in measured]
+    result = joules_per_cpu_second(
+        [Step(step.block, step.asked_cores, step.busy_cores, step.power_w) for step in measured]
     )
-    if not isinstance(found, Calibrated):
-        _refuse(source, found)
+    if not isinstance(result, Calibrated):
+        _refuse(source, result)
         return EXIT_BAD_RESULT
-    file = calibrations.add(_document(found, source, measured, facts, options))
-    _report(found, source, measured)
+    file = calibrations.add(_document(result, source, measured, facts, options))
+    _report(result, source, measured)
     print(f"written to {file}")
-    _confirm(found)
+    _confirm(result)
     return EXIT_OK
 
 
-def _without_rivals(known: list[dict[str, Any]], meters: list[str], wanted: str) -> list[str]:
-    ranked = {m["name"] for m in known if any(q.get("rank") is not None for q in m["quantities"])}
-    return [name for name in meters if name == wanted or name not in ranked]
+def _without_rivals(meter_facts: list[dict[str, Any]], meters: list[str], chosen: str) -> list[str]:
+    ranked = {
+        meter["name"]
+        for meter in meter_facts
+        if any(quantity.get("rank") is not None for quantity in meter["quantities"])
+    }
+    return [name for name in meters if name == chosen or name not in ranked]
 
 
 def _tell(text: str) -> None:
@@ -100,64 +104,68 @@ def _tell(text: str) -> None:
 
 def _refuse(
     source: power.Source,
-    found: stats.BelowResolution | stats.TooFew | stats.NotComputable,
+    failure: stats.BelowResolution | stats.TooFew | stats.NotComputable,
 ) -> None:
     from wattwire import stats  # noqa: PLC0415
 
-    why = str(found)
-    if isinstance(found, stats.BelowResolution):
-        why = (
+    reason = str(failure)
+    if isinstance(failure, stats.BelowResolution):
+        reason = (
             f"{source.name} does not respond to load beyond its noise (at most "
-            f"{found.limit:.3g} J per CPU second)"
+            f"{failure.limit:.3g} J per CPU second)"
         )
-    print(f"calibrate: {why}; nothing was written.", file=sys.stderr)
+    print(f"calibrate: {reason}; nothing was written.", file=sys.stderr)
 
 
-def _report(found: Calibrated, source: power.Source, measured: list[Measured]) -> None:
-    slope = found.slope
-    idle = [m for m in measured if m.asked_cores == 0]
+def _report(calibrated: Calibrated, source: power.Source, measured: list[Measured]) -> None:
+    slope = calibrated.slope
+    idle = [step for step in measured if step.asked_cores == 0]
     print(
         f"{slope.estimate:.3g} J per CPU second, {100 * slope.level:.0f} % interval "
         f"{slope.low:.3g} to {slope.high:.3g}, from {slope.count} blocks against {source.name} "
         f"({', '.join(source.subjects)})"
     )
-    for cores, joules in found.levels.items():
+    for cores, joules in calibrated.levels.items():
         print(f"  {cores:g} busy core{'' if cores == 1 else 's'}: {joules:.3g} J per CPU second")
-    other = sum(m.busy_cores for m in idle) / len(idle)
-    power_w = sum(m.power_w for m in idle) / len(idle)
-    print(f"  idle steps: {power_w:.3g} W, with {other:.2g} cores busy with something else")
-    print(f"the estimate uses {found.low:.3g} to {found.high:.3g}")
+    other_cores = sum(step.busy_cores for step in idle) / len(idle)
+    power_w = sum(step.power_w for step in idle) / len(idle)
+    print(f"  idle steps: {power_w:.3g} W, with {other_cores:.2g} cores busy with something else")
+    print(f"the estimate uses {calibrated.low:.3g} to {calibrated.high:.3g}")
 
 
-def _confirm(found: Calibrated) -> None:
-    """Ask a fresh agent what its estimates rest on now."""
-    with tempfile.TemporaryDirectory(prefix="wattwire-") as state:
-        agent = AgentClient(Path(state))
+def _confirm(calibrated: Calibrated) -> None:
+    """Ask a new agent which meters use the calibration now, and print them."""
+    with tempfile.TemporaryDirectory(prefix="wattwire-") as state_folder:
+        agent = AgentClient(Path(state_folder))
         meters = agent.hello["meters"]
         agent.close()
-    using = [m["name"] for m in meters if (m.get("info") or {}).get(LOW_KEY) == found.low]
-    if using:
-        print(f"{', '.join(using)} uses it from now on, on processors of this name")
+    users = [
+        meter["name"]
+        for meter in meters
+        if (meter.get("info") or {}).get(LOW_KEY) == calibrated.low
+    ]
+    if users:
+        print(f"{', '.join(users)} uses it from now on, on processors of this name")
     else:
         print("no meter uses it; machine.json of a campaign says why, in the meters' info")
 
 
 def _document(
-    found: Calibrated,
+    calibrated: Calibrated,
     source: power.Source,
     measured: list[Measured],
     facts: dict[str, Any],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    slope = found.slope
+    slope = calibrated.slope
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
         "cpu_name": facts.get("cpu_name", ""),
         "virtualisation": facts.get("virtualisation", "none"),
         "joules_per_cpu_second": {
             "mean": slope.estimate,
-            "low": found.low,
-            "high": found.high,
+            "low": calibrated.low,
+            "high": calibrated.high,
         },
         "slope": {
             "low": slope.low,
@@ -165,7 +173,7 @@ def _document(
             "confidence": slope.level,
             "blocks": slope.count,
         },
-        "levels": [{"cores": c, "joules_per_cpu_second": j} for c, j in found.levels.items()],
+        "levels": [{"cores": c, "joules_per_cpu_second": j} for c, j in calibrated.levels.items()],
         "source": {
             "meter": source.meter,
             "quantity": source.quantity,

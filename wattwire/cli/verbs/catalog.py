@@ -1,4 +1,4 @@
-"""list, build, check: what is in the open folders."""
+"""`list`, `build`, `check`: the members of the open folders."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ def add_to(verbs: Any) -> None:
 
 
 def list_things(options: argparse.Namespace) -> int:
-    """List studies, cells and meters that the catalogue finds."""
+    """Print the studies, cells and meters of the catalogue."""
     catalog = Catalog()
     kinds: dict[str, tuple[Iterable[str], Callable[[str], str]]] = {
-        "studies": (catalog.studies, lambda n: _of(catalog.studies[n] / "study.toml", "title")),
+        "studies": (catalog.studies, lambda n: _field(catalog.studies[n] / "study.toml", "title")),
         "cells": (catalog.cells, lambda n: ", ".join(catalog.cell(n).document["patterns"])),
-        "meters": (catalog.meters, lambda n: _of(catalog.meters[n] / "meter.toml", "summary")),
+        "meters": (catalog.meters, lambda n: _field(catalog.meters[n] / "meter.toml", "summary")),
     }
     for kind, (names, text_of) in kinds.items():
         if options.what not in (None, kind):
             continue
-        every = sorted(names)
-        chosen = named_like(options.names, every, kind.removesuffix("s")) if options.what else every
-        print(f"{len(chosen)} of {len(every)} {kind}" if options.names else f"{len(every)} {kind}")
+        known = sorted(names)
+        chosen = named_like(options.names, known, kind.removesuffix("s")) if options.what else known
+        print(f"{len(chosen)} of {len(known)} {kind}" if options.names else f"{len(known)} {kind}")
         for name in chosen:
             _print_row(name, text_of(name))
         if kind == "cells" and options.names:
@@ -91,37 +91,37 @@ def list_things(options: argparse.Namespace) -> int:
 
 
 def named_like(wanted: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
-    """Known names that a word names, begins, or fits as a pattern; all where none is given.
+    """Return known names that equal, begin with or match a word; all of them without words.
 
-    Raises UsageError for a word that fits nothing.
+    Raises UsageError for a word that matches nothing.
     """
-    found: set[str] = set() if wanted else set(known)
+    chosen: set[str] = set() if wanted else set(known)
     for word in wanted:
-        fits = {n for n in known if n.startswith(word) or fnmatch.fnmatchcase(n, word)}
-        if not fits:
-            words = {*known, *(name.split("/")[0] for name in known)}
-            raise UsageError(f'list: no {kind} is called "{word}".{nearest(word, words)}')
-        found |= fits
-    return [name for name in known if name in found]
+        matches = {n for n in known if n.startswith(word) or fnmatch.fnmatchcase(n, word)}
+        if not matches:
+            candidates = {*known, *(name.split("/")[0] for name in known)}
+            raise UsageError(f'list: no {kind} is called "{word}".{nearest(word, candidates)}')
+        chosen |= matches
+    return [name for name in known if name in chosen]
 
 
-def _of(path: Path, key: str) -> str:
+def _field(path: Path, key: str) -> str:
     return str(read_toml(path).get(key, ""))
 
 
 def _print_row(name: str, text: str) -> None:
-    """One member of an open folder; what does not fit stands under its text."""
+    """Print a member of an open folder; its text is wrapped in a column of its own."""
     print(wrapped(f"{name:<17} {text}", columns(sys.stdout), "  ", " " * 18))
 
 
 def chosen_cells(catalog: Catalog, names: list[str]) -> list[Cell]:
-    """Cells by name, path (middleware/NAME/CELL) or pattern (NAME/*), each once; all if none."""
-    found: dict[str, None] = {} if names else dict.fromkeys(catalog.cells)
+    """Return cells by name, path (middleware/NAME/CELL) or pattern (NAME/*), once; all if none."""
+    chosen: dict[str, None] = {} if names else dict.fromkeys(catalog.cells)
     for name in names:
-        short = "/".join(Path(name).parts[-2:])
-        # What fits nothing is no pattern but a misspelt name, and the catalogue says so.
-        found |= dict.fromkeys(fnmatch.filter(catalog.cells, short) or [short])
-    return [catalog.cell(name) for name in found]
+        cell_name = "/".join(Path(name).parts[-2:])
+        # A pattern without matches is a misspelt name, for which the catalogue raises an error.
+        chosen |= dict.fromkeys(fnmatch.filter(catalog.cells, cell_name) or [cell_name])
+    return [catalog.cell(name) for name in chosen]
 
 
 def build(options: argparse.Namespace) -> int:
@@ -129,8 +129,8 @@ def build(options: argparse.Namespace) -> int:
     catalog = Catalog()
     failed = 0
     progress = make_progress(as_json=False, plain=False)
-    with tempfile.TemporaryDirectory(prefix="wattwire-") as state:
-        agent = AgentClient(Path(state))
+    with tempfile.TemporaryDirectory(prefix="wattwire-") as state_folder:
+        agent = AgentClient(Path(state_folder))
         try:
             builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
             cells = chosen_cells(catalog, options.cells)
@@ -141,19 +141,19 @@ def build(options: argparse.Namespace) -> int:
                     print(f"{cell.name}: {'was built before' if result.cached else 'built'}")
                 except MissingError as error:
                     failed += 1
-                    _say(f"{cell.name}: absent: {error}")
+                    _print_wrapped(f"{cell.name}: absent: {error}")
         finally:
             progress.close()
             agent.close()
     return EXIT_ENVIRONMENT if failed else EXIT_OK
 
 
-def _say(text: str, indent: str = "") -> None:
+def _print_wrapped(text: str, indent: str = "") -> None:
     print(wrapped(text, columns(sys.stdout), indent), flush=True)
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the conformance suite; every failure names the clause that it breaks."""
+    """Run the conformance suite; every failure names the clause that is broken."""
     from wattwire.cli.conformance import check_cells  # noqa: PLC0415 - needs the repository
 
     failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"))

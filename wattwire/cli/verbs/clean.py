@@ -1,4 +1,4 @@
-"""clean: what killed runs left behind, and old builds in the cache; listed before it goes."""
+"""`clean`: what killed runs left behind, and old builds in the cache; listed before removal."""
 
 from __future__ import annotations
 
@@ -40,52 +40,52 @@ def add_to(verbs: Any) -> None:
 
 
 def clean(options: argparse.Namespace) -> int:
-    """Look, list, ask, remove, in this order."""
-    place = cache.folder()
-    old = _old(place, options.cache)
-    with tempfile.TemporaryDirectory(prefix="wattwire-clean-") as state:
-        agent = AgentClient(Path(state))
+    """Search, list, ask, remove, in this order."""
+    cache_folder = cache.folder()
+    old_entries = _old_entries(cache_folder, options.cache)
+    with tempfile.TemporaryDirectory(prefix="wattwire-clean-") as state_folder:
+        agent = AgentClient(Path(state_folder))
         try:
-            found = agent.request("clean", run="", look=True)
-            _list(found, old, place)
-            if (found["killed"] or found["removed"] or old) and _agreed(options.yes):
-                if old:
-                    _refuse_used(place, agent.pid)
-                done = agent.request("clean", run="")
-                _tell(done, _remove(old))
+            remains = agent.request("clean", run="", look=True)
+            _list(remains, old_entries, cache_folder)
+            if (remains["killed"] or remains["removed"] or old_entries) and _agreed(options.yes):
+                if old_entries:
+                    _refuse_used(cache_folder, agent.pid)
+                cleaned = agent.request("clean", run="")
+                _print_result(cleaned, _remove(old_entries))
         finally:
             agent.close()
     return EXIT_OK
 
 
-def _old(place: Path, days: float | None) -> list[cache.Entry]:
-    """Builds and blobs to be thrown away; none where --cache was not said."""
+def _old_entries(cache_folder: Path, days: float | None) -> list[cache.Entry]:
+    """Return the builds and blobs to remove; none without --cache."""
     if days is None:
         return []
     if days < 0:
         raise UsageError(f"--cache: found {days:g}; allowed: 0 days or more")
-    return [entry for entry in cache.entries(place) if entry.age_days >= days]
+    return [entry for entry in cache.entries(cache_folder) if entry.age_days >= days]
 
 
-def _list(found: Mapping[str, Any], old: list[cache.Entry], place: Path) -> None:
-    processes, paths = found["killed"], found["removed"]
+def _list(remains: Mapping[str, Any], old_entries: list[cache.Entry], cache_folder: Path) -> None:
+    processes, paths = remains["killed"], remains["removed"]
     if processes or paths:
-        live = plural(len(processes), "process", "processes")
-        files = plural(len(paths), "file or cgroup", "files and cgroups")
-        print(f"Left behind by runs whose agent is gone: {live} and {files}.")
+        process_words = plural(len(processes), "process", "processes")
+        path_words = plural(len(paths), "file or cgroup", "files and cgroups")
+        print(f"Left behind by runs whose agent is gone: {process_words} and {path_words}.")
     else:
         print("Nothing is left behind by any run.")
     for pid in processes:
         print(textwrap.shorten(f"  process {pid}: {_command(pid)}", WIDTH, placeholder=" …"))
     for path in paths:
         print(f"  {path}")
-    every = cache.entries(place)
-    total = sum(entry.size_bytes for entry in every)
-    builds = sum(entry.path.parent.name == "builds" for entry in every)
-    print(f"The cache holds {plural(builds, 'build')}, {size_words(total)}: {place}")
-    if old:
-        size = size_words(sum(entry.size_bytes for entry in old))
-        builds = sum(entry.path.parent.name == "builds" for entry in old)
+    entries = cache.entries(cache_folder)
+    total = sum(entry.size_bytes for entry in entries)
+    builds = sum(entry.path.parent.name == "builds" for entry in entries)
+    print(f"The cache holds {plural(builds, 'build')}, {size_words(total)}: {cache_folder}")
+    if old_entries:
+        size = size_words(sum(entry.size_bytes for entry in old_entries))
+        builds = sum(entry.path.parent.name == "builds" for entry in old_entries)
         print(f"  to be thrown away: {plural(builds, 'build')} and their sources, {size}")
 
 
@@ -108,26 +108,26 @@ def _agreed(yes: bool) -> bool:
     return False
 
 
-def _refuse_used(place: Path, own_pid: int) -> None:
-    """A build that runs may need must stay: no cache is emptied while an agent uses it."""
-    users = [pid for pid in cache.agents_using(place) if pid != own_pid]
+def _refuse_used(folder: Path, own_pid: int) -> None:
+    """Raise UsageError while other agents use the cache: their runs may need the builds."""
+    users = [pid for pid in cache.agents_using(folder) if pid != own_pid]
     if users:
         raise UsageError(
-            f"{place}: agents are using this cache (process {', '.join(map(str, users))}); their "
+            f"{folder}: agents are using this cache (process {', '.join(map(str, users))}); their "
             "runs may need what would be thrown away. Nothing was removed; wait until they are "
             "done (`wattwire status DIR`)"
         )
 
 
-def _remove(old: list[cache.Entry]) -> int:
-    removed = 0
-    for entry in old:
+def _remove(old_entries: list[cache.Entry]) -> int:
+    removed_bytes = 0
+    for entry in old_entries:
         if cache.remove(entry):
-            removed += entry.size_bytes
-    return removed
+            removed_bytes += entry.size_bytes
+    return removed_bytes
 
 
-def _tell(done: Mapping[str, Any], freed_bytes: int) -> None:
-    killed = plural(len(done["killed"]), "process", "processes")
-    removed = plural(len(done["removed"]), "file or cgroup", "files and cgroups")
+def _print_result(cleaned: Mapping[str, Any], freed_bytes: int) -> None:
+    killed = plural(len(cleaned["killed"]), "process", "processes")
+    removed = plural(len(cleaned["removed"]), "file or cgroup", "files and cgroups")
     print(f"Ended {killed}, removed {removed}, freed {size_words(freed_bytes)} of the cache.")

@@ -1,4 +1,4 @@
-"""compare: is B worse than A? Two campaigns of one machine, or the variants of one campaign."""
+"""`compare`: whether B is worse than A, two campaigns of a machine or variants of a campaign."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_to(verbs: Any) -> None:
 
 
 def add_options(verb: argparse.ArgumentParser) -> None:
-    """What is compared against what margin, and where the answer goes besides the terminal."""
+    """Add the options for responses, margin and exit code, and for output files."""
     verb.add_argument(
         "--response", action="append", default=[], metavar="NAME",
         help="compare this response (may be given again; default: CPU time and bytes per message). "
@@ -66,22 +66,22 @@ def add_options(verb: argparse.ArgumentParser) -> None:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Compare, print, write what was asked for, and say by the exit code whether it is bad."""
+    """Compare, print and write the requested files; return an exit code, bad where B is worse."""
     refuse_outputs(options)
-    wanted = wanted_of(options)
+    requested = wanted_of(options)
     with contextlib.ExitStack() as stack:
         campaigns = [
             stack.enter_context(opened(Path(name)))
             for name in (options.base, options.head)
             if name is not None
         ]
-        judged = _judged(campaigns, wanted)
+        judged = _judged(campaigns, requested)
         limits = limits_of(campaigns[-1])
     return hand_out(judged, limits, options)
 
 
 def refuse_outputs(options: argparse.Namespace) -> None:
-    """Refuse two documents on one standard output, and a file that could not be written later."""
+    """Raise UsageError for two documents on standard output, or for an unwritable file."""
     if options.json and options.markdown == STDOUT:
         raise UsageError("--json and --markdown - both want the terminal; give one a FILE")
     for name in ("markdown", "junit"):
@@ -91,19 +91,19 @@ def refuse_outputs(options: argparse.Namespace) -> None:
 
 
 def _refuse_unwritable(path: Path, given: str) -> None:
-    """Raise UsageError for a file that cannot be written; nothing is left behind by the try."""
-    there = path.exists()
+    """Raise UsageError for a file that cannot be written; the check leaves no file behind."""
+    existed = path.exists()
     try:
         with path.open("a", encoding="utf-8"):
             pass
-        if not there:
+        if not existed:
             path.unlink()
     except OSError as error:
         raise UsageError(f"{given}: {error.strerror}; give a file that can be written") from error
 
 
 def wanted_of(options: argparse.Namespace) -> Any:
-    """The options of a comparison as the report's `Wanted`. Raises UsageError."""
+    """Return the options of a comparison as a `Wanted`. Raises UsageError."""
     from wattwire.analysis.comparing import Wanted
 
     margin = None if options.margin is None else share(options.margin, "--margin")
@@ -113,7 +113,7 @@ def wanted_of(options: argparse.Namespace) -> Any:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[AnyCampaign]:
-    """A campaign for as long as it is read. Raises UsageError where nothing was planned in it."""
+    """Yield a campaign, open while it is read. Raises UsageError where it has no plan."""
     campaign = open_campaign(path)
     try:
         if not (path / "plan.json").is_file():
@@ -123,29 +123,30 @@ def opened(path: Path) -> Iterator[AnyCampaign]:
         campaign.close()
 
 
-def _judged(campaigns: Sequence[AnyCampaign], wanted: Any) -> Judged:
+def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
     from wattwire.analysis.comparing import Source, compare_two, compare_variants
 
     if len(campaigns) == 1:
-        return compare_variants(campaigns[0], wanted, identity_of(campaigns[0]))
-    names = [one.path.resolve().name for one in campaigns]
+        return compare_variants(campaigns[0], requested, identity_of(campaigns[0]))
+    names = [campaign.path.resolve().name for campaign in campaigns]
     if names[0] == names[1]:
-        names = [str(one.path) for one in campaigns]
+        names = [str(campaign.path) for campaign in campaigns]
     if campaigns[0].path.resolve() == campaigns[1].path.resolve():
         raise UsageError(f"{campaigns[0].path}: A and B are the same campaign; give two")
     sources = [
-        Source(name, one, identity_of(one)) for name, one in zip(names, campaigns, strict=True)
+        Source(name, campaign, identity_of(campaign))
+        for name, campaign in zip(names, campaigns, strict=True)
     ]
-    return compare_two(sources[0], sources[1], wanted)
+    return compare_two(sources[0], sources[1], requested)
 
 
 def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
-    """What the campaign's cells and its agent were built from; empty for what was imported."""
+    """Return what the campaign's cells and agent were built from; empty for an imported one."""
     return (campaign.journal.get("identity") or {}) if isinstance(campaign, Campaign) else {}
 
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:
-    """The limits of a campaign's study, checked; none where it has none."""
+    """Return the checked limits of a campaign's study; empty where it has none."""
     if not campaign.study.get("limit"):
         return []
     from wattwire.analysis.dataset import gather
@@ -155,7 +156,7 @@ def limits_of(campaign: AnyCampaign) -> list[Checked]:
 
 
 def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
-    """The exit code: worse or broken before "nothing usable", that before "unclear"."""
+    """Return the exit code: worse or broken before "nothing usable", that before "unclear"."""
     from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.print.comparison import nothing_usable
 
@@ -168,7 +169,7 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
 
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
-    """Print the comparison, write its files; returns the exit code."""
+    """Print the comparison and write its files; return the exit code."""
     from wattwire.report.print.comparison import first_line, junit, markdown, text_lines
 
     code = exit_code(judged, limits, options)
@@ -177,8 +178,8 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
             "kind": "comparison",
             **(judged.to_json() if judged else {}),
             "first_line": first_line(judged, limits),
-            "limits": [{"limit": one.what(), "verdict": one.verdict, "value": one.value()}
-                       for one in limits],
+            "limits": [{"limit": limit.what(), "verdict": limit.verdict, "value": limit.value()}
+                       for limit in limits],
             "exit_code": code,
         }  # fmt: skip
         print(json.dumps(document))

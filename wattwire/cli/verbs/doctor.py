@@ -1,4 +1,4 @@
-"""doctor: what can be measured here, what is missing, and who can grant it by which command."""
+"""`doctor`: what can be measured here, what is missing, and who can grant it by which command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 
 @dataclass
 class Item:
-    """One thing looked at. `state` is "ok", "missing" or "note"; `command` would mend it."""
+    """One check. `state` is "ok", "missing" or "note"; `command` would mend it."""
 
     name: str
     state: str
@@ -48,7 +48,7 @@ class Item:
 
 @dataclass
 class Health:
-    """All that was looked at, by section, and what to type next."""
+    """All checks, by section, and the command to type next."""
 
     first: str = ""
     sections: dict[str, list[Item]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def add_to(verbs: Any) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Look at everything; works for any user, and without a toolchain."""
+    """Check everything; works for any user, and without a toolchain."""
     catalog = Catalog()
     if options.print_udev:
         print("\n".join(udev_lines(catalog)))
@@ -84,39 +84,39 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def examine(catalog: Catalog) -> Health:
-    """Look at agent, cells, meters, rights and machine; nothing is built or changed."""
+    """Check agent, cells, meters, rights and machine; build and change nothing."""
     health = Health()
-    with tempfile.TemporaryDirectory(prefix="wattwire-doctor-") as state:
+    with tempfile.TemporaryDirectory(prefix="wattwire-doctor-") as state_folder:
         try:
-            agent = AgentClient(Path(state))
+            agent = AgentClient(Path(state_folder))
         except WattwireError as error:
             return _without_agent(health, catalog, error)
         try:
             hello, facts = agent.hello, agent.request("fingerprint")["facts"]
-            known = {fact["key"]: fact["value"] for fact in facts}
+            fact_values = {fact["key"]: fact["value"] for fact in facts}
             health.sections["Agent"] = [_agent_item(agent)]
             cells = {name: cell_item(catalog.cell(name), agent) for name in catalog.cells}
             health.sections["Cells"] = list(cells.values())
             health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
             health.sections["Rights"] = list(_right_items(hello))
-            health.sections["Machine"] = list(_machine_items(known))
+            health.sections["Machine"] = list(_machine_items(fact_values))
         finally:
             agent.close()
     health.ready = any(item.state != "missing" for item in cells.values())
-    health.first = _first(health, hello["meters"])
-    health.next = _next(catalog, cells)
+    health.first = _first_line(health, hello["meters"])
+    health.next = _next_command(catalog, cells)
     return health
 
 
 def _without_agent(health: Health, catalog: Catalog, error: WattwireError) -> Health:
     command = "make setup"
-    told = str(error)
+    text = str(error)
     if shutil.which("cargo") is None:
-        told += " cargo is not here either: it comes with Rust 1.82 or newer."
+        text += " cargo is not here either: it comes with Rust 1.82 or newer."
     if not (HERE / "Makefile").exists():
         command = ""
     health.first = "Nothing can be measured yet: the agent, which runs everything, is not here."
-    health.sections["Agent"] = [Item("wattwire-agent", "missing", told, command)]
+    health.sections["Agent"] = [Item("wattwire-agent", "missing", text, command)]
     health.sections["Cells"] = [
         Item(name, "note", "not looked at: the agent builds cells") for name in catalog.cells
     ]
@@ -127,26 +127,26 @@ def _without_agent(health: Health, catalog: Catalog, error: WattwireError) -> He
 
 def _agent_item(agent: AgentClient) -> Item:
     hello = agent.hello
-    told = f"version {hello['version']}, build {hello['build'][:12]}, at {agent.binary}"
+    text = f"version {hello['version']}, build {hello['build'][:12]}, at {agent.binary}"
     if hello["version"] != __version__:
-        told += f"; this wattwire is {__version__}"
-        return Item("wattwire-agent", "note", told, "make setup")
-    return Item("wattwire-agent", "ok", told)
+        text += f"; this wattwire is {__version__}"
+        return Item("wattwire-agent", "note", text, "make setup")
+    return Item("wattwire-agent", "ok", text)
 
 
 def cell_item(cell: Cell, agent: AgentClient) -> Item:
-    """Whether a cell is built, could be, or what it lacks."""
+    """Return whether a cell is built, can be built, or what it lacks."""
     try:
         build = Builder(agent, look=True).cell(cell)
     except LackingError as error:
-        told = str(error).removeprefix(f"{cell.name}: ")
-        told = "; ".join([told, *sources(cell, error)])
-        return Item(cell.name, "missing", told, install_command(error.programs))
+        text = str(error).removeprefix(f"{cell.name}: ")
+        text = "; ".join([text, *sources(cell, error)])
+        return Item(cell.name, "missing", text, install_command(error.programs))
     except NotBuiltError as error:
-        told = "can be built" + (f" ({error.heavy})" if error.heavy else "")
+        text = "can be built" + (f" ({error.heavy})" if error.heavy else "")
         if error.built_name != cell.name:
-            told += f", after the environment of {error.built_name}"
-        return Item(cell.name, "note", told, f"{BUILD} {cell.name}")
+            text += f", after the environment of {error.built_name}"
+        return Item(cell.name, "note", text, f"{BUILD} {cell.name}")
     except MissingError as error:
         return Item(cell.name, "missing", str(error).removeprefix(f"{cell.name}: "))
     versions = ", ".join(f"{k} {v}" for k, v in build.facts.items() if isinstance(v, (str, int)))
@@ -154,30 +154,30 @@ def cell_item(cell: Cell, agent: AgentClient) -> Item:
 
 
 def install_command(programs: list[str]) -> str:
-    """The command that brings programs and files, by the lists of packages that folders keep.
+    """Return the command that installs programs and files, by the folders' lists of packages.
 
-    What no list names is left out: `sources` may say where that comes from.
+    Programs that no list names are left out: `sources` may say where to obtain them.
     """
     packages = {}
-    for place in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
-        for listed in sorted(HERE.glob(f"{place}packages-debian.txt")):
-            for line in listed.read_text(encoding="utf-8").splitlines():
+    for prefix in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
+        for list_path in sorted(HERE.glob(f"{prefix}packages-debian.txt")):
+            for line in list_path.read_text(encoding="utf-8").splitlines():
                 columns = line.split(maxsplit=3)
                 if len(columns) > 1 and not line.startswith("#"):
                     packages[columns[1]] = columns[0]
-    wanted = dict.fromkeys(packages[name] for name in programs if name in packages)
-    if shutil.which("apt-get") is None or not wanted:
+    to_install = dict.fromkeys(packages[name] for name in programs if name in packages)
+    if shutil.which("apt-get") is None or not to_install:
         return ""
     root = "" if os.geteuid() == 0 else "sudo "
-    return f"{root}apt-get install {' '.join(wanted)}"
+    return f"{root}apt-get install {' '.join(to_install)}"
 
 
 def sources(cell: Cell, error: LackingError) -> list[str]:
-    """Where missing programs come from, of those that a manifest names a source of."""
-    found = {name: cell.document["versions"].get(name, {}) for name in error.programs}
+    """Return where to obtain the missing programs that have a source in the manifest."""
+    tables = {name: cell.document["versions"].get(name, {}) for name in error.programs}
     return [
         f"{name} {table['minimum']} or newer: {table['obtain']}"
-        for name, table in found.items()
+        for name, table in tables.items()
         if "obtain" in table
     ]
 
@@ -185,25 +185,25 @@ def sources(cell: Cell, error: LackingError) -> list[str]:
 def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Item]:
     for meter in meters:
         kinds = sorted({quantity["kind"] for quantity in meter["quantities"]})
-        told = f"{meter['title']} ({', '.join(kinds)})"
+        text = f"{meter['title']} ({', '.join(kinds)})"
         if not meter.get("default", True):
-            told += "; only where a study asks for it"
+            text += "; only where a study asks for it"
         if meter["state"] == "present":
             denied = meter.get("info", {}).get("denied")
-            told += f"; may not be read: {', '.join(denied)}" if denied else ""
-            yield Item(meter["name"], "note" if denied else "ok", told)
+            text += f"; may not be read: {', '.join(denied)}" if denied else ""
+            yield Item(meter["name"], "note" if denied else "ok", text)
             continue
         command = meter["grant"]
         yield Item(meter["name"], "missing", meter["reason"], command)
-        if command and _rules(catalog, meter["name"]):
+        if command and _udev_rules(catalog, meter["name"]):
             yield Item(
                 "",
                 "note",
                 f"that holds until the next start; for good: wattwire doctor --print-udev, "
                 f"by somebody who is root; then {meter['name']} is there for the group {GROUP}",
             )
-    known = {meter["name"] for meter in meters}
-    for name in sorted(set(catalog.meters) - known):
+    compiled_in = {meter["name"] for meter in meters}
+    for name in sorted(set(catalog.meters) - compiled_in):
         folder = catalog.meters[name]
         yield Item(
             name,
@@ -219,36 +219,38 @@ def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
     yield Item("user", "ok", "root" if root else "an ordinary user; all that needs no right works")
     cgroup = hello["cgroup"]
     if cgroup["rung"] == "none":
-        yield Item("cgroups", "note", " ".join(_sentence(s) for s in cgroup["lost"]))
+        yield Item("cgroups", "note", " ".join(_as_sentence(s) for s in cgroup["lost"]))
     else:
         yield Item("cgroups", "ok", f"{cgroup['rung']}: exact CPU time, nothing can escape a run")
     level = _read(PERF_PARANOID)
     if level is not None:
-        free = int(level) <= 0 or root
-        told = f"perf_event_paranoid is {level}: "
-        told += "machine-wide counters can be read" if free else "root only reads machine counters"
-        command = "" if free else "sudo sysctl kernel.perf_event_paranoid=0"
-        yield Item("perf events", "ok" if free else "note", told, command)
+        readable = int(level) <= 0 or root
+        text = f"perf_event_paranoid is {level}: "
+        text += (
+            "machine-wide counters can be read" if readable else "root only reads machine counters"
+        )
+        command = "" if readable else "sudo sysctl kernel.perf_event_paranoid=0"
+        yield Item("perf events", "ok" if readable else "note", text, command)
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _machine_items(facts: Mapping[str, Any]) -> Iterator[Item]:
-    told = [str(facts[k]) for k in ("cpu_name", "operating_system") if facts.get(k)]
-    told += [f"{host.cores()} CPUs", f"kernel {platform.release()}"]
-    yield Item("processor", "ok", ", ".join(told))
+    processor = [str(facts[k]) for k in ("cpu_name", "operating_system") if facts.get(k)]
+    processor += [f"{host.cores()} CPUs", f"kernel {platform.release()}"]
+    yield Item("processor", "ok", ", ".join(processor))
     virtual = facts.get("virtualisation", "none")
     if virtual != "none":
-        words = "no energy counters as a rule, and neighbours may take time from you"
-        yield Item("virtual machine", "note", f"{virtual}: {words}")
+        remark = "no energy counters as a rule, and neighbours may take time from you"
+        yield Item("virtual machine", "note", f"{virtual}: {remark}")
     governor = facts.get("governor")
     if governor == "performance":
         yield Item("governor", "ok", governor)
     elif governor:
-        words = f"{governor}: the clock follows the load, so that low rates look slow"
-        yield Item("governor", "note", words, "sudo cpupower frequency-set -g performance")
+        remark = f"{governor}: the clock follows the load, so that low rates look slow"
+        yield Item("governor", "note", remark, "sudo cpupower frequency-set -g performance")
     clock = facts.get("clocksource")
     if clock in FAST_CLOCKS:
         yield Item("clock source", "ok", str(clock))
@@ -260,21 +262,21 @@ def _machine_items(facts: Mapping[str, Any]) -> Iterator[Item]:
 
 def _load_item() -> Item:
     busy, steal = host.load_over(LOOK_S)
-    told = f"{percent(busy)} busy, {percent(steal)} stolen by the host, over {LOOK_S:g} s"
+    text = f"{percent(busy)} busy, {percent(steal)} stolen by the host, over {LOOK_S:g} s"
     if busy > BUSY_SHARE or steal > STEAL_SHARE:
-        return Item("load", "note", f"{told}; runs may be excluded while it is so")
-    return Item("load", "ok", told)
+        return Item("load", "note", f"{text}; runs may be excluded while it is so")
+    return Item("load", "ok", text)
 
 
 def _disk_items() -> Iterator[Item]:
-    for name, place in (("disk here", Path.cwd()), ("disk of the cache", cache.folder())):
-        there = next(p for p in (place, *place.absolute().parents) if p.exists())
-        told = f"{size_words(host.free_disk_bytes(there))} free in {place}"
-        if place == cache.folder() and not cache.writable(place):
-            told += "; it cannot be written, so that nothing new can be built"
-            yield Item(name, "note", told, "export WATTWIRE_CACHE=FOLDER")
+    for name, folder in (("disk here", Path.cwd()), ("disk of the cache", cache.folder())):
+        existing_folder = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+        text = f"{size_words(host.free_disk_bytes(existing_folder))} free in {folder}"
+        if folder == cache.folder() and not cache.writable(folder):
+            text += "; it cannot be written, so that nothing new can be built"
+            yield Item(name, "note", text, "export WATTWIRE_CACHE=FOLDER")
         else:
-            yield Item(name, "ok", told)
+            yield Item(name, "ok", text)
 
 
 def _read(path: str) -> str | None:
@@ -284,61 +286,61 @@ def _read(path: str) -> str | None:
         return None
 
 
-def _first(health: Health, meters: list[dict[str, Any]]) -> str:
-    """The first line: what can be measured, in words."""
+def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
+    """Return the first line: what can be measured, in words."""
     ready = sum(item.state != "missing" for item in health.sections["Cells"])
     if not ready:
         return "No cell can be run here yet; see below for what each of them lacks."
     present = [m for m in meters if m["state"] == "present" and m.get("default", True)]
     energy = {q["kind"] for m in present for q in m["quantities"] if q["unit"] == "uj"}
-    told = f"Ready: {ready} of {len(health.sections['Cells'])} cells can be measured here, "
-    told += "latency, loss, CPU time and memory; "
+    text = f"Ready: {ready} of {len(health.sections['Cells'])} cells can be measured here, "
+    text += "latency, loss, CPU time and memory; "
     if "measured" in energy:
-        return told + "energy too."
-    return told + ("energy can only be estimated." if energy else "no energy.")
+        return text + "energy too."
+    return text + ("energy can only be estimated." if energy else "no energy.")
 
 
-def _next(catalog: Catalog, cells: Mapping[str, Item]) -> str:
-    """Two cells of the plainest middleware that can be compared now, else what comes before."""
+def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
+    """Return the command to try two cells of the plainest ready middleware, else that to build."""
     groups: dict[str, list[str]] = {}
     for name, item in cells.items():
-        light = item.state == "ok" or (item.state == "note" and "(" not in item.told)
-        if light:
+        ready = item.state == "ok" or (item.state == "note" and "(" not in item.told)
+        if ready:
             groups.setdefault(name.split("/")[0], []).append(name)
 
     def rank(middleware: str) -> tuple[bool, bool, int, str]:
-        known = catalog.middleware[middleware]
-        needs = len(known.services) + (known.environment is not None)
+        manifest = catalog.middleware[middleware]
+        needs = len(manifest.services) + (manifest.environment is not None)
         return len(groups[middleware]) < 2, middleware == CONTROL, needs, middleware
 
     if not groups:
         return BUILD
-    best = sorted(groups[min(groups, key=rank)])[:2]
-    return shlex.join(["wattwire", "try", *best])
+    cell_names = sorted(groups[min(groups, key=rank)])[:2]
+    return shlex.join(["wattwire", "try", *cell_names])
 
 
 # -- telling -----------------------------------------------------------------------------------
 
 
 def lines_of(health: Health) -> Iterator[str]:
-    """The whole answer in 80 columns."""
+    """Yield the lines of the whole answer, in 80 columns."""
     yield from textwrap.wrap(health.first, WIDTH)
     marks = {"ok": "+", "missing": "-", "note": "~"}
     for title, items in health.sections.items():
         yield ""
         yield title
-        wide = min(24, max((len(item.name) for item in items), default=0))
+        name_width = min(24, max((len(item.name) for item in items), default=0))
         for item in items:
             mark = marks[item.state] if item.name else " "
             yield from textwrap.wrap(
                 item.told,
                 WIDTH,
-                initial_indent=f"  {mark} {item.name:<{wide}}  ",
-                subsequent_indent=" " * (wide + 6),
+                initial_indent=f"  {mark} {item.name:<{name_width}}  ",
+                subsequent_indent=" " * (name_width + 6),
                 break_on_hyphens=False,
             )
             if item.command and not item.command.startswith(BUILD):
-                yield f"{' ' * (wide + 6)}$ {item.command}"
+                yield f"{' ' * (name_width + 6)}$ {item.command}"
         if any(item.command.startswith(BUILD) for item in items):
             yield f"  $ {BUILD} CELL…   (try and run build what they need by themselves)"
     yield ""
@@ -346,14 +348,14 @@ def lines_of(health: Health) -> Iterator[str]:
     yield f"Next: {health.next}"
 
 
-def _rules(catalog: Catalog, meter: str) -> str:
+def _udev_rules(catalog: Catalog, meter: str) -> str:
     folder = catalog.meters.get(meter)
     path = folder / "udev.rules" if folder else None
     return path.read_text(encoding="utf-8").strip() if path and path.is_file() else ""
 
 
 def udev_lines(catalog: Catalog) -> Iterator[str]:
-    """All meters' lasting rules, with the commands that put them in place as comments."""
+    """Yield all meters' lasting rules, with the commands that install them as comments."""
     user = os.environ.get("SUDO_USER") or os.environ.get("USER") or "YOU"
     yield f"# Lasting rights for the group {GROUP}. To put them in place, as root:"
     yield f"#   groupadd --force {GROUP}; usermod --append --groups {GROUP} {user}"
@@ -361,7 +363,7 @@ def udev_lines(catalog: Catalog) -> Iterator[str]:
     yield "#   udevadm control --reload; udevadm trigger --action=add"
     yield f"# {user} has the right from the next login on. To take it away: delete the file."
     for name in sorted(catalog.meters):
-        rules = _rules(catalog, name)
+        rules = _udev_rules(catalog, name)
         if rules:
             yield ""
             yield rules

@@ -1,4 +1,4 @@
-"""exec: its options. What it does is loaded only when it is asked for, as it takes a second."""
+"""`exec`: its options. The measuring is imported only when it runs, as that takes a second."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def add_to(verbs: Any) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Measure, print the table, say where the data are."""
+    """Measure, print the table and the data's folder; return the exit code."""
     from wattwire.cli import (  # noqa: PLC0415 - statistics take a second to load
         exec_table as executing,
     )

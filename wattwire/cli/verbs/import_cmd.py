@@ -1,4 +1,4 @@
-"""import: a campaign from data that others measured, or from anybody's table."""
+"""`import`: a campaign from data that others measured, or from any table."""
 
 from __future__ import annotations
 
@@ -39,31 +39,33 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("--recipe", metavar="NAME", help="how to read (default: the study's first)")
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
     verb.add_argument("--no-report", action="store_true", help="do not write the page")
-    own = verb.add_argument_group("for csv")
-    own.add_argument(
+    csv_options = verb.add_argument_group("for csv")
+    csv_options.add_argument(
         "--response",
         action="append",
         default=[],
         metavar="COL[:UNIT]",
         help="a column of numbers to explain (may be given again)",
     )
-    own.add_argument(
+    csv_options.add_argument(
         "--factor",
         action="append",
         default=[],
         metavar="COL",
         help="a column of levels to compare (may be given again)",
     )
-    own.add_argument("--block", metavar="COL", help="a column that says what was run together")
-    own.add_argument(
+    csv_options.add_argument(
+        "--block", metavar="COL", help="a column that says what was run together"
+    )
+    csv_options.add_argument(
         "--run", metavar="COL", help="a column that names the run; its rows are averaged"
     )
     verb.set_defaults(call=import_data)
 
 
 def import_data(options: argparse.Namespace) -> int:
-    """Read, write the campaign, write its page, and say what came of it."""
-    from wattwire.run.results.schema import describe  # noqa: PLC0415 - loads all that runs things
+    """Read the data, write the campaign and its page, and print a summary and the answers."""
+    from wattwire.run.results.schema import describe  # noqa: PLC0415 - imports all of wattwire.run
 
     if options.study is None:
         return _list()
@@ -71,12 +73,12 @@ def import_data(options: argparse.Namespace) -> int:
         raise UsageError(f"import {options.study}: no DIR given; name the folder with the data")
     source = Path(options.source)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    with _heard() as tell:
+    with _step_line() as show_step:
         if options.study == CSV:
             name, recipe, data = source.stem, "", _table(options, source)
         else:
             name, recipe, data = _read(options, source)
-        folder = Path(options.campaign or f"campaigns/{_file_word(name)}-import-{stamp}")
+        folder = Path(options.campaign or f"campaigns/{_folder_name(name)}-import-{stamp}")
         refuse_used(folder)
         about = {
             "study": name,
@@ -86,7 +88,7 @@ def import_data(options: argparse.Namespace) -> int:
             "imported": datetime.datetime.now(datetime.timezone.utc).isoformat("T", "seconds"),
         }
         campaign = imports.write(data, folder, about, describe(data.runs.columns))
-        tell("writing the page")
+        show_step("writing the page")
         page = None if options.no_report else write_report(folder)
     print("\n".join(imported_text.told(campaign, columns(sys.stdout))))
     if page:
@@ -96,12 +98,12 @@ def import_data(options: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    """Print which studies bring a reader, with their recipes."""
-    found = imports.readers(default_roots())
-    for name, folder in sorted(found.items()):
+    """Print the studies that have a reader, with their recipes."""
+    reader_folders = imports.readers(default_roots())
+    for name, folder in sorted(reader_folders.items()):
         print(f"{name}")
-        for recipe, words in imports.load(folder).recipes.items():
-            print(wrapped(f"  {recipe}: {words}", columns(sys.stdout)))
+        for recipe, summary in imports.load(folder).recipes.items():
+            print(wrapped(f"  {recipe}: {summary}", columns(sys.stdout)))
     print("csv\n  anybody's table: import csv FILE --response COL:UNIT --factor COL")
     return EXIT_OK
 
@@ -122,23 +124,23 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
 def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
     if options.recipe:
         raise UsageError("--recipe: a table has none; leave it out")
-    asked = table.Asked(
+    request = table.Asked(
         tuple(table.response(text) for text in options.response),
         tuple(options.factor),
         options.block,
         options.run,
     )
-    return table.read(source, asked)
+    return table.read(source, request)
 
 
-def _file_word(name: str) -> str:
-    """A name with nothing in it that a folder's name should not have."""
+def _folder_name(name: str) -> str:
+    """Return a name without the characters that a folder's name should not have."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".-") or "table"
 
 
 @contextlib.contextmanager
-def _heard() -> Iterator[progress.Listener]:
-    """A line that says what is being done, where somebody watches; it is gone at the end."""
+def _step_line() -> Iterator[progress.Listener]:
+    """Yield a listener that shows the current step in a line on a terminal, removed at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda text: None

@@ -1,4 +1,4 @@
-"""new: a commented study that runs as it is."""
+"""`new`: a commented study that runs as it is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_to(verbs: Any) -> None:
 
 
 def new(options: argparse.Namespace) -> int:
-    """Write the template to a file that is not there yet."""
+    """Write the template to a file that does not exist yet."""
     path = Path(options.file)
     if path.suffix != ".toml":
         path = path / "study.toml"
@@ -53,7 +53,7 @@ def new(options: argparse.Namespace) -> int:
 
 
 def study_text(cells: list[str]) -> str:
-    """The template, with these cells in it where any are named."""
+    """Return the template, with `cells` in it where any are given."""
     template = resources.files("wattwire.cli") / TEMPLATE
     text = template.read_text(encoding="utf-8")
     if not cells:

@@ -1,4 +1,4 @@
-"""plan: what a study would run here, how long it takes, and what its meters could tell."""
+"""`plan`: what a study would run here, its duration, and what its meters could measure."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from wattwire.store.imported import open_campaign
 WIDTH = 80
 WIDTH_SHARE = 0.05
 MEMORY_SHARE, MEMORY_SHARE_MAX = 0.1, 0.8
-"""Of the machine's memory, for the nodes' records: worth a line, and more than fits."""
+"""Shares of the machine's memory for the nodes' records: worth a line, and more than fits."""
 LONG_S = 3600.0
-"""A plan that takes longer is run only when somebody said yes to it."""
+"""A plan that takes longer is run only after a confirmation."""
 
 
 def add_to(verbs: Any) -> None:
@@ -78,25 +78,25 @@ def add_to(verbs: Any) -> None:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """Say what a study would run here, without building or running anything."""
+    """Print what a study would run here, without building or running anything."""
     catalog = Catalog()
     name, path, document = studies.loaded(catalog, options, options.preset)
     document = variants.applied(document, options)
     study = parse_study(name, document, str(path))
     with agent_here() as agent:
-        looking = Builder(agent, look=True) if agent else None
+        builder = Builder(agent, look=True) if agent else None
         try:
             chooser = studies.chooser(study, options.only, catalog)
-            prepared = prepare(study, catalog, looking, chooser)
+            prepared = prepare(study, catalog, builder, chooser)
         except MissingError as error:
-            raise MissingError(f"{error}{_importable(name, path)}") from error
-        here = meters_here(agent)
+            raise MissingError(f"{error}{_import_hint(name, path)}") from error
+        present_meters = meters_here(agent)
     kept = prepared.treatments
     runs = make_plan(kept, study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
-    ahead = forecast(study, runs, expected)
+    estimate = forecast(study, runs, expected)
     builds = builds_ahead(prepared.cells)
-    for line in _first(study, len(kept), runs, ahead, builds):
+    for line in _headline(study, len(kept), runs, estimate, builds):
         print(line)
     if prepared.unasked:
         _say(f"a part of the design, --only {options.only}: "
@@ -106,9 +106,9 @@ def plan(options: argparse.Namespace) -> int:
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
              f"{study.plan.blocks} blocks are the most")  # fmt: skip
     for factor, levels in study.factors.items():
-        had = {str(treatment[factor]) for treatment in kept}
-        _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in had)}")
-    for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, here)):
+        kept_levels = {str(treatment[factor]) for treatment in kept}
+        _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in kept_levels)}")
+    for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, present_meters)):
         _say(line)
     for line in opened_words(study.validity):
         _say(f"caution: {line}")
@@ -116,11 +116,11 @@ def plan(options: argparse.Namespace) -> int:
         _say(build_words(builds))
     for line in _warm_up_lines(study, kept):
         _say(line)
-    _forecast_lines(study, runs, ahead)
+    _print_forecast(study, runs, estimate)
     _say(percentile_words(study, kept))
-    _meter_lines(study, (kept, expected), meters_of(catalog, study), here)
+    _print_meters(study, (kept, expected), meters_of(catalog, study), present_meters)
     if options.pilot:
-        _pilot_lines(study, Path(options.pilot), options.width)
+        _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
         raise UsageError("--width says what a pilot is asked for; name one with --pilot DIR")
     for caution in cautions(study, kept):
@@ -135,47 +135,47 @@ def plan(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _importable(name: str, path: Path) -> str:
-    """What can be done all the same with a study that brings a reader for its paper's data."""
+def _import_hint(name: str, path: Path) -> str:
+    """Return the hint to import the paper's data where the study has a reader for them, else ""."""
     if not (path.parent / imports.FILE).is_file():
         return ""
     return f". The data of its paper can be read: wattwire import {name} DIR"
 
 
-def _first(
+def _headline(
     study: Study,
     treatments: int,
     runs: Sequence[PlannedRun],
-    ahead: Forecast,
+    estimate: Forecast,
     builds: Mapping[str, float],
 ) -> list[str]:
     control = sum(run.control in CONTROLS for run in runs) // study.plan.blocks
     traced = treatments * study.plan.syscall_runs
-    beside = f" + {traced} that count system calls" if traced else ""
+    extra_runs = f" + {traced} that count system calls" if traced else ""
     settling = sum(run.control == SETTLING for run in runs)
-    beside += f" + {settling} that find the warm-up" if settling else ""
+    extra_runs += f" + {settling} that find the warm-up" if settling else ""
     controls = f" and {control} control runs" if control else ""
-    building = duration_words(sum(builds.values()))
-    before = f", after {plural(len(builds), 'build')} in about {building}" if builds else ""
+    build_time = duration_words(sum(builds.values()))
+    build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""
     return textwrap.wrap(
         f"{study.title}: {plural(treatments, 'treatment')}{controls} × "
-        f"{plural(study.plan.blocks, 'block')}{beside} = "
-        f"{len(runs)} runs, about {duration_words(ahead.seconds)} "
-        f"(estimate: {ahead.run_seconds:.1f} s a run){before}.",
+        f"{plural(study.plan.blocks, 'block')}{extra_runs} = "
+        f"{len(runs)} runs, about {duration_words(estimate.seconds)} "
+        f"(estimate: {estimate.run_seconds:.1f} s a run){build_part}.",
         WIDTH,
         break_on_hyphens=False,
     )
 
 
 def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """What is made before the calls that count, in closed loop."""
+    """Return lines on the calls before those that count, in closed loop."""
     plan = study.plan
     if all(treatment["loop"] != "closed" for treatment in treatments):
         return []
     if plan.warmup_calls != AUTO:
         if plan.warmup_calls:
-            made = f"{plural(plan.warmup_calls, 'call')} of each client before those that count"
-            return [f"warm-up in closed loop: {made}, left out of latency and costs alike"]
+            warm_up = f"{plural(plan.warmup_calls, 'call')} of each client before those that count"
+            return [f"warm-up in closed loop: {warm_up}, left out of latency and costs alike"]
         by_time = f"what begins in the first {plan.warmup_s:g} s" if plan.warmup_s else "none"
         return [f"warm-up in closed loop: {by_time}"]
     cells = len(piloted(treatments, plan))
@@ -196,56 +196,62 @@ def _say(text: str) -> None:
 
 
 def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
-    """What the nodes' records take, where it is much of the machine's memory."""
+    """Return a line on the nodes' records where they take much of the machine's memory."""
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
-    told = (
+    text = (
         f"memory: the nodes of a run set aside {size_words(records_bytes)} for their records; "
         f"this machine has {size_words(machine_bytes)}"
     )
-    much = records_bytes > MEMORY_SHARE_MAX * machine_bytes
-    return [f"{told}; that is too much: take fewer messages or clients" if much else told]
+    too_much = records_bytes > MEMORY_SHARE_MAX * machine_bytes
+    return [f"{text}; that is too much: take fewer messages or clients" if too_much else text]
 
 
-def _forecast_lines(study: Study, runs: Sequence[PlannedRun], ahead: Forecast) -> None:
-    free = host.free_disk_bytes(Path.cwd())
-    _say(f"time: a run is {ahead.basis}; a machine that is never quiet adds up to "
+def _print_forecast(study: Study, runs: Sequence[PlannedRun], estimate: Forecast) -> None:
+    free_bytes = host.free_disk_bytes(Path.cwd())
+    _say(f"time: a run is {estimate.basis}; a machine that is never quiet adds up to "
          f"{study.plan.quiet_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
     for line in memory_lines(node_memory_bytes(study, runs), host.memory_bytes()):
         _say(line)
-    tight = ahead.disk_bytes + study.validity.free_disk_bytes_min > free
-    little = "; that is too little: choose another place with --campaign DIR" if tight else ""
-    _say(f"disk: about {size_words(ahead.disk_bytes)} (estimate); {size_words(free)} are free here"
-         + little)  # fmt: skip
+    tight = estimate.disk_bytes + study.validity.free_disk_bytes_min > free_bytes
+    warning = "; that is too little: choose another place with --campaign DIR" if tight else ""
+    _say(
+        f"disk: about {size_words(estimate.disk_bytes)} (estimate); "
+        f"{size_words(free_bytes)} are free here" + warning
+    )
 
 
-def _meter_lines(
+def _print_meters(
     study: Study,
     planned: tuple[Sequence[Treatment], Mapping[str, Expected]],
     windows: Mapping[str, MeterWindow | None],
     present: Sequence[Mapping[str, Any]] | None,
 ) -> None:
-    """The window that each meter needs which can read here; those that cannot, by name."""
-    here = None if present is None else {meter["name"] for meter in present}
-    told = [w for name, w in windows.items() if w and (here is None or name in here)]
+    """Print the window that each meter needs which can read here; name those that cannot."""
+    present_names = None if present is None else {meter["name"] for meter in present}
+    needed = [
+        window
+        for name, window in windows.items()
+        if window and (present_names is None or name in present_names)
+    ]
     treatments, expected = planned
     shortest_s = min(expected_window_s(study, t, expected[t.key]) for t in treatments)
-    if told:
-        here_s = window_words(study, treatments, expected)
-        _say(f"shortest window that a meter needs (here a window is {here_s}):")
-    for window in told:
+    if needed:
+        window_text = window_words(study, treatments, expected)
+        _say(f"shortest window that a meter needs (here a window is {window_text}):")
+    for window in needed:
         short = " (longer)" if window.window_s > shortest_s else ""
         print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
-    if here is None:
+    if present_names is None:
         _say("which of these meters can read here is not known: the agent is not here "
              "(see wattwire doctor)")  # fmt: skip
-    absent = [name for name in windows if here is not None and name not in here]
+    absent = [name for name in windows if present_names is not None and name not in present_names]
     if absent:
         _say(f"absent here (see wattwire doctor): {', '.join(absent)}")
 
 
-def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
-    """How many blocks the scatter of a finished campaign asks for."""
+def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
+    """Print how many blocks the scatter of a finished campaign asks for."""
     from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
     from wattwire.analysis.dataset import gather
 
@@ -258,10 +264,10 @@ def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
                 f"--pilot {pilot}: its study ({evidence.study.get('name')}) does not have the "
                 f"factor {', '.join(absent)} of {study.name}; take a campaign of the same study"
             )
-        wanted = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
+        width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.document.get("answers", {}).get("margin")
         _say(f"from the pilot {pilot} ({evidence.usable.height} usable runs):")
-        for line in piloting.lines(evidence, piloting.Aim(wanted, margin, study.plan.blocks)):
+        for line in piloting.lines(evidence, piloting.Aim(width_share, margin, study.plan.blocks)):
             _say(f"  {line}")
     finally:
         if isinstance(campaign, Campaign):
@@ -269,18 +275,18 @@ def _pilot_lines(study: Study, pilot: Path, width: str | None) -> None:
 
 
 def meters_of(catalog: Catalog, study: Study) -> dict[str, MeterWindow | None]:
-    """The window that each meter of the study needs, by name; None where it needs none."""
-    found = {}
+    """Return the window that each meter of the study needs, by name; None where it needs none."""
+    windows = {}
     for name, folder in sorted(catalog.meters.items()):
         manifest = read_toml(folder / "meter.toml")
         if name in study.meters.use or (not study.meters.use and manifest.get("default")):
-            found[name] = meter_window(name, manifest, study.meters.tick_hz)
-    return found
+            windows[name] = meter_window(name, manifest, study.meters.tick_hz)
+    return windows
 
 
 @contextlib.contextmanager
 def agent_here() -> Iterator[AgentClient | None]:
-    """The agent for as long as it is asked; None where there is none."""
+    """Yield an agent for as long as it is needed; None where there is none."""
     with tempfile.TemporaryDirectory(prefix="wattwire-plan-") as state:
         try:
             agent = AgentClient(Path(state))
@@ -294,30 +300,30 @@ def agent_here() -> Iterator[AgentClient | None]:
 
 
 def meters_here(agent: AgentClient | None) -> list[dict[str, Any]] | None:
-    """What the agent says of the meters that can read on this machine; None without an agent."""
+    """Return the agent's descriptions of the meters that can read here; None without an agent."""
     if agent is None:
         return None
     return [meter for meter in agent.hello["meters"] if meter["state"] == "present"]
 
 
 def run_command(options: argparse.Namespace) -> str:
-    """The command that runs what was planned, ready to be pasted into a shell."""
-    words = ["wattwire", "run", options.study]
-    words += ["--preset", options.preset] if options.preset else []
-    words += [word for change in options.changes for word in ("--set", change)]
-    words += ["--warmup", options.warmup] if options.warmup else []
-    words += ["--only", options.only] if options.only else []
-    words += [word for variant in options.variants for word in ("--variant", variant)]
-    words += ["--confirm"] if options.confirm else []
-    words += ["--margin", options.margin] if options.margin is not None else []
-    words += [word for name in options.response for word in ("--response", name)]
-    words += ["--junit", options.junit] if options.junit else []
-    words += ["--markdown", options.markdown] if options.markdown else []
-    return shlex.join(words)
+    """Return the command that runs the planned study, ready to be pasted into a shell."""
+    arguments = ["wattwire", "run", options.study]
+    arguments += ["--preset", options.preset] if options.preset else []
+    arguments += [word for change in options.changes for word in ("--set", change)]
+    arguments += ["--warmup", options.warmup] if options.warmup else []
+    arguments += ["--only", options.only] if options.only else []
+    arguments += [word for variant in options.variants for word in ("--variant", variant)]
+    arguments += ["--confirm"] if options.confirm else []
+    arguments += ["--margin", options.margin] if options.margin is not None else []
+    arguments += [word for name in options.response for word in ("--response", name)]
+    arguments += ["--junit", options.junit] if options.junit else []
+    arguments += ["--markdown", options.markdown] if options.markdown else []
+    return shlex.join(arguments)
 
 
 def presets_of(catalog: Catalog, study: str) -> list[str]:
-    """The names of a study's presets."""
+    """Return the names of a study's presets, sorted."""
     path = catalog.study(study)[1]
     return sorted(named_presets(read_toml(path), str(path)))
 
@@ -328,22 +334,22 @@ def confirm_long(
     presets: Mapping[str, float],
     expected: Mapping[str, Expected] | None = None,
 ) -> None:
-    """Ask before a long plan begins. Raises UsageError where nobody can, or where the answer is no.
+    """Ask before a long plan begins. Raises UsageError without a terminal, or after a no.
 
-    `presets` maps each preset of the study to the seconds that it would take.
+    `presets` maps each preset of the study to its expected duration in seconds.
     """
-    ahead = forecast(study, runs, expected)
-    if ahead.seconds <= LONG_S:
+    estimate = forecast(study, runs, expected)
+    if estimate.seconds <= LONG_S:
         return
-    told = f"{study.title}: {len(runs)} runs take about {duration_words(ahead.seconds)}."
-    shorter = sorted((s, p) for p, s in presets.items() if s < ahead.seconds)
+    text = f"{study.title}: {len(runs)} runs take about {duration_words(estimate.seconds)}."
+    shorter = sorted((s, p) for p, s in presets.items() if s < estimate.seconds)
     if shorter:
         listed = ", ".join(f"{preset} {duration_words(seconds)}" for seconds, preset in shorter)
-        told += f" Shorter, with --preset: {listed}."
+        text += f" Shorter, with --preset: {listed}."
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            f"{told} Nobody is here to be asked (no terminal): say --yes to run it all the same."
+            f"{text} Nobody is here to be asked (no terminal): say --yes to run it all the same."
         )
-    print("\n".join(textwrap.wrap(told, WIDTH, break_on_hyphens=False)))
+    print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)))
     if input("Run it? [y/N] ").strip().lower() not in {"y", "yes"}:
         raise UsageError("nothing was run, as you said")

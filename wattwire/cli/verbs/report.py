@@ -1,4 +1,4 @@
-"""report: the page of a campaign."""
+"""`report`: the page of a campaign."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ def add_to(verbs: Any) -> None:
 
 
 def write_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
-    """Write the page of a campaign, and what is for print where asked; returns the page's path."""
+    """Write the page of a campaign, and its print files on request; return the page's path."""
     from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
 
     return build_report(campaign, printed)
 
 
 def answer_of(page: Path) -> list[str]:
-    """The headline of a page that was written, and a line for each question without a number."""
+    """Return the headline of a written page, and a line for each question without a number."""
     return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
 
 
 def numbers_of(page: Path) -> dict[str, Any]:
-    """The answers of a page that was written, as numbers: report/analysis.json."""
+    """Return the answers of a written page as numbers, from report/analysis.json."""
     document: dict[str, Any] = json.loads((page.parent / "analysis.json").read_text("utf-8"))
     return document
 
 
 def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str) -> None:
-    """Print the headline, the table of answers, and what is said of a look or changed limits."""
+    """Print the headline, the table of answers, and the notice of a look or changed limits."""
     width = columns(sys.stdout)
     for line in lines:
         print(wrapped(line, width, hanging=""))
@@ -71,13 +71,13 @@ def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str)
 
 
 def stamps_of(page: Path | None) -> str:
-    """What a page says of a look or of changed limits; empty where there is nothing to say."""
+    """Return a page's notice of a look or of changed limits; "" without either."""
     path = page.parent / "validity.txt" if page else None
     return path.read_text("utf-8").strip() if path and path.is_file() else ""
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the page of a campaign, finished or not; print its answer and the limits broken."""
+    """Write the page of a campaign, finished or not; print its answer and the broken limits."""
     campaign = open_campaign(Path(options.campaign))
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
@@ -90,7 +90,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
-    """The campaign under its own validity limits with these changes."""
+    """Return the campaign, its runs judged by its own validity limits with these changes."""
     from wattwire.analysis.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
 
     if isinstance(campaign, ImportedCampaign):

@@ -1,4 +1,4 @@
-"""run, status."""
+"""`run` and `status`: a campaign's execution, and how far it is."""
 
 from __future__ import annotations
 
@@ -92,15 +92,15 @@ def run(options: argparse.Namespace) -> int:
 def execute(
     runner: CampaignRunner, suspects: Callable[[Campaign], list[str]] | None = None
 ) -> None:
-    """Run what is not done yet, and end the agent; who breaks it off is told how to go on.
+    """Run what is not done yet, then end the agent; on an interrupt print how to resume.
 
-    `suspects` names the treatments that are to be measured again once all is done.
+    `suspects` returns the keys of the treatments to measure again once all runs are done.
     """
     try:
         runner.execute()
-        again = suspects(runner.campaign) if suspects else []
-        if again:
-            runner.measure_again(again)
+        suspect_keys = suspects(runner.campaign) if suspects else []
+        if suspect_keys:
+            runner.measure_again(suspect_keys)
             runner.execute()
     except KeyboardInterrupt:
         directory = shlex.quote(str(runner.campaign.path))
@@ -115,14 +115,14 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
     choose = studies.chooser(parse_study(study[0], study[2], str(study[1])), options.only, catalog)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
-    part = Options(choose=choose, only=options.only or "")
-    return begin(directory, catalog, progress, study, part)
+    runner_options = Options(choose=choose, only=options.only or "")
+    return begin(directory, catalog, progress, study, runner_options)
 
 
 def _loaded(
     options: argparse.Namespace, catalog: Catalog, preset: str | None
 ) -> tuple[str, Path, dict[str, Any]]:
-    """Name, file and document of the study, in its variants where any were given."""
+    """Return name, file and document of the study, with its variants where any were given."""
     name, path, document = studies.loaded(catalog, options, preset)
     return name, path, variants.applied(document, options)
 
@@ -134,21 +134,21 @@ def begin(
     study: tuple[str, Path, dict[str, Any]],
     options: Options | None = None,
 ) -> CampaignRunner:
-    """A new campaign in `directory`, cells built, plan written; a failure leaves no directory."""
+    """Return a new campaign's runner, cells built and plan written; a failure leaves no folder."""
     runner = CampaignRunner(Campaign.create(directory), catalog, progress)
     try:
         runner.begin(*study, options or Options())
     except BaseException:
         runner.close()
         if not (directory / "plan.json").exists():
-            # Nothing was measured, and all that is in it was written by us a moment ago.
+            # Nothing was measured, and the folder holds only what this call wrote.
             shutil.rmtree(directory, ignore_errors=True)
         raise
     return runner
 
 
 def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
-    """A plan that takes long begins only with a yes; nothing has been built or written yet."""
+    """Ask before a long plan begins; nothing has been built or written yet."""
 
     def planned(preset: str | None) -> tuple[Study, list[PlannedRun], dict[str, Expected]]:
         name, path, document = _loaded(options, catalog, preset)
@@ -196,17 +196,17 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     page = None if options.no_report else write_report(path)
     try:
         lines, numbers = (answer_of(page), numbers_of(page)) if page else _answered(campaign)
-        found = exit_status.of(campaign, options)
+        outcome = exit_status.of(campaign, options)
     finally:
         campaign.close()
     try:
-        code = exit_status.hand_out(found, options)
-    finally:  # a disk that is full by now takes nothing from the answer
-        _tell(path, page, (lines, numbers), rows, options, progress)
+        code = exit_status.hand_out(outcome, options)
+    finally:  # print the answer even where the disk is full
+        _print_outcome(path, page, (lines, numbers), rows, options, progress)
     return code if usable else EXIT_NOTHING_USABLE
 
 
-def _tell(
+def _print_outcome(
     path: Path,
     page: Path | None,
     answered: tuple[Sequence[str], Mapping[str, Any]],
@@ -214,12 +214,12 @@ def _tell(
     options: argparse.Namespace,
     progress: Any,
 ) -> None:
-    """Print the answers, how many runs they rest on, and where all of it lies."""
+    """Print the answers, how many runs they rest on, and the paths of campaign and page."""
     lines, numbers = answered
     if options.json:
-        told = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
+        fields = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
         usable = sum(row["used"] for row in rows)
-        progress.event("report", page=str(page) if page else None, usable=usable, **told)
+        progress.event("report", page=str(page) if page else None, usable=usable, **fields)
     else:
         tell_answers(lines, numbers, stamps_of(page))
         print(f"{_usable_words(rows)}: {path}")
@@ -230,23 +230,27 @@ def _tell(
 
 
 def _mostly_excluded(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether fewer than half of the design's runs can be used, the machine's state being why."""
+    """Return whether less than half of the design's runs are usable, due to the machine's state."""
     design, *_ = _usable_by_side(rows)
-    unknown = {row["run"] for row in rows if row["verdict"] == "unknown"}
+    unknown = {row["run"] for row in rows if row["verdict"] == "invalid"}
     return bool(unknown) and 2 * sum(design.values()) < len(design)
 
 
 def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the summary; none of them used where the nodes ended in every run without a record
-    of a message. Beside runs that measured something such an end is a result."""
+    """Return the summary's rows, all unused where no run has a record of a message.
+
+    Where other runs measured something, an end of the nodes without a record is a result.
+    """
     if all(ended_unsent(row) for row in rows if row["used"]):
         return [{**row, "used": False} for row in rows]
     return rows
 
 
 def _answered(campaign: Campaign) -> tuple[list[str], dict[str, Any]]:
-    """The headline and a line for each question without a number, and all numbers of the answers,
-    where there is no page to read them from."""
+    """Return the headline and a line per question without a number, and all answers' numbers.
+
+    For a campaign without a page to read them from.
+    """
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
     from wattwire.analysis.document import document
@@ -259,70 +263,74 @@ def _answered(campaign: Campaign) -> tuple[list[str], dict[str, Any]]:
 
 
 def _invalid_lines(campaign: Campaign) -> Iterator[str]:
-    """Name each run without a valid attempt, once, with the verdict that counts and its reasons.
+    """Yield a line per run without a valid attempt: the verdict that counts and its reasons.
 
     An attempt that a later one replaced is only counted.
     """
     for run in campaign.journal.runs():
-        attempts = [vars(a) for a in campaign.journal.attempts(run) if a.state == "done"]
-        if not attempts or (counts := used_attempt(attempts))["verdict"] == "ok":
+        attempts = [
+            vars(attempt) for attempt in campaign.journal.attempts(run) if attempt.state == "done"
+        ]
+        if not attempts or (used := used_attempt(attempts))["verdict"] == "valid":
             continue
-        document = campaign.run(counts["folder"])
+        document = campaign.run(used["folder"])
         reasons = [reason["detail"] for reason in document.get("reasons", [])]
         if document["outcome"] != "completed":
-            ended = document["outcome"].replace("_", " ")
+            outcome = document["outcome"].replace("_", " ")
             detail = document.get("outcome_detail")
-            reasons.insert(0, f"{ended}: {detail}" if detail else ended)
-        told = "; ".join(dict.fromkeys(reasons)) or "no reason is stored"
-        again = f" (the last of {len(attempts)} attempts)" if len(attempts) > 1 else ""
+            reasons.insert(0, f"{outcome}: {detail}" if detail else outcome)
+        reason_text = "; ".join(dict.fromkeys(reasons)) or "no reason is stored"
+        attempt_words = f" (the last of {len(attempts)} attempts)" if len(attempts) > 1 else ""
         cells = " and ".join(dict.fromkeys(document["cells"].values()))
-        yield f"{run}, {cells}: {counts['verdict']}, {told}{again}"
+        yield f"{run}, {cells}: {used['verdict']}, {reason_text}{attempt_words}"
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many runs of the design can be used, and how many of those that are no part of it:
-    control runs, and runs that count system calls."""
+    """Return how many runs of the design can be used, and how many of the others.
+
+    The others are control runs and runs that count system calls.
+    """
     design, controls, traced = _usable_by_side(rows)
-    told = f"{sum(design.values())} of {plural(len(design), 'run')} of the design"
+    text = f"{sum(design.values())} of {plural(len(design), 'run')} of the design"
     if controls:
-        told += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
+        text += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
     if traced:
         runs = plural(len(traced), "run")
-        told += f" and {sum(traced.values())} of {runs} that count system calls"
-    return f"{told} can be used"
+        text += f" and {sum(traced.values())} of {runs} that count system calls"
+    return f"{text} can be used"
 
 
 def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:
-    """Whether each run can be used: of the design, control runs, runs that count system calls."""
+    """Return run → usable for the design, the control runs, and runs that count system calls."""
     sides: dict[str, dict[str, bool]] = {"": {}, "control": {}, TRACED: {}}
     for row in rows:
         control = row.get("control") or ""
-        if control == SETTLING:  # whatever became of it, it is no run of the design
+        if control == SETTLING:  # never a run of the design, whatever its outcome
             continue
         side = control if control in sides else "control"
-        sound = row["verdict"] == "ok" if control else bool(row["used"])
-        sides[side][row["run"]] = sides[side].get(row["run"], False) or sound
+        usable = row["verdict"] == "valid" if control else bool(row["used"])
+        sides[side][row["run"]] = sides[side].get(row["run"], False) or usable
     return tuple(sides.values())
 
 
 def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
-    """How many runs are done and usable. Settling runs stand apart: they are in no answer."""
-    planned, counting = campaign.journal.runs(), campaign.journal.runs(first_block=1)
-    settling = set(planned) - set(counting)
+    """Yield how many runs are done and usable; settling runs apart, as no answer uses them."""
+    planned, counted = campaign.journal.runs(), campaign.journal.runs(first_block=1)
+    settling = set(planned) - set(counted)
     if settling:
         yield f"{len(settling & done)} of {plural(len(settling), 'settling run')} are done."
     rows = [row for row in _measured(campaign.rows()) if row["run"] not in settling]
     sides = _usable_by_side(rows)
     usable = sum(sum(side.values()) for side in sides)
-    made = len(done - settling)
-    yield f"{made} of {len(counting)} runs are done, {usable} of them usable."
+    done_count = len(done - settling)
+    yield f"{done_count} of {len(counted)} runs are done, {usable} of them usable."
     has_study = (campaign.path / "study.json").exists()
     if has_study and campaign.study.get(VALIDITY, {}).get("look"):
         yield "A look: no run is excluded for the machine's state."
 
 
 def status(options: argparse.Namespace) -> int:
-    """Say how far a campaign is and what was set aside."""
+    """Print how far a campaign is and which runs were excluded."""
     campaign = open_campaign(Path(options.campaign))
     if isinstance(campaign, ImportedCampaign):
         print("\n".join(imported_text.told(campaign, columns(sys.stdout))))
@@ -330,12 +338,12 @@ def status(options: argparse.Namespace) -> int:
         return EXIT_OK
     planned = campaign.journal.runs()
     attempts = campaign.journal.attempts()
-    done = {a.run for a in attempts if a.state == "done"}
-    flying = [a.run for a in attempts if a.state == "begun"]
+    done = {attempt.run for attempt in attempts if attempt.state == "done"}
+    in_flight = [attempt.run for attempt in attempts if attempt.state == "begun"]
     print("\n".join(_progress_lines(campaign, done)))
-    if flying:
-        told = f"In flight (or cut off): {', '.join(flying)}"
-        print(wrapped(told, columns(sys.stdout)))
+    if in_flight:
+        text = f"In flight (or cut off): {', '.join(in_flight)}"
+        print(wrapped(text, columns(sys.stdout)))
     for line in _invalid_lines(campaign):
         print(wrapped(line, columns(sys.stdout), "  "))
     holder, directory = campaign.holder(), shlex.quote(options.campaign)

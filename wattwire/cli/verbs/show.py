@@ -1,4 +1,4 @@
-"""show: one run as it was, and the commands that would do it again by hand."""
+"""`show`: one run of a campaign, and the commands that repeat it by hand."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def add_to(verbs: Any) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Print one run, or with --commands what its processes were started with; or a cell."""
+    """Print one run, or with --commands the commands of its processes; or a cell."""
     if options.campaign == cell_facts.KIND and not Path(options.campaign).exists():
         return _show_cell(options)
-    directory, run = _place(Path(options.campaign), options.run)
+    directory, run = _campaign_and_run(Path(options.campaign), options.run)
     campaign = open_campaign(directory)
     if isinstance(campaign, ImportedCampaign):
         if options.commands:
@@ -66,7 +66,7 @@ def show(options: argparse.Namespace) -> int:
         return EXIT_OK
     try:
         if run is None:
-            raise UsageError(f"{directory}: no RUN given. {_known(campaign)}")
+            raise UsageError(f"{directory}: no RUN given. {_known_runs(campaign)}")
         folder = _folder(campaign, run)
         if not folder.is_dir():
             print("\n".join(_without_folder(campaign, folder)))
@@ -75,11 +75,11 @@ def show(options: argparse.Namespace) -> int:
         row = campaign.row(folder.name)
     finally:
         campaign.close()
-    lines = _commands(folder, document) if options.commands else _story(folder, document, row)
+    lines = _commands(folder, document) if options.commands else _description(folder, document, row)
     print("\n".join(lines))
     if not options.commands:
-        again = shlex.join(["wattwire", "show", str(directory), folder.name, "--commands"])
-        print(f"\nBy hand: {again}")
+        repeat_command = shlex.join(["wattwire", "show", str(directory), folder.name, "--commands"])
+        print(f"\nBy hand: {repeat_command}")
     return EXIT_OK
 
 
@@ -91,15 +91,15 @@ def _show_cell(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _place(path: Path, run: str | None) -> tuple[Path, str | None]:
-    """Campaign and run from what was typed; a run's folder says both."""
+def _campaign_and_run(path: Path, run: str | None) -> tuple[Path, str | None]:
+    """Return campaign and run from the arguments; a run's folder names both."""
     if run is None and path.parent.name == "runs" and (path / "run.json").is_file():
         return path.parent.parent, path.name
     return path, run
 
 
 def _folder(campaign: Campaign, run: str) -> Path:
-    """The folder of a run given by number, name or attempt. Raises UsageError."""
+    """Return the folder of a run given by number, name or attempt. Raises UsageError."""
     planned = campaign.journal.runs()
     if run.isdigit():
         if not 1 <= int(run) <= len(planned):
@@ -114,31 +114,31 @@ def _folder(campaign: Campaign, run: str) -> Path:
         raise UsageError(f"{campaign.path}: run {run} is planned and not done yet")
     if run not in planned and run not in folders:
         hint = nearest(run, [*planned, *folders])
-        raise UsageError(f'{campaign.path}: no run "{run}".{hint} {_known(campaign)}')
+        raise UsageError(f'{campaign.path}: no run "{run}".{hint} {_known_runs(campaign)}')
     return campaign.folder(run)
 
 
 def _without_folder(campaign: Campaign, folder: Path) -> list[str]:
-    """What journal and summary know of an attempt whose folder is gone."""
+    """Return lines on an attempt whose folder is gone, from journal and summary."""
     attempts = campaign.journal.attempts()
-    attempt = next(one for one in attempts if one.folder == folder.name)
+    attempt = next(entry for entry in attempts if entry.folder == folder.name)
     outcome = str(attempt.outcome).replace("_", " ")
-    first = (
+    headline = (
         f"Run {attempt.run}, attempt {attempt.attempt}: {outcome}; verdict {attempt.verdict}. Its "
         f"folder {folder} is gone, with its messages, readings, logs and commands. {RESTORE}"
     )
-    lines = [*_wrapped(first), ""]
+    lines = [*_wrapped(headline), ""]
     if (campaign.path / "summary.parquet").exists():
         rows = campaign.summary().to_dicts()
-        same = [r for r in rows if (r["run"], r["attempt"]) == (attempt.run, attempt.attempt)]
-        for row in same[:1]:
+        matching = [r for r in rows if (r["run"], r["attempt"]) == (attempt.run, attempt.attempt)]
+        for row in matching[:1]:
             levels = [(k.removeprefix("factor."), v) for k, v in row.items() if k[:7] == "factor."]
             lines += _pairs("Treatment, from the summary", levels)
             lines += _pairs("Figures, from the summary", _figures(row))
     return lines
 
 
-def _known(campaign: Campaign) -> str:
+def _known_runs(campaign: Campaign) -> str:
     planned = campaign.journal.runs()
     if not planned:
         return "This campaign has no plan yet."
@@ -148,8 +148,8 @@ def _known(campaign: Campaign) -> str:
 # -- the story ---------------------------------------------------------------------------------
 
 
-def _story(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    lines = [*_wrapped(_first(document)), ""]
+def _description(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    lines = [*_wrapped(_headline(document)), ""]
     lines += _pairs("Treatment", _treatment(document))
     lines += _pairs("Figures", _figures(row))
     lines += _pairs("Evidence", _evidence(document, row))
@@ -159,17 +159,17 @@ def _story(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) ->
     return lines
 
 
-def _first(document: Mapping[str, Any]) -> str:
-    """The first line: what the run was and whether it may be used."""
+def _headline(document: Mapping[str, Any]) -> str:
+    """Return the first line: what the run was and whether it may be used."""
     cells = " and ".join(dict.fromkeys(document["cells"].values()))
-    told = f"Run {document['run']}, attempt {document['attempt']}: {cells}, "
-    told += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
+    text = f"Run {document['run']}, attempt {document['attempt']}: {cells}, "
+    text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
     if document["outcome_detail"]:
-        told += f" ({document['outcome_detail']})"
-    usable = {"ok": "it may be used", "unknown": "it is set aside", "failed": "it is no run"}
-    told += f"; verdict {document['verdict']}: {usable[document['verdict']]}"
+        text += f" ({document['outcome_detail']})"
+    usable = {"valid": "it may be used", "invalid": "it is set aside", "failed": "it is no run"}
+    text += f"; verdict {document['verdict']}: {usable[document['verdict']]}"
     reasons = "; ".join(reason["detail"] for reason in document["reasons"])
-    return told + (f" ({reasons})." if reasons else ".")
+    return text + (f" ({reasons})." if reasons else ".")
 
 
 def _treatment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -190,9 +190,9 @@ def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if value is None and name == "sent" and name in row:
             yield metric.words, "not known: a sender ended and left no records"
         if value is not None:
-            told = count(value) if isinstance(value, int) else number(value)
+            value_text = count(value) if isinstance(value, int) else number(value)
             unit = "" if isinstance(value, int) else metric.unit
-            yield metric.words, f"{told} {unit}".rstrip()
+            yield metric.words, f"{value_text} {unit}".rstrip()
 
 
 def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -220,22 +220,22 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
 
 
 def duration_words_short(seconds: float) -> str:
-    """Phases are short: their seconds, to a hundredth, below a minute."""
+    """Return a phase's duration: below a minute in seconds, to a hundredth."""
     return f"{seconds:.2f} s" if seconds < 60 else duration_words(seconds)
 
 
 def _processes(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     for node in document["nodes"]:
-        place = f"{node['role']}.{node['index']}"
-        told = [f"{node['cell']}", _exit_words(node["exit"])]
+        node_name = f"{node['role']}.{node['index']}"
+        facts = [f"{node['cell']}", _exit_words(node["exit"])]
         for line, key in (("sent", "sent"), ("done", "received")):
             if node.get(line) and node[line].get(key) is not None:
-                told.append(f"{key} {count(node[line][key])}")
-        if row.get(f"cpu_share.{place}") is not None:
-            told.append(f"CPU {percent(row[f'cpu_share.{place}'])} of a core")
-        if row.get(f"memory_kib.{place}") is not None:
-            told.append(f"{count(row[f'memory_kib.{place}'])} KiB")
-        yield from _wrapped(f"{node['process']}: {', '.join(told)}", "  ")
+                facts.append(f"{key} {count(node[line][key])}")
+        if row.get(f"cpu_share.{node_name}") is not None:
+            facts.append(f"CPU {percent(row[f'cpu_share.{node_name}'])} of a core")
+        if row.get(f"memory_kib.{node_name}") is not None:
+            facts.append(f"{count(row[f'memory_kib.{node_name}'])} KiB")
+        yield from _wrapped(f"{node['process']}: {', '.join(facts)}", "  ")
     for service in document["services"]:
         yield f"  {service['process']}: service process, {_exit_words(service['exit'])}"
 
@@ -249,7 +249,7 @@ def _exit_words(end: Mapping[str, Any] | None) -> str:
 
 
 def _settings(nodes: list[dict[str, Any]]) -> list[str]:
-    """What each node said is in force; nodes that say the same share a block."""
+    """Return blocks of the settings in force by node; nodes with equal settings share a block."""
     lines: list[str] = []
     blocks: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     for node in nodes:
@@ -258,12 +258,12 @@ def _settings(nodes: list[dict[str, Any]]) -> list[str]:
             lines += [f"{node['process']} was never ready", ""]
             continue
         library = ready.get("library", {})
-        named = " ".join(str(library[k]) for k in ("name", "version") if library.get(k))
+        library_name = " ".join(str(library[k]) for k in ("name", "version") if library.get(k))
         values = {**ready.get("effective", {}), **ready.get("guarantee", {})}
-        told = tuple((k, _plain(v)) for k, v in values.items() if v not in ("", None))
-        blocks.setdefault((named or "the library", told), []).append(node["process"])
-    for (named, told), processes in blocks.items():
-        lines += _pairs(f"In force in {listed(processes)}, as {named} says", told)
+        settings = tuple((k, _plain(v)) for k, v in values.items() if v not in ("", None))
+        blocks.setdefault((library_name or "the library", settings), []).append(node["process"])
+    for (library_name, settings), processes in blocks.items():
+        lines += _pairs(f"In force in {listed(processes)}, as {library_name} says", settings)
     return lines
 
 
@@ -272,18 +272,18 @@ def _plain(value: Any) -> str:
 
 
 def _pairs(title: str, pairs: Any) -> list[str]:
-    """A titled block of two columns that stays within the terminal's width."""
-    known = [(str(name), str(value).strip()) for name, value in pairs]
-    if not known:
+    """Return a titled block of two columns, at most WIDTH columns wide."""
+    rows = [(str(name), str(value).strip()) for name, value in pairs]
+    if not rows:
         return []
-    wide = min(48, max(len(name) for name, _ in known)) + 2
+    name_width = min(48, max(len(name) for name, _ in rows)) + 2
     lines = [title]
-    for name, value in known:
+    for name, value in rows:
         lines += textwrap.wrap(
             value,
             WIDTH,
-            initial_indent=f"  {name:<{wide}}",
-            subsequent_indent=" " * (wide + 2),
+            initial_indent=f"  {name:<{name_width}}",
+            subsequent_indent=" " * (name_width + 2),
             break_on_hyphens=False,
         ) or [f"  {name}"]
     return [*lines, ""]
@@ -310,7 +310,7 @@ HEAD = """\
 
 
 def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
-    """A shell script: every process in the order in which it was started."""
+    """Yield a shell script's lines: every process in the order in which it was started."""
     folder = folder.resolve()
     order = document["commands"]
     yield HEAD.format(
@@ -321,42 +321,42 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
         yield "# This campaign is older than the keeping of environments: commands only."
     services = {service["process"] for service in document["services"]}
     for process, argv in order.items():
-        out = folder / "out" / process
-        words = [_moved(word, folder) for word in argv]
+        process_folder = folder / "out" / process
+        arguments = [_final_path(word, folder) for word in argv]
         yield ""
         yield f"# {process} ({'service process' if process in services else 'node'})"
         yield shlex.join(["mkdir", "-p", f"again/{process}"])
         yield shlex.join(["cd", f"again/{process}"])
         for name, value in sorted((stored or {}).get(process, {}).items()):
-            yield f"export {name}={shlex.quote(_moved(value, folder))}"
-        spec = out / "spec.json"
+            yield f"export {name}={shlex.quote(_final_path(value, folder))}"
+        spec = process_folder / "spec.json"
         if process not in services:  # the run's own spec and samples stay as they are
-            words = _with_option(words, "--out", ".")
+            arguments = _with_option(arguments, "--out", ".")
             if spec.is_file():
-                yield _copied(spec, folder)
-                words = _with_option(words, "--spec", "spec.json")
-        # A node's lines leave on descriptor 3 (C-05): by hand they belong on the terminal.
-        yield shlex.join(words) + ("" if process in services else " 3>&1")
-        yield f"# spec: {spec}" if spec.is_file() else f"# its files: {out}"
+                yield _copy_command(spec, folder)
+                arguments = _with_option(arguments, "--spec", "spec.json")
+        # A node writes its lines to descriptor 3 (C-05); by hand they belong on the terminal.
+        yield shlex.join(arguments) + ("" if process in services else " 3>&1")
+        yield f"# spec: {spec}" if spec.is_file() else f"# its files: {process_folder}"
 
 
-def _copied(spec: Path, folder: Path) -> str:
-    """The command that copies a spec here; its paths are made those of the run's folder."""
+def _copy_command(spec: Path, folder: Path) -> str:
+    """Return the command that copies a spec here, with the paths of the run's final folder."""
     attempt = rf"[^\"]*/runs/\.{folder.name}\.partial/"
     final = re.sub(r"([\\&|])", r"\\\1", json.dumps(str(folder))[1:-1])
     return f"sed {shlex.quote(f's|{attempt}|{final}/|g')} {shlex.quote(str(spec))} > spec.json"
 
 
 def _with_option(words: list[str], option: str, value: str) -> list[str]:
-    """The command with another value after an option that it has."""
+    """Return the command with `value` after `option`; unchanged without that option."""
     if option not in words[:-1]:
         return words
-    at = words.index(option) + 1
-    return [*words[:at], value, *words[at + 1 :]]
+    index = words.index(option) + 1
+    return [*words[:index], value, *words[index + 1 :]]
 
 
-def _moved(word: str, folder: Path) -> str:
-    """A path of the attempt in flight, as it is since its folder was renamed into place."""
+def _final_path(word: str, folder: Path) -> str:
+    """Return a path of the attempt in flight as it is after the folder's renaming."""
     partial = f"/runs/.{folder.name}.partial"
-    at = word.find(partial)
-    return word if at < 0 else f"{folder}{word[at + len(partial) :]}"
+    index = word.find(partial)
+    return word if index < 0 else f"{folder}{word[index + len(partial) :]}"

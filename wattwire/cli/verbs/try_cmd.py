@@ -1,4 +1,4 @@
-"""try: compare cells without writing a study first; the study that was run is kept."""
+"""`try`: compare cells without writing a study first; the study that was run is kept."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def add_to(verbs: Any) -> None:
 
 
 def try_cells(options: argparse.Namespace) -> int:
-    """Write a study, run it, print the comparison and say where everything is."""
+    """Write a study, run it, and print the comparison and all paths."""
     catalog = Catalog()
     cells = chosen_cells(catalog, options.cells)
     document = document_of(options, cells)
@@ -104,15 +104,15 @@ def try_cells(options: argparse.Namespace) -> int:
 
 
 def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared: Prepared) -> None:
-    told = (
+    headline = (
         f"{study.title}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, about "
         f"{duration_words(seconds)}."
     )
     builds = builds_ahead(prepared.cells)
-    told += f" {build_words(builds)}." if builds else ""
+    headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
-    reasons = (f"Left out: {reason}." for reason in dict.fromkeys(why for _, why in skipped))
-    for text in (told, *reasons):
+    reasons = (f"Left out: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
+    for text in (headline, *reasons):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
 
 
@@ -137,15 +137,15 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
     page = None if options.no_report else campaigns.write_report(directory)
     campaign = Campaign(directory)
     try:
-        compared = try_table.compare(campaign)
+        comparison = try_table.compare(campaign)
     finally:
         campaign.close()
     if options.json:
-        told = {"kind": "comparison", **compared.to_json(), "campaign": str(directory)}
-        print(json.dumps({**told, "page": str(page) if page else None}))
+        result = {"kind": "comparison", **comparison.to_json(), "campaign": str(directory)}
+        print(json.dumps({**result, "page": str(page) if page else None}))
     else:
         print()
-        print("\n".join(compared.lines()))
+        print("\n".join(comparison.lines()))
         stamps = stamps_of(page)
         if stamps:
             print("\n".join(["", *textwrap.wrap(stamps, WIDTH, break_on_hyphens=False)]))
@@ -155,14 +155,14 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
         if page:
             print(f"Page      {page.resolve()}")
         print(f"Next: wattwire show {shlex.quote(str(directory))} 1")
-    return EXIT_OK if compared.usable else EXIT_NOTHING_USABLE
+    return EXIT_OK if comparison.usable else EXIT_NOTHING_USABLE
 
 
 # -- the study ---------------------------------------------------------------------------------
 
 
 def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str, Any]:
-    """The study that answers what was typed. Raises UsageError for what cannot be asked."""
+    """Return the study that compares `cells` as the options say. Raises UsageError."""
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
         raise UsageError(f"{NAME}: a cell stands twice in {' '.join(names)}; name each once")
@@ -211,7 +211,7 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
 
 
 def _study_key(text: str, cells: Sequence[Cell]) -> str:
-    """A change in a study's words: a bare name is a level, or a setting of the middleware."""
+    """Return a change with its full key: a bare name is a level or a setting of the middleware."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise UsageError(f"--set {text}: allowed: KEY=VALUE, e.g. reply=ack or plan.seed=2")
@@ -236,7 +236,7 @@ def _plan_keys() -> list[str]:
 
 
 def to_toml(document: Mapping[str, Any]) -> str:
-    """A study document as TOML: scalars, lists, tables, and lists of tables one level deep."""
+    """Return a study document as TOML: scalars, lists, tables, lists of tables one level deep."""
     lines = [f"{key} = {_value(value)}" for key, value in document.items() if not _nested(value)]
     for key, value in document.items():
         for table in value if _is_tables(value) else [value] if isinstance(value, Mapping) else []:

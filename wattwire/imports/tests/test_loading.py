@@ -22,7 +22,7 @@ def read(source, recipe):
     number = values.NUMBER * (2 if recipe == "theirs" else 1)
     runs = pl.DataFrame({
         "run": ["a", "b"], "attempt": [1, 1], "block": [1, 1], "position": [1, 2],
-        "verdict": ["ok", "ok"], "outcome": ["completed"] * 2, "used": [True, True],
+        "verdict": ["valid", "valid"], "outcome": ["completed"] * 2, "used": [True, True],
         "control": ["", ""], "factor.size": [1, 2], "power_w": [number, number + 1],
     })
     told = [{"run": r, "column": "power_w", "files": ["x.csv"], "rows_used": 1,

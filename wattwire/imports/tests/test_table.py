@@ -31,7 +31,7 @@ def test_a_row_is_a_run(tmp_path) -> None:
     assert imported.runs["power"].to_list() == [1.5, 1.7, 2.5, None]
     assert imported.runs["block"].to_list() == [1, 2, 1, 2]
     assert imported.runs["position"].to_list() == [1, 1, 2, 2]
-    assert imported.runs["verdict"].to_list() == ["ok", "ok", "ok", "unknown"]
+    assert imported.runs["verdict"].to_list() == ["valid", "valid", "valid", "invalid"]
     assert imported.study["factors"] == {"lang": ["c", "py"]}
     assert imported.columns["power"]["unit"] == "W"
     assert imported.provenance["how"][0] == "power, line 2"

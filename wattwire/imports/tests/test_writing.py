@@ -25,7 +25,7 @@ def tiny() -> Imported:
             "attempt": [1, 1, 1],
             "block": [1, 1, 2],
             "position": [1, 2, 1],
-            "verdict": ["ok", "ok", "unknown"],
+            "verdict": ["valid", "valid", "invalid"],
             "outcome": ["completed"] * 3,
             "used": [True, True, False],
             "control": [""] * 3,
@@ -122,7 +122,7 @@ def changed(**columns: object) -> Imported:
         (dataclasses.replace(tiny(), runs=tiny().runs.drop("block")), "lack the columns block"),
         (dataclasses.replace(tiny(), runs=tiny().runs.head(0)), "there is no run"),
         (changed(run=["a", "a", "c"]), "run a is there more than once"),
-        (changed(verdict=["ok", "fine", "ok"]), "verdict: found {'fine'}"),
+        (changed(verdict=["valid", "fine", "valid"]), "verdict: found {'fine'}"),
         (changed(power_w=[1.5, 2.5, 3.5]), "power_w of run c has no provenance"),
         (
             dataclasses.replace(tiny(), provenance=tiny().provenance.drop("how")),

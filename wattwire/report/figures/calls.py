@@ -1,4 +1,4 @@
-"""A chart of what is made of parts: bars whose pieces add up to the whole."""
+"""Chart of a composition: stacked bars whose segments add up to the total."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ ROW_PX = 22
 
 
 def calls_chart(points: Points | None, rows: Sequence[str], domain: Sequence[str]) -> Spec:
-    """A bar a treatment, a piece a call. Points: treatment, colour (the call), value, place."""
+    """Return stacked bars: one bar per treatment, one segment per system call.
+
+    Points: treatment, colour (the call), value, place.
+    """
     return finish(
         {
             "width": WIDTH_PX - NAMES_PX,

@@ -1,4 +1,4 @@
-"""Charts of messages: how latency is distributed, and how it grows with the payload."""
+"""Charts of messages: the distribution of latency, and latency by payload size."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def ecdf_chart(
     panels: Sequence[str],
     per_row: int,
 ) -> Spec:
-    """ECDF curves. Points: us, share, colour, panel."""
-    chosen, opacity = highlight()
-    high = len(panels) <= 2 * per_row
+    """Return ECDF curves of latency. Points: us, share, colour, panel."""
+    selection, opacity = highlight()
+    is_tall = len(panels) <= 2 * per_row
     share = {"field": "share", "type": "quantitative", "title": "share arrived"}
     chart = {
         "transform": [{"calculate": "100 * datum.share", "as": "share_percent"}],
-        "params": [chosen],
+        "params": [selection],
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.9},
         "encoding": {
             "x": number("us", "latency (µs, log scale)", padding=0),
@@ -49,7 +49,7 @@ def ecdf_chart(
             ],
         },
         "width": panel_width(len(panels), per_row),
-        "height": 170 if high else 105,
+        "height": 170 if is_tall else 105,
     }
     return finish(in_panels(chart, panels, per_row), points)
 
@@ -60,15 +60,15 @@ def sizes_chart(
     colour_title: str,
     panels: Sequence[str],
 ) -> Spec:
-    """Median latency against payload, joined by lines. Points: bytes, us, colour, panel."""
-    chosen, opacity = highlight()
-    both = {
+    """Return lines of median latency by payload. Points: bytes, us, colour, panel."""
+    selection, opacity = highlight()
+    shared = {
         "x": number("bytes", "payload (B, log scale)", ticks=6),
         "y": number("us", "median latency (µs, log scale)"),
         "color": colour(colour_title, domain),
         "opacity": opacity,
     }
-    told = [
+    tooltip = [
         hint("colour", colour_title, None),
         hint("bytes", "payload (B)", ",d"),
         hint("us", "median latency (µs)"),
@@ -78,12 +78,12 @@ def sizes_chart(
         "layer": [
             {
                 "mark": {"type": "line", "strokeWidth": 1.6},
-                "encoding": both | {"strokeDash": dash(colour_title, domain)},
+                "encoding": shared | {"strokeDash": dash(colour_title, domain)},
             },
             {
-                "params": [chosen],
+                "params": [selection],
                 "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
-                "encoding": both | {"shape": shape(colour_title, domain), "tooltip": told},
+                "encoding": shared | {"shape": shape(colour_title, domain), "tooltip": tooltip},
             },
         ],
         "width": panel_width(len(panels), per_row),

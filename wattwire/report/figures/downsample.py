@@ -1,6 +1,6 @@
-"""Fewer points than runs: what is drawn of a campaign so large that a page would not open.
+"""Downsampling of figures: fewer points than runs, so that a large campaign's page still opens.
 
-Tables and answers never come from here: they hold every run.
+Tables and answers are not downsampled: they have every run.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
 
 POINTS_MAX = 4000
-"""More points of runs in one figure are thinned out: they would only cover each other."""
+"""Maximum number of points of runs in one figure; more would only cover each other."""
 GROUP_MIN = 5
-"""What a group keeps at least, if it has as many: its ends, its middle and its quartiles."""
+"""Minimum number of points of a group, if it has as many: extremes, median and quartiles."""
 GROUPED_BY = (("panel", "colour", "treatment", "used"), ("panel", "colour", "used"), ())
 
 Points = Sequence[Mapping[str, Any]]
 
 
 class Thinner:
-    """Thins out figures of one page; figures of the same points stay figures of the same."""
+    """Downsamples the figures of one page; figures with the same points keep sharing them."""
 
     def __init__(self, most: int = POINTS_MAX) -> None:
         self._most = most
-        self._made: dict[int, tuple[Points, list[Any]]] = {}
+        self._cache: dict[int, tuple[Points, list[Any]]] = {}
 
     def parts(self, parts: Sequence[Any]) -> list[Any]:
-        """The same parts, each figure with more points of runs than may be drawn thinned out."""
+        """Return the parts, with each figure of too many points of runs downsampled."""
         return [self._part(part) for part in parts]
 
     def _part(self, part: Any) -> Any:
@@ -40,52 +40,55 @@ class Thinner:
             return replace(part, parts=self.parts(part.parts))
         if not isinstance(part, Figure):
             return part
-        held = part.spec.get("datasets", {}).get(POINTS)
-        if not held or "run" not in held[0] or len(held) <= self._most:
+        points = part.spec.get("datasets", {}).get(POINTS)
+        if not points or "run" not in points[0] or len(points) <= self._most:
             return part
-        if id(held) not in self._made:
-            self._made[id(held)] = (held, thinned(held, self._most))
-        kept = self._made[id(held)][1]
+        if id(points) not in self._cache:
+            self._cache[id(points)] = (points, thinned(points, self._most))
+        kept = self._cache[id(points)][1]
         spec = {**part.spec, "datasets": {POINTS: kept}}
-        return replace(part, spec=spec, caption=f"{part.caption} {_told(len(kept), len(held))}")
+        return replace(
+            part, spec=spec, caption=f"{part.caption} {_thinning_note(len(kept), len(points))}"
+        )
 
 
 def thinned(points: Points, most: int) -> list[Any]:
-    """About `most` of `points`, in their order.
+    """Return about `most` of `points`, in their order.
 
-    Of each group as many as its share, evenly spaced by the rank of their value with the lowest
-    and the highest among them: so quartiles, medians and means stay where they are.
+    Each group keeps its share, evenly spaced by the rank of the values, with the lowest and the
+    highest included, so that quartiles, medians and means hardly change.
     """
     groups: dict[Hashable, list[int]] = {}
     for keys in GROUPED_BY:
         groups = {}
-        for at, point in enumerate(points):
-            groups.setdefault(tuple(str(point.get(key)) for key in keys), []).append(at)
+        for index, point in enumerate(points):
+            groups.setdefault(tuple(str(point.get(key)) for key in keys), []).append(index)
         if len(groups) * GROUP_MIN <= most:
             break
     kept: list[int] = []
-    for places in groups.values():
-        wanted = max(GROUP_MIN, round(len(places) * most / len(points)))
-        ranked = sorted(places, key=lambda at: _value(points[at]))
-        kept += [ranked[at] for at in spread(len(ranked), wanted)]
-    return [points[at] for at in sorted(kept)]
+    for indices in groups.values():
+        size = max(GROUP_MIN, round(len(indices) * most / len(points)))
+        ranked = sorted(indices, key=lambda index: _value(points[index]))
+        kept += [ranked[index] for index in spread(len(ranked), size)]
+    return [points[index] for index in sorted(kept)]
 
 
 def spread(count: int, wanted: int) -> list[int]:
-    """`wanted` of the places 0 … `count` - 1, evenly spaced, first and last included."""
+    """Return `wanted` of the indices 0 … `count` - 1, evenly spaced, first and last included."""
     if wanted >= count:
         return list(range(count))
     return np.linspace(0, count - 1, wanted).round().astype(int).tolist()
 
 
 def _value(point: Mapping[str, Any]) -> float:
-    found = point.get("value", point.get("y"))
-    return float(found) if isinstance(found, (int, float)) else 0.0
+    value = point.get("value", point.get("y"))
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def _told(kept: int, held: int) -> str:
+def _thinning_note(drawn: int, total: int) -> str:
     return (
-        f"{words.count(kept)} of {words.count(held)} runs are drawn: of each treatment its share, "
-        "evenly spaced by the rank of their value, lowest and highest included. Boxes, curves and "
-        "medians in the figure are of those; the tables hold every run."
+        f"{words.count(drawn)} of {words.count(total)} runs are drawn: "
+        "of each treatment its share, evenly spaced by the rank of their value, lowest and "
+        "highest included. Boxes, curves and medians in the figure are of those; the tables hold "
+        "every run."
     )

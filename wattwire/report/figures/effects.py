@@ -30,11 +30,11 @@ from wattwire.report.figures.style import (
 MEAN_RUNS_MIN = 3
 LEVEL = 0.95
 DEGREES_MAX = 400
-"""From so many degrees of freedom on, the last quantile of the table stands for all: 0.03 % off."""
+"""Largest degrees of freedom in the table; for more, its last quantile is used: 0.03 % off."""
 
 
 def ratios_chart(points: Points | None, margin: float | None) -> Spec:
-    """Ratios with intervals against 1. Points: name, response, ratio, low, high, one, order."""
+    """Return ratios with intervals. Points: name, response, ratio, low, high, one, order."""
     names = list(dict.fromkeys(point["name"] for point in points or ()))
     y = nominal("name", None, names) | {"axis": {"labelLimit": 260, "minExtent": NAMES_PX}}
     band, line, whisker = (
@@ -44,7 +44,7 @@ def ratios_chart(points: Points | None, margin: float | None) -> Spec:
     )
     title = "ratio to the baseline (log scale, 1 = the same)"
     layers = [
-        # The reference line rides on the same rows, so that it survives faceting.
+        # The reference line uses the same points, so that it survives faceting.
         {"mark": line, "encoding": {"x": {"field": "one", "type": "quantitative"}}},
         {
             "mark": whisker,
@@ -79,11 +79,11 @@ def ratios_chart(points: Points | None, margin: float | None) -> Spec:
             "x2": {"field": "margin_high"},
         }
         layers.insert(0, {"mark": band, "encoding": edges})
-    head = {"labelAngle": 0, "labelAnchor": "start", "labelOrient": "top", "labelPadding": 2}
+    header = {"labelAngle": 0, "labelAnchor": "start", "labelOrient": "top", "labelPadding": 2}
     responses = list(dict.fromkeys(point["response"] for point in points or ()))
     chart = {
         "data": {"name": POINTS},
-        "facet": {"row": nominal("response", None, responses) | {"header": head}},
+        "facet": {"row": nominal("response", None, responses) | {"header": header}},
         "spec": {"layer": layers, "width": WIDTH_PX - NAMES_PX - 90, "height": {"step": 22}},
         "resolve": {"scale": {"y": "independent"}},
     }
@@ -100,25 +100,25 @@ def interaction_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Means by two factors, joined by lines. Points: value, colour, across, panel.
+    """Return lines of means by two factors. Points: value, colour, across, panel.
 
-    `across` is the title and the levels of the factor along the axis. On a log scale means are
-    geometric. The bars are 95 % t intervals of each mean over its runs, from three runs on.
+    `across` is the title and the levels of the factor along the axis. On a log scale, means are
+    geometric. The bars are 95 % t intervals of each mean over at least MEAN_RUNS_MIN runs.
     """
-    chosen, opacity = highlight()
+    selection, opacity = highlight()
     x = nominal("across", across[0], across[1]) | {
         "axis": {"labelAngle": 0, "labelOverlap": True, "labelLimit": 120},
         "scale": {"type": "band", "padding": 0.1},
     }
     y = number("mean", value_title, scale)
-    both = {
+    shared = {
         "x": x,
         "color": colour(colour_title, domain),
         "opacity": opacity,
-        # A little beside each other, so that no interval hides another.
+        # A small offset, so that no interval hides another.
         "xOffset": nominal("colour", None, domain) | {"scale": {"type": "point", "padding": 3}},
     }
-    told = [
+    tooltip = [
         hint("colour", colour_title, None),
         hint("across", across[0], None),
         hint("runs", "runs", ",d"),
@@ -131,17 +131,18 @@ def interaction_chart(
         "layer": [
             {
                 "mark": {"type": "line", "strokeWidth": 1.7},
-                "encoding": both | {"y": y, "strokeDash": dash(colour_title, domain)},
+                "encoding": shared | {"y": y, "strokeDash": dash(colour_title, domain)},
             },
             {
                 "transform": [{"filter": f"datum.runs >= {MEAN_RUNS_MIN}"}],
                 "mark": {"type": "rule", "strokeWidth": 1.5},
-                "encoding": both | {"y": y | {"field": "low"}, "y2": {"field": "high"}},
+                "encoding": shared | {"y": y | {"field": "low"}, "y2": {"field": "high"}},
             },
             {
-                "params": [chosen],
+                "params": [selection],
                 "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                "encoding": both | {"y": y, "shape": shape(colour_title, domain), "tooltip": told},
+                "encoding": shared
+                | {"y": y, "shape": shape(colour_title, domain), "tooltip": tooltip},
             },
         ],
         "width": panel_width(len(panels), per_row),
@@ -151,7 +152,7 @@ def interaction_chart(
 
 
 def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:
-    """Transforms from runs to means with 95 % t limits by group: mean, low, high, runs."""
+    """Return transforms from runs to means with 95 % t limits by group: mean, low, high, runs."""
     log = f"('{scale}' === 'log')"
     quantiles = [
         {"degrees": degrees, "t": round(float(special.stdtrit(degrees, (1 + LEVEL) / 2)), 4)}
@@ -168,7 +169,7 @@ def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:
             ],
             "groupby": list(groups),
         },
-        # Between the table's rows the next smaller one is taken: a little too wide, never narrow.
+        # Between rows of the table, the next smaller degrees apply: too wide, but never narrow.
         {
             "calculate": "datum.runs <= 61 ? datum.runs - 1 : "
             f"min({DEGREES_MAX}, 10 * floor((datum.runs - 1) / 10))",

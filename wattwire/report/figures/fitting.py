@@ -1,4 +1,4 @@
-"""What depends on a chart's size and points: titles in lines, ticks with room, smaller dots.
+"""Fitting of a chart to its size and points: wrapped titles, sparse ticks, smaller dots.
 
 explore.js does the same for charts that a reader chooses.
 """
@@ -15,13 +15,13 @@ LETTER_PX = 6.1
 """Mean width of a letter of 12 px."""
 CROWD = 400
 DIGITS = ((5.6, (1, 2, 3, 5, 7)), (3.0, (1, 2, 5)), (1.7, (1, 3)), (0.0, (1,)))
-"""Labels' widths a decade from which on so many digits have room beside each other."""
+"""Minimum widths per decade, in labels, and the leading digits that then have room."""
 LABEL_PX = {"x": 45.0, "y": 20.0}
 TICKS_MIN = 3
 
 
 def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> None:
-    """Fit titles, ticks and dots of `chart`, in place."""
+    """Fit titles, ticks and dots of `chart`, in place, to its size and `points`."""
     unit = chart.get("spec", chart)
     for encoding in encodings(unit):
         for channel, side in (("x", "width"), ("y", "height")):
@@ -29,7 +29,7 @@ def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> No
                 _wrap(encoding[channel], unit[side])
                 if points:
                     room = unit[side] / LABEL_PX[channel]
-                    _ticks(encoding[channel], room, _along(unit, channel, points))
+                    _ticks(encoding[channel], room, _axis_values(unit, channel, points))
     if points and len(points) > CROWD:
         for layer in [unit, *unit.get("layer", [])]:
             mark = layer.get("mark", {})
@@ -40,10 +40,10 @@ def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> No
 
 
 def encodings(unit: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The encodings of a chart and of its layers."""
-    for part in (unit, *unit.get("layer", ())):
-        if "encoding" in part:
-            yield part["encoding"]
+    """Yield the encodings of a chart and of its layers."""
+    for layer in (unit, *unit.get("layer", ())):
+        if "encoding" in layer:
+            yield layer["encoding"]
 
 
 def _wrap(channel: dict[str, Any], room_px: float) -> None:
@@ -54,7 +54,7 @@ def _wrap(channel: dict[str, Any], room_px: float) -> None:
 
 
 def wrapped(title: str, room_px: float) -> list[str]:
-    """A title in lines that fit so many pixels; what stands in brackets keeps together."""
+    """Return a title in lines of at most `room_px`; text in brackets is not broken."""
     letters = max(8, int(room_px / LETTER_PX))
     if len(title) <= letters:
         return [title]
@@ -69,15 +69,15 @@ def wrapped(title: str, room_px: float) -> list[str]:
     return [drawable(line) for line in lines]
 
 
-def _along(
+def _axis_values(
     unit: Mapping[str, Any], channel: str, points: Sequence[Mapping[str, Any]]
 ) -> list[float]:
-    """What all layers show along an axis: places, and the ends of bars."""
+    """Return the nonzero values of all layers along an axis, the ends of bars included."""
     ends = (channel, f"{channel}2")
     shown = [encoding.get(name, {}) for encoding in encodings(unit) for name in ends]
-    fields = {one["field"] for one in shown if "field" in one}
-    found = (point.get(field) for point in points for field in fields)
-    return [value for value in found if value and isinstance(value, (int, float))]
+    fields = {field_encoding["field"] for field_encoding in shown if "field" in field_encoding}
+    values = (point.get(field) for point in points for field in fields)
+    return [value for value in values if value and isinstance(value, (int, float))]
 
 
 def _ticks(channel: dict[str, Any], room: float, values: Sequence[float]) -> None:
@@ -89,14 +89,14 @@ def _ticks(channel: dict[str, Any], room: float, values: Sequence[float]) -> Non
 
 
 def log_ticks(low: float, high: float, room: float) -> list[float]:
-    """Round values from `low` to `high` with room for their labels; none where too few are.
+    """Return round values from `low` to `high` with room for their labels; [] for too few.
 
-    `room` is the axis' length in widths of a label.
+    `room` is the length of the axis in label widths.
     """
     if not 0 < low < high:
         return []
-    decades = math.log10(high) - math.log10(low)  # their ratio may have no float
-    digits = next(digits for least, digits in DIGITS if room / decades >= least)
+    decades = math.log10(high) - math.log10(low)  # high / low may overflow
+    digits = next(digits for labels_min, digits in DIGITS if room / decades >= labels_min)
     powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
     if len(digits) == 1:
         powers = powers[:: max(1, math.ceil(decades / room))]

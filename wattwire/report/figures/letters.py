@@ -1,4 +1,4 @@
-"""Names of levels and columns as a chart can hold them, whatever a table or a study called them."""
+"""Conversion of the names of levels and columns into text that a chart can hold."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ INHERITED = frozenset(
      "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString",
      "toString", "valueOf"}
 )  # fmt: skip
-"""What every object of JavaScript has: Object.getOwnPropertyNames(Object.prototype)."""
+"""Properties of every JavaScript object: Object.getOwnPropertyNames(Object.prototype)."""
 
 
 @lru_cache(maxsize=10_000)
 def drawable(text: str) -> str:
-    """Return `text` as a chart may hold it: by its number where no letter can be drawn.
+    """Return `text` as a chart can hold it, with the code point of each undrawable character.
 
-    Vega looks words up in plain JavaScript objects, where constructor is found although nobody
-    put it there; a no-break space after it makes it another word that looks the same. Control
-    characters end its parser and SVG alike, and so does half of a pair of surrogates.
+    Vega looks words up in plain JavaScript objects, which have inherited properties such as
+    "constructor"; a no-break space after such a word makes it a different one that looks the same.
+    Control characters and lone surrogates break both Vega's parser and SVG.
     """
     text = UNDRAWABLE.sub(lambda letter: f"[U+{ord(letter[0]):04X}]", text)
     return f"{text}\u00a0" if text in INHERITED else text

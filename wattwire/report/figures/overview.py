@@ -1,4 +1,4 @@
-"""The first response drawn in every usual way: figures to print, and where to begin looking."""
+"""Overview figures: the first response in every usual kind of chart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
 
 @dataclass(frozen=True)
 class Layout:
-    """Which factor is told by what: colour (or rows), the axis, panels; None where none is left."""
+    """The factors shown by colour (or rows), along the axis and by panels; None for no factor."""
 
     tone: str
     across: str | None
@@ -30,19 +30,21 @@ class Layout:
 
 
 def layout_of(evidence: Evidence) -> Layout:
-    """The primary factor by colour, the longest one along the axis, a third one in panels."""
+    """Return the layout: primary factor by colour, longest one along the axis, third in panels."""
     tone = evidence.primary if evidence.primary in evidence.varied else evidence.varied[0]
-    others = [name for name in evidence.varied if name != tone]
-    counts = {name: len(levels_run(evidence, name)) for name in others}
-    along = [name for name in others if 1 < counts[name] <= LEVELS_MAX]
-    # Lines along an axis want an order: numbers before names, then as many as there are.
-    across = max(along, key=lambda name: (_numbers(evidence, name), counts[name]), default=None)
-    left = [name for name in along if name != across and counts[name] <= PANELS_MAX]
-    panel = "pattern" if "pattern" in left else next(iter(left), None)
+    other_factors = [name for name in evidence.varied if name != tone]
+    counts = {name: len(levels_run(evidence, name)) for name in other_factors}
+    axis_factors = [name for name in other_factors if 1 < counts[name] <= LEVELS_MAX]
+    # Lines along an axis need an order: numeric factors come first, then those with most levels.
+    across = max(
+        axis_factors, key=lambda name: (_is_numeric(evidence, name), counts[name]), default=None
+    )
+    panel_factors = [name for name in axis_factors if name != across and counts[name] <= PANELS_MAX]
+    panel = "pattern" if "pattern" in panel_factors else next(iter(panel_factors), None)
     return Layout(tone, across, panel)
 
 
-def _numbers(evidence: Evidence, factor: str) -> bool:
+def _is_numeric(evidence: Evidence, factor: str) -> bool:
     levels = levels_run(evidence, factor)
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in levels)
 
@@ -50,10 +52,13 @@ def _numbers(evidence: Evidence, factor: str) -> bool:
 def drawn(
     evidence: Evidence, responses: tuple[Response, ...], says: dict[str, str]
 ) -> list[Figure]:
-    """Figures of the first of `responses`, the last one against the second; `says` by kind."""
-    first, other = responses[0], responses[1] if len(responses) > 1 else None
+    """Return figures of the first of `responses`; the scatter shows it against the second one.
+
+    `says` has the captions by kind of figure.
+    """
+    first, second = responses[0], responses[1] if len(responses) > 1 else None
     layout = layout_of(evidence)
-    points = _points(evidence, layout, first, other)
+    points = _points(evidence, layout, first, second)
     if not points:
         return []
     panels = _panels(evidence, layout, points)
@@ -61,75 +66,84 @@ def drawn(
     tone = words.factor_title(layout.tone)
     groups: tuple[Any, ...] = (points, tones, tone, panels, PER_ROW)
     value, scale = _axis(first, [point["value"] for point in points])
-    made: list[tuple[str, str, Spec]] = [_spread(groups, first, value, scale)]
+    charts: list[tuple[str, str, Spec]] = [_distribution(groups, first, value, scale)]
     if layout.across is not None:
         across = (words.factor_title(layout.across), titles_of(evidence, layout.across))
         title = f"{_capital(first.title)} by {tone} and {across[0]}"
         chart = figures.interaction_chart(
             points, tones, tone, across, panels, PER_ROW, value, scale
         )
-        made.append(("interaction", f"{title}: means", chart))
+        charts.append(("interaction", f"{title}: means", chart))
         down = (tone, tones)
         chart = figures.heat_chart(points, across, down, panels, PER_ROW, value, scale)
-        made.append(("heat", f"{title}: every cell", chart))
-    both = [point for point in points if point["x"] is not None]
-    if other is not None and both:
-        title, log = _axis(other, [point["x"] for point in both])
+        charts.append(("heat", f"{title}: every cell", chart))
+    points_with_x = [point for point in points if point["x"] is not None]
+    if second is not None and points_with_x:
+        title, log = _axis(second, [point["x"] for point in points_with_x])
         chart = figures.scatter_chart(
-            both, tones, tone, panels, PER_ROW, (title, value), (log, scale)
+            points_with_x, tones, tone, panels, PER_ROW, (title, value), (log, scale)
         )
-        made.append(("scatter", f"{_capital(first.title)} against {other.title}", chart))
-    if evidence.imported or first not in (CPU, LATENCY_P50):  # those the audit trail draws
+        charts.append(("scatter", f"{_capital(first.title)} against {second.title}", chart))
+    if evidence.imported or first not in (CPU, LATENCY_P50):  # the audit trail has those two
         chart = figures.order_chart(points, tones, tone, value, scale)
-        made.append(("order", f"{_capital(first.title)} in the order of execution", chart))
+        charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
     missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
-    gap = f" Without such a value: {words.plural(missing, 'usable run')}." if missing else ""
+    missing_note = (
+        f" Without such a value: {words.plural(missing, 'usable run')}." if missing else ""
+    )
     name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")
-    return [Figure(f"{kind}-{name}", title, says[kind] + gap, chart) for kind, title, chart in made]
+    return [
+        Figure(f"{kind}-{name}", title, says[kind] + missing_note, chart)
+        for kind, title, chart in charts
+    ]
 
 
-def _spread(
+def _distribution(
     groups: tuple[Any, ...], response: Response, value: str, scale: str
 ) -> tuple[str, str, Spec]:
-    """Violins where every group has runs enough for one, else boxes."""
+    """Return kind, title and chart of the distribution: violins if each group has enough runs."""
     counts: dict[tuple[str, str], int] = {}
     for point in groups[0]:
         key = (point["colour"], point["panel"])
         counts[key] = counts.get(key, 0) + 1
-    enough = min(counts.values()) >= figures.VIOLIN_RUNS_MIN
-    kind = "violin" if enough else "box"
-    draw: Callable[..., Spec] = figures.violin_chart if enough else figures.box_chart
+    is_violin = min(counts.values()) >= figures.VIOLIN_RUNS_MIN
+    kind = "violin" if is_violin else "box"
+    draw: Callable[..., Spec] = figures.violin_chart if is_violin else figures.box_chart
     chart = draw(*groups, value, scale)
     return kind, f"{_capital(response.title)}, every usable run", chart
 
 
 def _points(
-    evidence: Evidence, layout: Layout, first: Response, other: Response | None
+    evidence: Evidence, layout: Layout, first: Response, second: Response | None
 ) -> list[dict[str, Any]]:
-    """A point a usable run that carries `first`, in the order of execution."""
-    place = {entry["run"]: at for at, entry in enumerate(evidence.planned, start=1)}
-    begins: dict[int, int] = {}
+    """Return one point for each usable run that has `first`, in run order."""
+    position_of = {
+        entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)
+    }
+    block_starts: dict[int, int] = {}
     block: Any = None
-    for at, entry in enumerate(evidence.planned, start=1):
-        begins[at] = at if at == 1 or entry.get("block") != block else begins[at - 1]
+    for position, entry in enumerate(evidence.planned, start=1):
+        block_starts[position] = (
+            position if position == 1 or entry.get("block") != block else block_starts[position - 1]
+        )
         block = entry.get("block")
     values = column(evidence.usable, first.column)
-    others = column(evidence.usable, other.column) if other else [math.nan] * len(values)
+    second_values = column(evidence.usable, second.column) if second else [math.nan] * len(values)
     points = []
-    for run, value, beside in zip(evidence.usable["run"], values, others, strict=True):
-        if not math.isfinite(value) or run not in place:
+    for run, value, second_value in zip(evidence.usable["run"], values, second_values, strict=True):
+        if not math.isfinite(value) or run not in position_of:
             continue
-        first_of_block = begins[place[run]]
+        first_of_block = block_starts[position_of[run]]
         levels = all_levels(evidence.runs[run])
         tone = evidence.title(layout.tone, levels.get(layout.tone))
         point: dict[str, Any] = {
             "run": run,
-            "order": place[run],
+            "order": position_of[run],
             "edge": first_of_block - 0.5 if first_of_block > 1 else None,
             "used": "usable",
             "treatment": evidence.treatment_title(levels),
             "value": figures.rounded(float(value)),
-            "x": figures.rounded(float(beside)) if math.isfinite(beside) else None,
+            "x": figures.rounded(float(second_value)) if math.isfinite(second_value) else None,
             "colour": tone,
             "down": tone,
             "panel": evidence.title(layout.panel, levels.get(layout.panel)) if layout.panel else "",
@@ -149,11 +163,11 @@ def _panels(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) ->
 
 
 def _axis(response: Response, values: list[float]) -> tuple[str, str]:
-    """An axis' title with its unit and its scale: log wherever every value is above zero."""
+    """Return an axis title with unit, and the scale: log if all values are positive, no share."""
     scale = "log" if min(values) > 0 and not response.share else "linear"
-    told = [response.unit] if response.unit else []
-    told += ["log scale"] if scale == "log" else []
-    return response.title + (f" ({', '.join(told)})" if told else ""), scale
+    notes = [response.unit] if response.unit else []
+    notes += ["log scale"] if scale == "log" else []
+    return response.title + (f" ({', '.join(notes)})" if notes else ""), scale
 
 
 def _capital(title: str) -> str:

@@ -1,4 +1,4 @@
-"""How a figure is parted into panels: by pattern, and by the factor with most levels."""
+"""Division of a figure into panels: by pattern, and by the factor with most levels."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ PANELS_PER_ROW = 3
 
 
 def facet_factor(evidence: Evidence) -> str | None:
-    """The factor that parts a figure into rows: the one with most levels, up to ROWS_MAX."""
-    others = [
+    """Return the factor that divides a figure into rows: that with most levels up to ROWS_MAX."""
+    factors = [
         name
         for name in evidence.varied
         if name not in ("pattern", evidence.primary)
         and 1 < len(levels_run(evidence, name)) <= ROWS_MAX
     ]
-    return max(others, key=lambda name: len(levels_run(evidence, name))) if others else None
+    return max(factors, key=lambda name: len(levels_run(evidence, name))) if factors else None
 
 
 def panel_of(evidence: Evidence, treatment: Mapping[str, Any], across: str | None) -> str:
-    """The panel of a figure that a treatment belongs to: its pattern and its level of `across`."""
-    told = [str(treatment.get("pattern", ""))] if len(titles_of(evidence, "pattern")) > 1 else []
-    told += [evidence.title(across, treatment.get(across))] if across else []
-    return ", ".join(word for word in told if word)
+    """Return the title of a treatment's panel: its pattern and its level of `across`."""
+    names = [str(treatment.get("pattern", ""))] if len(titles_of(evidence, "pattern")) > 1 else []
+    names += [evidence.title(across, treatment.get(across))] if across else []
+    return ", ".join(word for word in names if word)
 
 
 def panels(evidence: Evidence, across: str | None, present: Sequence[str]) -> list[str]:
-    """The panels that hold anything, ordered by level of `across`, then by pattern."""
-    wanted = [
+    """Return the panels that are not empty, ordered by level of `across`, then by pattern."""
+    planned = [
         panel_of(evidence, {"pattern": pattern, across or "": level}, across)
         for level in (levels_run(evidence, across) if across else [None])
         for pattern in levels_run(evidence, "pattern") or [""]
     ]
-    return [panel for panel in dict.fromkeys(wanted) if panel in set(present)]
+    return [panel for panel in dict.fromkeys(planned) if panel in set(present)]
 
 
 def panels_per_row(evidence: Evidence) -> int:
-    """As many panels beside each other as there are patterns, or PANELS_PER_ROW for one."""
+    """Return the number of panels per row: the number of patterns, or PANELS_PER_ROW for one."""
     patterns = len(titles_of(evidence, "pattern"))
     return patterns if patterns > 1 else PANELS_PER_ROW
 
 
 def titles_of(evidence: Evidence, factor: str) -> list[str]:
-    """The levels of a factor that were run, as readers see them, in order."""
+    """Return the titles of a factor's levels with runs, in order."""
     return [evidence.title(factor, level) for level in levels_run(evidence, factor)]
 
 
 def treatment_of(evidence: Evidence, run: str) -> dict[str, Any]:
-    """Every level of a run, fixed ones included."""
+    """Return all levels of a run, fixed ones included."""
     return all_levels(evidence.runs[run])

@@ -1,4 +1,4 @@
-"""Charts of two things at once: one response against another, and a response over two factors."""
+"""Charts of relations: one response against another, and a response over two factors."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def scatter_chart(
     titles: tuple[str, str],
     scales: tuple[str, str] = ("log", "log"),
 ) -> Spec:
-    """Runs by two responses, and each treatment's medians. Points: x, y, colour, treatment, …"""
-    chosen, opacity = highlight(0.45, 0.05)
-    known = {"filter": "isValid(datum.x) && isValid(datum.y)"}
-    both = {
+    """Return a scatter of runs with treatment medians. Points: x, y, colour, treatment, …"""
+    selection, opacity = highlight(0.45, 0.05)
+    valid_only = {"filter": "isValid(datum.x) && isValid(datum.y)"}
+    shared = {
         "color": colour(colour_title, domain),
         "shape": shape(colour_title, domain),
     }
-    told = [hint("treatment", None, None), hint("x", titles[0]), hint("y", titles[1])]
+    tooltip = [hint("treatment", None, None), hint("x", titles[0]), hint("y", titles[1])]
     medians = {
         "aggregate": [
             {"op": "median", "field": "x", "as": "x_median"},
@@ -52,17 +52,17 @@ def scatter_chart(
         "groupby": ["treatment", "colour", "panel"],
     }
     chart = {
-        "transform": [known],
+        "transform": [valid_only],
         "layer": [
             {
-                "params": [chosen],
+                "params": [selection],
                 "mark": {"type": "point", "filled": True, "size": 22, "crowded": 10, "opacity": 1},
                 "encoding": {
                     "x": number("x", titles[0], scales[0]),
                     "y": number("y", titles[1], scales[1]),
-                    **both,
+                    **shared,
                     "fillOpacity": opacity,
-                    "tooltip": [hint("run", None, None), *told],
+                    "tooltip": [hint("run", None, None), *tooltip],
                 },
             },
             {
@@ -74,7 +74,7 @@ def scatter_chart(
                 "encoding": {
                     "x": {"field": "x_median", "type": "quantitative"},
                     "y": {"field": "y_median", "type": "quantitative"},
-                    **both,
+                    **shared,
                     "tooltip": [
                         hint("treatment", None, None), hint("runs", "runs", ",d"),
                         hint("x_median", f"median {titles[0]}"),
@@ -98,10 +98,10 @@ def heat_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """A response over two factors as shades. Points: value, across, down, panel.
+    """Return a heat map of a response over two factors. Points: value, across, down, panel.
 
     `across` and `down` are a factor's title and levels. A cell is the geometric mean of its
-    runs on a log scale, their mean otherwise; its number stands in it where there is room.
+    runs on a log scale, their mean otherwise; it contains its number if there is room.
     """
     x = nominal("across", *across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
     y = nominal("down", *down) | {"axis": {"labelLimit": NAMES_PX}}
@@ -115,18 +115,21 @@ def heat_chart(
             "titleLimit": 400,
         },
     }  # fmt: skip
-    told = [
+    tooltip = [
         hint("across", across[0], None),
         hint("down", down[0], None),
         hint("mean", value_title),
         hint("runs", "runs", ",d"),
     ]
     layers: list[Spec] = [
-        {"mark": {"type": "rect", "stroke": "white"}, "encoding": {"color": shade, "tooltip": told}}
+        {
+            "mark": {"type": "rect", "stroke": "white"},
+            "encoding": {"color": shade, "tooltip": tooltip},
+        }
     ]
     cells = len(across[1]) * len(down[1]) * max(1, len(panels))
     if cells <= CELLS_WITH_NUMBERS_MAX:
-        layers.append(_numbers())
+        layers.append(_number_layer())
     width = panel_width(len(panels), per_row, NAMES_PX)
     chart = {
         "transform": _cell_means(scale),
@@ -139,7 +142,7 @@ def heat_chart(
 
 
 def _cell_means(scale: str) -> list[Spec]:
-    """Transforms from runs to cells: mean, runs, the number as told, its height on the scale."""
+    """Return transforms from runs to cells: mean, runs, the number's text, its relative height."""
     log = f"('{scale}' === 'log')"
     return [
         {"filter": f"isValid(datum.value) && (!{log} || datum.value > 0)"},
@@ -169,8 +172,8 @@ def _cell_means(scale: str) -> list[Spec]:
     ]
 
 
-def _numbers() -> Spec:
-    """Each cell's number, dark on the light half of the scale and light on the dark one."""
+def _number_layer() -> Spec:
+    """Return the layer of cell numbers, dark on light cells and light on dark ones."""
     return {
         "mark": {"type": "text", "fontSize": 12},
         "encoding": {

@@ -1,4 +1,4 @@
-"""Figures as the study asks for them: boxes of treatments, and one response against another."""
+"""Figures requested by the study: boxes of treatments, and one response against another."""
 
 from __future__ import annotations
 
@@ -20,29 +20,34 @@ PER_ROW = 2
 
 
 def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | Text]:
-    """The figure, of `instead` where nothing measured the response; else a sentence why not."""
-    wanted = resolve(spec.response, evidence.described)
-    response, roles = wanted, _roles(evidence, wanted, spec)
+    """Return the requested figure, or a sentence on why it cannot be drawn.
+
+    If the response was not measured, the figure shows the response `instead`.
+    """
+    requested = resolve(spec.response, evidence.described)
+    response, roles = requested, _roles(evidence, requested, spec)
     if not roles and spec.instead:
         response = resolve(spec.instead, evidence.described)
         roles = _roles(evidence, response, spec)
     if not roles:
-        return [Text(f"{spec.title}: {wanted.title} was {NOT_MEASURED}.")]
-    told = ""
-    if response is not wanted:
-        told = f" {capital(wanted.title)} was {NOT_MEASURED}: {response.title} stands in its place"
-        told += ", which is no energy." if wanted.energy else "."
+        return [Text(f"{spec.title}: {requested.title} was {NOT_MEASURED}.")]
+    note = ""
+    if response is not requested:
+        note = (
+            f" {capital(requested.title)} was {NOT_MEASURED}: {response.title} stands in its place"
+        )
+        note += ", which is no energy." if requested.energy else "."
     by = spec.by or evidence.primary
     panels = [role.replace("_", " ") if role != BOTH else "" for role in roles]
     draw = _scatter if spec.kind == "scatter" else _boxes
-    made = draw(evidence, spec, response, by, list(zip(roles, panels, strict=True)))
-    if made is None:
+    drawn = draw(evidence, spec, response, by, list(zip(roles, panels, strict=True)))
+    if drawn is None:
         return [Text(f"{spec.title}: no run holds both responses.")]
-    says, chart = made
+    caption, chart = drawn
     title = spec.title
-    if response is not wanted:
-        title = f"{capital(response.title)} in place of {wanted.title}: {title}"
-    return [Figure(f"laid-out-figure-{number}", title, says + told, chart)]
+    if response is not requested:
+        title = f"{capital(response.title)} in place of {requested.title}: {title}"
+    return [Figure(f"laid-out-figure-{number}", title, caption + note, chart)]
 
 
 def _roles(evidence: Evidence, response: Response, spec: ShownFigure) -> list[str]:
@@ -72,7 +77,7 @@ def _boxes(
             )
     if not points:
         return None
-    says = (
+    caption = (
         "Each dot is the median of one treatment's runs; a box spans the quartiles of the "
         f"treatments, from {figures.BOX_RUNS_MIN} of them on, its whiskers all of them."
     )
@@ -80,29 +85,31 @@ def _boxes(
         points, titles_of(evidence, by), words.factor_title(by),
         [panel for _, panel in roles], PER_ROW, _axis(response) + ", log scale",
     )  # fmt: skip
-    return says, chart
+    return caption, chart
 
 
 def _scatter(
     evidence: Evidence, spec: ShownFigure, response: Response, by: str,
     roles: list[tuple[str, str]],
 ) -> tuple[str, dict[str, Any]] | None:  # fmt: skip
-    frame, other = evidence.usable, resolve(spec.against, evidence.described)
+    frame, against = evidence.usable, resolve(spec.against, evidence.described)
     points: list[dict[str, Any]] = []
     for role, panel in roles:
-        across = values_of(evidence, frame, other, role)
-        if not np.isfinite(across).any():  # of the run as a whole, such as the time of its calls
-            across = values_of(evidence, frame, other, BOTH)
-        up = values_of(evidence, frame, response, role)
-        points += points_of(evidence, frame, across, up, by, panel)
+        x_values = values_of(evidence, frame, against, role)
+        if not np.isfinite(x_values).any():  # a response of the whole run, as the time of its calls
+            x_values = values_of(evidence, frame, against, BOTH)
+        y_values = values_of(evidence, frame, response, role)
+        points += points_of(evidence, frame, x_values, y_values, by, panel)
     if not points:
         return None
-    says = "Small points are runs, large ones the medians of each treatment; both scales are log."
+    caption = (
+        "Small points are runs, large ones the medians of each treatment; both scales are log."
+    )
     chart = figures.scatter_chart(
         points, titles_of(evidence, by), words.factor_title(by),
-        [panel for _, panel in roles], PER_ROW, (_axis(other), _axis(response)),
+        [panel for _, panel in roles], PER_ROW, (_axis(against), _axis(response)),
     )  # fmt: skip
-    return says, chart
+    return caption, chart
 
 
 def _axis(response: Response) -> str:

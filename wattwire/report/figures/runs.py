@@ -1,4 +1,4 @@
-"""Charts of runs: every one as a dot, in boxes, violins and curves, and in the order made."""
+"""Charts of runs: dots, boxes, violins and curves, and values in run order."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from wattwire.report.figures.style import (
 )
 
 BOX_RUNS_MIN = 5
-"""Fewer runs have no quartiles worth a box: their dots stand alone."""
+"""Minimum number of runs for a box; the quartiles of fewer say little, so only dots are drawn."""
 VIOLIN_RUNS_MIN = 20
-"""A density estimate from fewer runs shows its bandwidth rather than the data."""
+"""Minimum number of runs for a violin; a density of fewer shows its bandwidth, not the data."""
 ROW_PX = 40
 SPREAD = 11
 ROWS_OF_GROUP = {"groupby": ["colour", "panel"]}
@@ -42,9 +42,9 @@ def runs_chart(
     per_row: int,
     value_title: str,
 ) -> Spec:
-    """Every run as a dot and each group's geometric mean as a bar. Points: value, colour, …"""
+    """Return runs as dots, each group's geometric mean as a bar. Points: value, colour, …"""
     centre = {
-        "transform": [{"aggregate": [_first("centre")], **ROWS_OF_GROUP}],
+        "transform": [{"aggregate": [_group_value("centre")], **ROWS_OF_GROUP}],
         "mark": {"type": "tick", "thickness": 2.5, "color": INK, "size": 24},
         "encoding": {
             "x": {"field": "centre", "type": "quantitative", "title": value_title},
@@ -53,7 +53,7 @@ def runs_chart(
         },
     }
     layers = [_dots(domain, colour_title, value_title, "log"), centre]
-    return finish(_rows(layers, [], domain, panels, per_row), points)
+    return finish(_rows_in_panels(layers, [], domain, panels, per_row), points)
 
 
 def box_chart(
@@ -65,10 +65,10 @@ def box_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Quartiles as boxes, whiskers to the extremes, every run a dot. Points: value, colour, …
+    """Return box plots, with every run as a dot. Points: value, colour, …
 
-    Whiskers reach the lowest and highest run: nothing is called an outlier. A group of fewer
-    than BOX_RUNS_MIN runs keeps its dots alone.
+    Boxes are quartiles; whiskers reach the lowest and highest run, so that no run is marked as an
+    outlier. A group of fewer than BOX_RUNS_MIN runs has dots only.
     """
     quartiles = [
         {
@@ -88,7 +88,7 @@ def box_chart(
         ends = {"x": {"field": low, "type": "quantitative"}, "x2": {"field": high}}
         return {"transform": quartiles, "mark": mark, "encoding": {**ends, "y": y, **more}}
 
-    told = [hint("runs", "runs", ",d"), hint("median"), hint("q1", "quartile"), hint("q3", "to")]
+    tooltip = [hint("runs", "runs", ",d"), hint("median"), hint("q1", "quartile"), hint("q3", "to")]
     box = {"type": "bar", "size": 24, "fillOpacity": 0.2, "stroke": INK, "strokeWidth": 1.1}
     layers = [
         _dots(domain, colour_title, value_title, scale, size=26),
@@ -100,11 +100,11 @@ def box_chart(
             "encoding": {
                 "x": {"field": "median", "type": "quantitative"},
                 "y": y,
-                "tooltip": told,
+                "tooltip": tooltip,
             },
         },
     ]
-    return finish(_rows(layers, [], domain, panels, per_row), points)
+    return finish(_rows_in_panels(layers, [], domain, panels, per_row), points)
 
 
 def violin_chart(
@@ -116,14 +116,14 @@ def violin_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Kernel densities of the runs, every run a dot. Points: value, colour, panel, …
+    """Return violins, with every run as a dot. Points: value, colour, panel, …
 
-    The density is Gaussian with Scott's bandwidth, taken on the scale that is shown and drawn
-    between the lowest and highest run, each as wide as the others. A group of fewer than
-    VIOLIN_RUNS_MIN runs keeps its dots alone.
+    The kernel density is Gaussian with Scott's bandwidth, estimated on the scale shown and drawn
+    between the lowest and highest run; all violins have the same width. A group of fewer than
+    VIOLIN_RUNS_MIN runs has dots only.
     """
     log = f"('{scale}' === 'log')"
-    shape_of = [
+    density_steps = [
         {"calculate": f"{log} ? log(datum.value) : datum.value", "as": "term"},
         {
             "joinaggregate": [
@@ -146,8 +146,8 @@ def violin_chart(
         {"calculate": "datum.density / datum.top", "as": "width"},
     ]
     violin = {
-        "transform": shape_of,
-        # A trail is a line of varying width: along a row it is a violin.
+        "transform": density_steps,
+        # A trail is a line of varying width; along a row it has the shape of a violin.
         "mark": {"type": "trail", "opacity": 1, "fillOpacity": 0.3},
         "encoding": {
             "x": {"field": "value", "type": "quantitative"},
@@ -163,7 +163,7 @@ def violin_chart(
         },
     }
     layers = [violin, _dots(domain, colour_title, value_title, scale, size=12)]
-    return finish(_rows(layers, [], domain, panels, per_row), points)
+    return finish(_rows_in_panels(layers, [], domain, panels, per_row), points)
 
 
 def runs_ecdf_chart(
@@ -175,8 +175,8 @@ def runs_ecdf_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """The share of runs at or below a value. Points: value, colour, panel."""
-    chosen, opacity = highlight()
+    """Return curves of the share of runs at or below a value. Points: value, colour, panel."""
+    selection, opacity = highlight()
     share = {"field": "share", "type": "quantitative", "title": "share of runs"}
     percent = {"tickCount": 4, "labelExpr": "format(100 * datum.value, '~g') + ' %'"}
     chart = {
@@ -187,7 +187,7 @@ def runs_ecdf_chart(
                 **ROWS_OF_GROUP,
             }
         ],
-        "params": [chosen],
+        "params": [selection],
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.9},
         "encoding": {
             "x": number("value", value_title, scale),
@@ -209,9 +209,9 @@ def order_chart(
     value_title: str,
     scale: str = "log",
 ) -> Spec:
-    """Runs in the order they were executed. Points: order, value, colour, used, run, edge."""
-    chosen, opacity = highlight(0.85, 0.1)
-    place = {
+    """Return runs in run order. Points: order, value, colour, used, run, edge."""
+    selection, opacity = highlight(0.85, 0.1)
+    position = {
         "field": "order",
         "type": "quantitative",
         "title": "place in the order of execution",
@@ -228,14 +228,14 @@ def order_chart(
         "encoding": {"x": {"field": "edge", "type": "quantitative"}},
     }
     dots = {
-        "params": [chosen],
+        "params": [selection],
         "mark": {"type": "point", "size": 42, "crowded": 14, "strokeWidth": 1, "opacity": 1},
         "encoding": {
-            "x": place,
+            "x": position,
             "y": number("value", value_title, scale),
             "color": colour(colour_title, domain),
             "shape": shape(colour_title, domain),
-            # Filled runs count, hollow ones were set aside: that shows in grey as well.
+            # Usable runs are filled, excluded ones hollow, which is visible in grey as well.
             "fillOpacity": {
                 "field": "used",
                 "type": "nominal",
@@ -265,7 +265,7 @@ def order_chart(
 def _dots(
     domain: Sequence[str], colour_title: str, value_title: str, scale: str, size: int = 38
 ) -> Spec:
-    """Every run as a dot in its group's row, spread only to be told apart."""
+    """Return the layer of runs as dots in their group's row, spread so that they do not overlap."""
     spread = [
         {"window": [{"op": "row_number", "as": "place"}], **ROWS_OF_GROUP},
         {"calculate": f"(datum.place * 7) % {SPREAD} - 5", "as": "spread"},
@@ -297,15 +297,15 @@ def _dots(
     }
 
 
-def _first(field: str) -> Spec:
+def _group_value(field: str) -> Spec:
     return {"op": "min", "field": field, "as": field}
 
 
-def _rows(
+def _rows_in_panels(
     layers: list[Spec], steps: list[Spec], domain: Sequence[str], panels: Sequence[str],
     per_row: int,
 ) -> Spec:  # fmt: skip
-    """A row for each level, in panels."""
+    """Return a chart with one row per level, in panels."""
     chart = {
         "transform": steps,
         "layer": layers,

@@ -1,4 +1,4 @@
-"""The points of a scatter: a run each, two of its responses against one another."""
+"""Points of a scatter chart: one point per run, with two of its responses."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def points_of(
     tone: str,
     panel: str,
 ) -> list[dict[str, Any]]:
-    """A point a run of `frame` that has both values, shapes (runs,), above zero and bounded.
+    """Return one point for each run of `frame` whose two values are positive and finite.
 
-    Scales are log, so that others have no place. `tone` is the factor that is told by colour.
+    `across` and `up` have shape (runs,). Other values are excluded, because the scales are log.
+    `tone` is the factor shown by colour.
     """
     levels = {name: levels_of(frame, name) for name in evidence.varied}
     tones = levels_of(frame, tone)
@@ -31,12 +32,14 @@ def points_of(
         drawable = np.isfinite(across) & (across > 0) & np.isfinite(up) & (up > 0)
     return [
         {
-            "x": figures.rounded(float(across[at])),
-            "y": figures.rounded(float(up[at])),
-            "run": runs[at],
-            "treatment": evidence.treatment_title({n: had[at] for n, had in levels.items()}),
-            "colour": evidence.title(tone, tones[at]),
+            "x": figures.rounded(float(across[row])),
+            "y": figures.rounded(float(up[row])),
+            "run": runs[row],
+            "treatment": evidence.treatment_title(
+                {n: run_levels[row] for n, run_levels in levels.items()}
+            ),
+            "colour": evidence.title(tone, tones[row]),
             "panel": panel,
         }
-        for at in np.flatnonzero(drawable)
+        for row in np.flatnonzero(drawable)
     ]

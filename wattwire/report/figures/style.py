@@ -1,7 +1,7 @@
-"""What all charts share: colours, sizes, scales, panels, and the page's look.
+"""Parts common to all charts: colours, sizes, scales, panels, and the page's style.
 
-A chart is a Vega-Lite document as plain data. Its points stand once, under `datasets`; a chart
-made without points is a pattern whose words with an @ are filled in on the page (explore.js).
+A chart is a Vega-Lite document as plain data. Its points occur once, under `datasets`; a chart
+made without points is a template whose words with an @ are filled in on the page (explore.js).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from wattwire.report.figures.letters import drawable
 Spec = dict[str, Any]
 Points = Sequence[Mapping[str, Any]]
 
-# Okabe & Ito, Color Universal Design (2008); yellow is left out: too faint on white.
+# Okabe & Ito, Color Universal Design (2008); without yellow, which is too faint on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-# In grey these colours are close to each other: shapes and dashes tell levels apart as well.
+# These colours are similar in grey, so shapes and dashes distinguish levels as well.
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (10, 4), (1, 3))
 HEAT = "cividis"
@@ -27,11 +27,11 @@ LEGEND = "highlight"
 POINTS = "points"
 
 WIDTH_PX = 800
-"""How wide a chart aims to be. Over two printed columns (174 mm) its smallest font is 7.4 pt."""
+"""Target width of a chart. Over two printed columns (174 mm) its smallest font is 7.4 pt."""
 FONT_PX = 12
 GAP_PX = 14
 AXIS_PX, NAMES_PX = 64, 150
-"""Room beside a panel for the numbers of an axis, and for the names of levels."""
+"""Room next to a panel for the numbers of an axis, and for the names of levels."""
 
 
 CONFIG: Spec = {
@@ -79,17 +79,17 @@ CONFIG: Spec = {
 
 
 def finish(chart: Spec, points: Points | None) -> Spec:
-    """The chart in the page's style with its points; without points it stays a pattern.
+    """Return the chart in the page's style with its points; without points it is a template.
 
-    Names of levels and columns are made drawable, whatever a table or a study called them.
+    Names of levels and columns are converted into drawable text.
     """
     chart = _drawable_words(chart)
     if points is not None and not all(map(_is_drawable, points)):
         points = [_drawable_words(point) for point in points]
     fit(chart, points)
-    # Not copied: charts of the same points stand on one copy of them on the page.
-    held = {} if points is None else {"datasets": {POINTS: points}}
-    return {"config": CONFIG, **chart, **held}
+    # Not copied, because charts of the same points share one copy of them on the page.
+    datasets = {} if points is None else {"datasets": {POINTS: points}}
+    return {"config": CONFIG, **chart, **datasets}
 
 
 def _is_drawable(point: Mapping[str, Any]) -> bool:
@@ -97,44 +97,44 @@ def _is_drawable(point: Mapping[str, Any]) -> bool:
 
 
 def _drawable_words(node: Any) -> Any:
-    """A part of a chart with every text in it drawable."""
+    """Return a part of a chart with every text made drawable."""
     if isinstance(node, str):
         return drawable(node)
     if isinstance(node, Mapping):
         return {key: _drawable_words(value) for key, value in node.items()}
-    return [_drawable_words(each) for each in node] if isinstance(node, (list, tuple)) else node
+    return [_drawable_words(item) for item in node] if isinstance(node, (list, tuple)) else node
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """`value` to significant digits: keeps the page small."""
+    """Return `value` rounded to significant digits, which keeps the page small."""
     return float(f"{value:.{digits}g}")
 
 
 def nominal(field: str, title: str | None, domain: Sequence[str]) -> Spec:
-    """A channel of names in the given order."""
+    """Return a channel of names in the given order."""
     return {"field": field, "type": "nominal", "title": title, "sort": list(domain)}
 
 
 def colour(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
-    """A colour for each level in the given order, always the same for the same level."""
+    """Return a channel with a fixed colour for each level of `domain`."""
     scale = {"domain": list(domain), "range": list(PALETTE)}
     return nominal(field, title, domain) | {"scale": scale}
 
 
 def shape(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
-    """A shape for each level, so that points can be told apart in grey."""
+    """Return a channel with a shape for each level, which distinguishes points in grey."""
     scale = {"domain": list(domain), "range": list(SHAPES)}
     return nominal(field, title, domain) | {"scale": scale}
 
 
 def dash(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
-    """A dash pattern for each level, so that lines can be told apart in grey."""
-    scale = {"domain": list(domain), "range": [list(each) for each in DASHES]}
+    """Return a channel with a dash pattern for each level, which distinguishes lines in grey."""
+    scale = {"domain": list(domain), "range": [list(pattern) for pattern in DASHES]}
     return nominal(field, title, domain) | {"scale": scale}
 
 
 def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: int = 5) -> Spec:
-    """A channel of numbers on a scale that does not start at zero unless the data do."""
+    """Return a channel of numbers on a scale that starts at the data, not at zero."""
     return {
         "field": field,
         "type": "quantitative",
@@ -150,48 +150,48 @@ def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: 
 
 
 def plain_number(of: str) -> str:
-    """An expression that writes a number with thousands as k and small ones plainly."""
+    """Return a Vega expression that formats a number, with k for thousands."""
     return f"abs({of}) < 1000 ? format({of}, '~g') : format({of}, '~s')"
 
 
 def short_number(of: str) -> str:
-    """An expression that writes a number in three digits."""
+    """Return a Vega expression that formats a number to three digits."""
     return f"abs({of}) < 1000 ? format({of}, '.3r') : format({of}, '.3s')"
 
 
 def hint(field: str, title: str | None = None, form: str | None = ",.4~r") -> Spec:
-    """A line of what a mark says on being pointed at."""
-    told: Spec = {"field": field, "title": title or field}
+    """Return one line of a mark's tooltip."""
+    encoding: Spec = {"field": field, "title": title or field}
     if form is None:
-        return told | {"type": "nominal"}
-    return told | {"type": "quantitative", "format": form}
+        return encoding | {"type": "nominal"}
+    return encoding | {"type": "quantitative", "format": form}
 
 
 def highlight(strong: float = 1.0, faint: float = 0.12) -> tuple[Spec, Spec]:
-    """A selection bound to the legend, and the opacity that follows it."""
-    chosen = {
+    """Return a selection bound to the legend, and the opacity that depends on it."""
+    selection = {
         "name": LEGEND,
         "select": {"type": "point", "fields": ["colour"]},
         "bind": "legend",
     }
-    return chosen, {"condition": {"param": LEGEND, "value": strong}, "value": faint}
+    return selection, {"condition": {"param": LEGEND, "value": strong}, "value": faint}
 
 
 def panel_width(panels: int, per_row: int, beside_px: int = AXIS_PX) -> int:
-    """The width of a panel where so many stand beside each other."""
+    """Return the width of each of `panels` panels in px, at most `per_row` of them in a row."""
     columns = max(1, min(per_row, panels))
     return max(120, (WIDTH_PX - beside_px - 12 - GAP_PX * (columns - 1)) // columns)
 
 
 def in_panels(chart: Spec, panels: Sequence[str], per_row: int) -> Spec:
-    """One panel for each title that occurs, wrapped.
+    """Return the chart with one panel per title, wrapped into rows.
 
-    A grid of rows and columns is refused: where a combination is missing, Vega-Lite draws the
-    panels after it one place early, under the wrong headings.
+    A grid of rows and columns is not used: if a combination is missing, Vega-Lite draws the
+    following panels one position early, under the wrong headings.
     """
     if len(panels) < 2:
         return {"data": {"name": POINTS}, **chart}
-    # What is worked out, is worked out before the panels part: a scale is shared by all of them.
+    # Transforms apply before the division into panels, because all panels share a scale.
     steps = {"transform": chart["transform"]} if chart.get("transform") else {}
     chart = {key: value for key, value in chart.items() if key != "transform"}
     return {

@@ -1,4 +1,4 @@
-"""What a campaign shows that nobody asked: known causes of strange latencies, with evidence."""
+"""Findings beyond the study's questions: known causes of unusual latencies, with evidence."""
 
 from wattwire.report.findings.part import Findings, look
 

@@ -1,12 +1,12 @@
-"""Latencies that heap up at 40 ms or twice that: Nagle's algorithm and delayed acknowledgements.
+"""Latency modes at 40 ms or twice that: Nagle's algorithm and delayed acknowledgements.
 
 What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one wait or two, each
 rounded up to the kernel's timer tick, and the call itself, which in some libraries takes 5 ms).
 How: `stats.mode_between` on each treatment's latencies; where settings of the right roles vary,
 the share of messages in the mode is compared between neighbouring runs of a block.
-What it misses: a mode of less than 1 % of the messages. It is silent where nodes say that
-another transport carries the messages, or that the delay is switched off. A handler that takes
-40 ms by itself has the same mode: without a contrast the cause stays a suspicion.
+What it misses: a mode of less than 1 % of the messages. It reports nothing if nodes report
+another transport, or that the delay is switched off. A handler that takes 40 ms by itself has
+the same mode: without a contrast the cause remains a suspicion.
 Reference: RFC 896; RFC 9293 §3.7.4 and §3.8.6.3; Linux include/net/tcp.h, TCP_DELACK_MIN.
 """
 
@@ -67,7 +67,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A setting's two levels side by side: share of messages in the mode, pair by pair."""
+    """Contrast of two levels of a setting: share of messages in the mode, by pairs of runs."""
 
     setting: str
     role: str
@@ -80,17 +80,17 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """Sign test: as many pairs falling by chance."""
+        """p of the sign test: probability of at least as many falling pairs by chance."""
         return stats.sign_p(self.fell, self.pairs)
 
     @property
     def proves(self) -> bool:
-        """Whether the mode goes with the setting, and hardly anything of it is left."""
-        gone = self.without_it <= LEFT_OVER_MAX * self.with_it
-        return self.role != WRITES_PER_MESSAGE and gone and self.p <= P_MAX
+        """Whether the mode nearly disappears with the setting: at most LEFT_OVER_MAX remains."""
+        is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
+        return self.role != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
 
     def told(self, evidence: Evidence) -> str:
-        """The contrast in words."""
+        """Return a sentence on the contrast."""
         on, off = (told_level(evidence, self.setting, word) for word in (self.on, self.off))
         return (
             f"{on[:1].upper()}{on[1:]} against {off}, otherwise the same and in the same block: "
@@ -101,41 +101,41 @@ class Contrast:
 
 
 def in_mode(run: Run) -> float:
-    """Share of a run's messages in either band."""
+    """Return the share of a run's messages in either band."""
     inside = [(run.values_us >= low) & (run.values_us < high) for low, high in BANDS_US]
     return float(np.mean(inside[0] | inside[1]))
 
 
 def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
-    """Treatments with a mode in a band that acknowledgements could cause, the fuller band each."""
-    off = [(name, "yes") for role in (NAGLE_OFF, QUICK_ACK)
+    """Return treatments with a mode that acknowledgements may cause, each with the fuller band."""
+    off_levels = [(name, "yes") for role in (NAGLE_OFF, QUICK_ACK)
            for name in settings_with(evidence, runs, role)]  # fmt: skip
     some_fast = any(run.p50_us < FAST_US for run in runs)
-    found = []
+    hits = []
     for treatment, members in by_treatment(evidence, runs).items():
-        possible = [run for run in members if _possible(run, off, some_fast)]
+        possible = [run for run in members if _may_wait(run, off_levels, some_fast)]
         series = [run.values_us for run in possible]
         modes = [stats.mode_between(series, low, high) for low, high in BANDS_US]
-        known = [mode for mode in modes if mode is not None]
-        if known:
-            best = max(known, key=lambda mode: mode.inside)
+        present = [mode for mode in modes if mode is not None]
+        if present:
+            fullest = max(present, key=lambda mode: mode.inside)
             inside = round(sum(in_mode(run) * run.values_us.size for run in possible))
-            found.append(Hit(treatment, tuple(possible), best, inside))
-    return found
+            hits.append(Hit(treatment, tuple(possible), fullest, inside))
+    return hits
 
 
-def _possible(run: Run, off: Sequence[tuple[str, str]], some_fast: bool) -> bool:
-    """Whether acknowledgements can be what this run's messages waited for."""
-    if any(run.in_force(name) == {word} for name, word in off):
+def _may_wait(run: Run, off_levels: Sequence[tuple[str, str]], some_fast: bool) -> bool:
+    """Return whether this run's messages may have waited for acknowledgements."""
+    if any(run.in_force(name) == {word} for name, word in off_levels):
         return False
     if run.transports and not any(ACKNOWLEDGED.search(word) for word in run.transports):
         return False
-    # Between hosts 40 ms may be the way itself; something faster must show that it is not.
+    # Between hosts, 40 ms may be the network's latency, unless another run is faster.
     return some_fast or len(run.hosts) < 2
 
 
 def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Finding | Silence:
-    """The finding over all treatments together."""
+    """Return the finding over all treatments together, or the reason for none."""
     if not hits:
         return Silence("No latencies heap up at 40 ms or at twice that where TCP could be why.")
     contrasts = _contrasts(evidence, [run for run in runs if not run.excluded], hits)
@@ -146,11 +146,11 @@ def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Findin
         CAUSE,
         (
             _summary(evidence, runs, hits),
-            *_excluded(evidence, hits),
-            *_force(evidence, runs, hits),
-            *(one.told(evidence) for one in contrasts),
+            *_excluded_sentences(evidence, hits),
+            *_nagle_sentences(evidence, runs, hits),
+            *(contrast.told(evidence) for contrast in contrasts),
         ),
-        _settles(evidence, runs, contrasts),
+        _proof_sentence(evidence, runs, contrasts),
         (_table(evidence, hits),),
     )
 
@@ -160,96 +160,103 @@ def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> st
     inside = sum(hit.inside for hit in hits)
     total = sum(hit.mode.total for hit in hits)
     centres = sorted(hit.mode.centre / 1000 for hit in hits)
-    where = words.number(centres[0])
-    if words.number(centres[-1]) != where:
-        where += f" to {words.number(centres[-1])}"
-    told = (
+    centre_text = words.number(centres[0])
+    if words.number(centres[-1]) != centre_text:
+        centre_text += f" to {words.number(centres[-1])}"
+    summary = (
         f"{len(hits)} of {words.plural(len(treatments), 'treatment')}: {words.count(inside)} of "
         f"{words.count(total)} messages ({words.percent(inside / total, 3)}) in "
-        f"{words.plural(sum(hit.mode.runs for hit in hits), 'run')} heap up at {where} ms."
+        f"{words.plural(sum(hit.mode.runs for hit in hits), 'run')} heap up at {centre_text} ms."
     )
     common = shared_levels(evidence, (hit.treatment for hit in hits), treatments)
-    return f"{told} What these treatments share: {common}." if common else told
+    return f"{summary} What these treatments share: {common}." if common else summary
 
 
-def _excluded(evidence: Evidence, hits: Sequence[Hit]) -> list[str]:
-    """How many of the runs with the mode are excluded from the answers, and of which treatments."""
+def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[str]:
+    """Return sentences on excluded runs with the mode, and on treatments with no other run."""
     counts = {hit.treatment: sum(run.excluded for run in hit.runs) for hit in hits}
     total = sum(counts.values())
     if not total:
         return []
-    only = [told_levels(evidence, hit.treatment) or "the only treatment" for hit in hits
+    all_excluded = [told_levels(evidence, hit.treatment) or "the only treatment" for hit in hits
             if counts[hit.treatment] == len(hit.runs)]  # fmt: skip
-    told = (
+    sentence = (
         f"{words.count(total)} of these {words.plural(sum(len(hit.runs) for hit in hits), 'run')} "
         "are excluded from the answers for the state of the machine, which makes no such mode."
     )
-    if not only:
-        return [told]
-    named = words.listed(
-        only[:NAMED_MAX] + ([f"{len(only) - NAMED_MAX} more"] * (len(only) > NAMED_MAX))
+    if not all_excluded:
+        return [sentence]
+    names = words.listed(
+        all_excluded[:NAMED_MAX]
+        + ([f"{len(all_excluded) - NAMED_MAX} more"] * (len(all_excluded) > NAMED_MAX))
     )
-    return [f"{told} Without any other run: {named}."]
+    return [f"{sentence} Without any other run: {names}."]
 
 
-def _force(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[str]:
-    """What nodes said about Nagle's algorithm in the runs that have the mode."""
+def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[str]:
+    """Return sentences on Nagle's algorithm as reported by the nodes of runs with the mode."""
     names = settings_with(evidence, runs, NAGLE_OFF)
-    mine = [run for hit in hits for run in hit.runs]
-    told = {name: sorted({v for run in mine for v in run.in_force(name)}) for name in names}
+    mode_runs = [run for hit in hits for run in hit.runs]
+    values_by_name = {
+        name: sorted({v for run in mode_runs for v in run.in_force(name)}) for name in names
+    }
     return [
         f"In force in those runs, as the nodes told: {words.factor_title(name)} "
         f"{words.listed([{'yes': 'on', 'no': 'off'}.get(value, value) for value in values])}."
-        for name, values in told.items()
+        for name, values in values_by_name.items()
         if values
     ] or ["Whether Nagle's algorithm was on in those runs, no node told."]
 
 
 def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Contrast]:
-    found = []
+    contrasts = []
     for role in (NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE):
         for setting in settings_with(evidence, runs, role):
             name = f"settings.{setting}"
             levels = sorted(evidence.factors.get(name, ()))
             if len(levels) < 2:
                 continue
-            without, with_it = _ends(role, levels)
+            without, with_it = _contrasted_levels(role, levels)
             contrast = _contrast(evidence, runs, hits, (name, role, without, with_it))
             if contrast is not None:
-                found.append(contrast)
-    return found
+                contrasts.append(contrast)
+    return contrasts
 
 
-def _ends(role: str, levels: Sequence[Any]) -> tuple[str, str]:
-    """The level that should be free of the mode, and the one that should have it."""
+def _contrasted_levels(role: str, levels: Sequence[Any]) -> tuple[str, str]:
+    """Return the level expected to be without the mode, and the level expected to have it."""
     if set(levels) <= set(SWITCH):
         return "on", next(level for level in SWITCH if level in levels and level != "on")
-    ends = words.plain(levels[0]), words.plain(levels[-1])
-    return ends if role == WRITES_PER_MESSAGE else ends[::-1]
+    extremes = words.plain(levels[0]), words.plain(levels[-1])
+    return extremes if role == WRITES_PER_MESSAGE else extremes[::-1]
 
 
 def _contrast(
-    evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit], what: tuple[str, str, str, str]
+    evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit], setting: tuple[str, str, str, str]
 ) -> Contrast | None:
-    name, role, without, with_it = what
-    known = {hit.treatment for hit in hits}
-    sides: dict[tuple[int, Treatment], dict[str, Run]] = {}
+    name, role, without, with_it = setting
+    hit_treatments = {hit.treatment for hit in hits}
+    runs_by_level: dict[tuple[int, Treatment], dict[str, Run]] = {}
     for run in runs:
         level = words.plain(run.levels.get(name))
-        sides.setdefault((run.block, run.treatment(evidence.varied, (name,))), {})[level] = run
+        runs_by_level.setdefault((run.block, run.treatment(evidence.varied, (name,))), {})[
+            level
+        ] = run
     pairs = [
-        (in_mode(each[with_it]), in_mode(each[without]))
-        for each in sides.values()
-        if with_it in each and without in each and each[with_it].treatment(evidence.varied) in known
+        (in_mode(by_level[with_it]), in_mode(by_level[without]))
+        for by_level in runs_by_level.values()
+        if with_it in by_level
+        and without in by_level
+        and by_level[with_it].treatment(evidence.varied) in hit_treatments
     ]
     if not pairs:
         return None
     high, low = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
-    fell = sum(one > other for one, other in pairs)
+    fell = sum(with_share > without_share for with_share, without_share in pairs)
     return Contrast(name, role, without, with_it, high, low, fell, len(pairs))
 
 
-def _settles(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contrast]) -> str:
+def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contrast]) -> str:
     if any(contrast.proves for contrast in contrasts):
         return ""
     names = [
@@ -257,14 +264,16 @@ def _settles(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contra
         for role in (NAGLE_OFF, QUICK_ACK)
         for name in settings_with(evidence, runs, role)
     ]
-    fixed = [name for name in names if len(evidence.factors.get(name, ())) < 2]
-    if names and len(fixed) < len(names):
+    fixed_names = [name for name in names if len(evidence.factors.get(name, ())) < 2]
+    if names and len(fixed_names) < len(names):
         return (
             "What would prove it: more blocks (plan.blocks); with the mode in "
             f"{PAIRS_NEEDED} pairs of neighbouring runs or more, a sign test can decide."
         )
-    if fixed:
-        keys = " or ".join(study_key(name, _both_ways(evidence, name)) for name in fixed)
+    if fixed_names:
+        keys = " or ".join(
+            study_key(name, _levels_to_compare(evidence, name)) for name in fixed_names
+        )
         return f"What would prove it: {keys} as a factor of the study."
     return (
         "What would prove it: a setting of this middleware that switches TCP_NODELAY on (its "
@@ -273,10 +282,10 @@ def _settles(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contra
     )
 
 
-def _both_ways(evidence: Evidence, name: str) -> tuple[Any, Any]:
-    """The levels of a setting that a study would compare, as its middleware's manifest has them."""
+def _levels_to_compare(evidence: Evidence, name: str) -> tuple[Any, Any]:
+    """Return the two levels of a setting to compare in a study, as the manifest defines them."""
     switches = (evidence.reader.machine.get("switches") or {}).values()
-    is_switch = any(name == f"settings.{one}" for names in switches for one in names)
+    is_switch = any(name == f"settings.{setting}" for names in switches for setting in names)
     return ('"default"', '"on"') if is_switch else (False, True)
 
 

@@ -1,4 +1,4 @@
-"""What detectors share: the runs with their levels and latencies, and what a finding says."""
+"""Parts common to all detectors: runs with their levels and latencies, and findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Treatment = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """One suspected or shown cause. `settles` says what would prove it, or nothing is left."""
+    """One suspected or shown cause. `settles` states what would prove it; "" if it is shown."""
 
     id: str
     title: str
@@ -31,20 +31,23 @@ class Finding:
 
     @property
     def standing(self) -> str:
-        """How far the evidence goes."""
+        """Strength of the evidence: shown or suspected."""
         return "shown by this study" if self.shown else "suspected"
 
 
 @dataclass(frozen=True)
 class Silence:
-    """A detector found nothing, or could not look, for this reason."""
+    """The reason why a detector has no finding, or could not run."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its levels as words, its latencies in µs in time order, lost = +inf."""
+    """One run: its levels as words, its latencies in µs, shape (deliveries,), in due order.
+
+    The latency of a lost message is +inf.
+    """
 
     name: str
     block: int
@@ -54,37 +57,37 @@ class Run:
     loss_share: float
     nodes: Sequence[Mapping[str, Any]] = field(repr=False, default=())
     excluded: bool = False
-    """Whether the answers leave it out, for the state of the machine."""
+    """Whether the answers exclude the run because of the machine's state."""
 
     def treatment(self, varied: Iterable[str], without: Sequence[str] = ()) -> Treatment:
-        """The varied levels of this run as words, some left out."""
+        """Return the varied levels of this run as words, except the factors in `without`."""
         return tuple(
             (name, words.plain(self.levels.get(name))) for name in varied if name not in without
         )
 
     def in_force(self, name: str) -> set[str]:
-        """What nodes said of this setting at READY, as words; empty where none of them did."""
-        told = [(node.get("ready") or {}).get("effective") or {} for node in self.nodes]
-        return {words.plain(each[name]) for each in told if name in each}
+        """Return the levels of a setting that nodes reported at READY, as words; may be empty."""
+        effective = [(node.get("ready") or {}).get("effective") or {} for node in self.nodes]
+        return {words.plain(levels[name]) for levels in effective if name in levels}
 
     @property
     def transports(self) -> set[str]:
-        """What carries the messages, as nodes said; empty where none of them did."""
+        """The transports of the messages, as reported by nodes; empty if none reported one."""
         return self.in_force("transport")
 
     @property
     def hosts(self) -> set[str]:
-        """The machines that the nodes ran on."""
+        """The hosts of the nodes."""
         return {str(node.get("host", "")) for node in self.nodes}
 
 
 def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
-    """Every usable run that carries latencies, in order of execution."""
+    """Return every usable run with latencies, in run order."""
     return list(_runs(evidence, series, evidence.usable, excluded=False))
 
 
 def excluded_runs(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
-    """The excluded runs of `series`, in order of execution, marked as such."""
+    """Return the excluded runs of `series`, in run order, marked as excluded."""
     return list(_runs(evidence, series, evidence.set_aside, excluded=True)) if series else []
 
 
@@ -110,7 +113,7 @@ def _runs(
 
 
 def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Levels whose plain words are unique in their factor; any other as its longer word."""
+    """Return the levels, with a longer word for each whose plain word is not unique."""
     distinct = {}
     for name, level in levels.items():
         word = evidence.word(name, level)
@@ -119,40 +122,44 @@ def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_with(evidence: Evidence, runs: Sequence[Run], role: str) -> list[str]:
-    """Names of the settings of that role in the middleware that ran, as their manifests say."""
-    told: Mapping[str, Mapping[str, str]] = evidence.reader.machine.get("setting_roles") or {}
+    """Return the names of the settings with a role in the manifests of the middleware used."""
+    roles_by_middleware: Mapping[str, Mapping[str, str]] = (
+        evidence.reader.machine.get("setting_roles") or {}
+    )
     used = {str(node.get("cell", "")).split("/")[0] for run in runs for node in run.nodes}
-    names = (n for mw in sorted(used) for n, r in told.get(mw, {}).items() if r == role)
+    names = (
+        n for mw in sorted(used) for n, r in roles_by_middleware.get(mw, {}).items() if r == role
+    )
     return list(dict.fromkeys(names))
 
 
 def by_treatment(
     evidence: Evidence, runs: Sequence[Run], without: Sequence[str] = ()
 ) -> dict[Treatment, list[Run]]:
-    """Runs by their varied levels, some left out, in the study's order of levels."""
-    found: dict[Treatment, list[Run]] = {}
+    """Return the runs by varied levels, except the factors in `without`, in the study's order."""
+    grouped: dict[Treatment, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.treatment(evidence.varied, without), []).append(run)
+        grouped.setdefault(run.treatment(evidence.varied, without), []).append(run)
     planned = {
         name: [evidence.word(name, v) for v in levels] for name, levels in evidence.factors.items()
     }
 
-    def place(treatment: Treatment) -> tuple[int, ...]:
+    def planned_position(treatment: Treatment) -> tuple[int, ...]:
         return tuple(
             planned[name].index(word) if word in planned[name] else len(planned[name])
             for name, word in treatment
         )
 
-    return {treatment: found[treatment] for treatment in sorted(found, key=place)}
+    return {treatment: grouped[treatment] for treatment in sorted(grouped, key=planned_position)}
 
 
 def told_levels(evidence: Evidence, treatment: Treatment) -> str:
-    """A treatment's levels as a sentence names them."""
+    """Return a treatment's levels with their titles, for a sentence."""
     return ", ".join(told_level(evidence, name, word) for name, word in treatment)
 
 
 def told_level(evidence: Evidence, name: str, word: str) -> str:
-    """A level, given as a word, as a sentence names it."""
+    """Return the title of a level given as a word, for a sentence."""
     for level in evidence.factors.get(name, ()):
         if evidence.word(name, level) == word:
             return evidence.title(name, level)
@@ -160,27 +167,27 @@ def told_level(evidence: Evidence, name: str, word: str) -> str:
 
 
 def shared_levels(evidence: Evidence, hit: Iterable[Treatment], all_: Iterable[Treatment]) -> str:
-    """What the hit treatments have in common that not all treatments have; empty for nothing."""
+    """Return the levels common to the hit treatments but not to all; "" for none."""
     hit_levels = _levels_by_name(hit)
-    told = []
-    for name, everywhere in _levels_by_name(all_).items():
-        here = hit_levels.get(name, [])
-        if here and len(here) < len(everywhere):
-            listed = words.listed([told_level(evidence, name, word) for word in here])
-            told.append(f"{listed} (of {len(everywhere)})" if len(here) > 1 else listed)
-    return "; ".join(told)
+    phrases = []
+    for name, all_words in _levels_by_name(all_).items():
+        hit_words = hit_levels.get(name, [])
+        if hit_words and len(hit_words) < len(all_words):
+            listed = words.listed([told_level(evidence, name, word) for word in hit_words])
+            phrases.append(f"{listed} (of {len(all_words)})" if len(hit_words) > 1 else listed)
+    return "; ".join(phrases)
 
 
 def _levels_by_name(treatments: Iterable[Treatment]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
+    words_by_name: dict[str, dict[str, None]] = {}
     for treatment in treatments:
         for name, word in treatment:
-            found.setdefault(name, {})[word] = None
-    return {name: list(known) for name, known in found.items()}
+            words_by_name.setdefault(name, {})[word] = None
+    return {name: list(level_words) for name, level_words in words_by_name.items()}
 
 
 def study_key(name: str, levels: Sequence[Any]) -> str:
-    """A factor as a study's author would write it: `"settings.x" = [false, true]`."""
+    """Return a factor as in a study file: `"settings.x" = [false, true]`."""
     key = f'"{name}"' if "." in name else name
     shown = [str(v).lower() if isinstance(v, bool) else str(v) for v in levels]
     return f"{key} = [{', '.join(shown)}]"

@@ -1,11 +1,12 @@
-"""Latency that falls as the rate rises: what sleeps between messages has to wake up.
+"""Latency that falls as the rate rises: the cost of waking up between messages.
 
-What: groups of runs alike in all but the rate whose median latency is lower at the highest rate
-than at the lowest, and does not rise in between.
+What: groups of runs that differ in the rate alone, whose median latency is lower at the highest
+rate than at the lowest, and does not rise in between.
 How: log ratio of the medians inside each block, `stats.block_intervals` over blocks, Bonferroni
 over the groups. The ratio must exceed RATIO_MIN and the noise floor of two identical labels.
-What it misses: what wakes up. Idle states of the CPU, its frequency, cold caches and batching
-interrupts all do this; contrasts over rates cannot tell them apart, so it stays a suspicion.
+What it misses: which part wakes up. Idle states of the CPU, its frequency, cold caches and
+interrupt batching all have this effect; contrasts over rates cannot separate them, so the cause
+remains a suspicion.
 Reference: Linux Documentation/admin-guide/pm/cpuidle.rst; measurement by run summaries.
 """
 
@@ -42,7 +43,7 @@ CAUSE = (
 
 @dataclass(frozen=True)
 class Group:
-    """Runs alike but for the rate: the log ratio of medians, lowest over highest, by block."""
+    """Runs that differ in the rate alone: log ratio of medians, lowest over highest, by block."""
 
     treatment: Treatment
     logs: tuple[float, ...]
@@ -50,50 +51,50 @@ class Group:
 
     @property
     def falls(self) -> bool:
-        """Whether the median, from rate to rate, never rises by more than RISE_ALLOWED."""
+        """Whether the median never rises by more than RISE_ALLOWED from one rate to the next."""
         pairs = zip(self.medians_us, self.medians_us[1:], strict=False)
         return all(later <= RISE_ALLOWED * earlier for earlier, later in pairs)
 
 
 def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) -> Finding | Silence:
-    """The finding over all groups together; `noise` is the noise floor of each response."""
+    """Return the finding over all groups; `noise` is the noise floor of each response."""
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:
         return Silence("Whether latency depends on the rate, this study cannot show: one rate.")
     rates = _rates(evidence, factor, runs)
     groups = _groups(evidence, factor, runs, rates)
-    least = max(math.log(RATIO_MIN), noise.get("latency_p50_us", 0.0))
+    threshold = max(math.log(RATIO_MIN), noise.get("latency_p50_us", 0.0))
     level = stats.bonferroni(CONFIDENCE, max(1, len(groups)))
-    found = []
+    falling = []
     for group, interval in zip(
         groups, stats.block_intervals([group.logs for group in groups], level), strict=True
     ):
         if not isinstance(interval, stats.Interval):
             continue
-        if interval.low > 0 and interval.estimate > least and group.falls:
-            found.append((group, interval))
-    if not found:
+        if interval.low > 0 and interval.estimate > threshold and group.falls:
+            falling.append((group, interval))
+    if not falling:
         blocks = max((len(group.logs) for group in groups), default=0)
         if blocks < 3:
             return Silence(
                 f"Whether latency depends on the rate: {words.plural(blocks, 'block')}, 3 needed."
             )
         return Silence("No latency falls as the rate rises, as far as the blocks can tell.")
-    return _finding(evidence, factor, found, groups, rates)
+    return _finding(evidence, factor, falling, groups, rates)
 
 
 def _rates(evidence: Evidence, factor: str, runs: Sequence[Run]) -> list[str]:
-    """Levels of the rate that were run, slowest first, as words."""
-    seen = {words.plain(run.levels.get(factor)) for run in runs}
+    """Return the rate's levels with runs, slowest first, as words."""
+    levels_with_runs = {words.plain(run.levels.get(factor)) for run in runs}
     levels = sorted(evidence.factors[factor], reverse=factor == "interval_s")
-    return [words.plain(level) for level in levels if words.plain(level) in seen]
+    return [words.plain(level) for level in levels if words.plain(level) in levels_with_runs]
 
 
 def _groups(
     evidence: Evidence, factor: str, runs: Sequence[Run], rates: Sequence[str]
 ) -> list[Group]:
     usable = [run for run in runs if math.isfinite(run.p50_us) and run.p50_us > 0]
-    found = []
+    groups = []
     for treatment, members in by_treatment(evidence, usable, (factor,)).items():
         by_rate: dict[str, dict[int, float]] = {}
         for run in members:
@@ -104,32 +105,34 @@ def _groups(
         slow, fast = by_rate[present[0]], by_rate[present[-1]]
         logs = tuple(math.log(slow[block] / fast[block]) for block in slow if block in fast)
         medians = tuple(float(np.median(list(by_rate[rate].values()))) for rate in present)
-        found.append(Group(treatment, logs, medians))
-    return found
+        groups.append(Group(treatment, logs, medians))
+    return groups
 
 
 def _finding(
     evidence: Evidence,
     factor: str,
-    found: Sequence[tuple[Group, stats.Interval]],
+    falling: Sequence[tuple[Group, stats.Interval]],
     groups: Sequence[Group],
     rates: Sequence[str],
 ) -> Finding:
-    ratios = [math.exp(interval.estimate) for _, interval in found]
-    runs = sum(len(group.logs) * 2 for group, _ in found)
+    ratios = [math.exp(interval.estimate) for _, interval in falling]
+    runs = sum(len(group.logs) * 2 for group, _ in falling)
     slow, fast = (words.level_title(factor, rate, {}) for rate in (rates[0], rates[-1]))
     summary = (
-        f"{len(found)} of {words.plural(len(groups), 'group')} of runs alike but for the rate: at "
-        f"{slow} the median is {_span(ratios)} times that at {fast} ("
+        f"{len(falling)} of {words.plural(len(groups), 'group')} of runs alike but for the rate: "
+        f"at {slow} the median is {_span(ratios)} times that at {fast} ("
         f"{words.plural(runs, 'run')}; simultaneous {words.confidence(CONFIDENCE)} intervals over "
         "blocks exclude 1, see the table)."
     )
-    told = [summary]
-    facts = evidence.reader.machine.get("hosts", {}).values()
-    known = {f["key"]: f["value"] for host in facts for f in host.get("facts", [])}
-    idle = [f"{k.replace('_', ' ')} {v}" for k, v in known.items() if "idle" in k or "govern" in k]
-    if idle:
-        told.append(f"The machine says: {', '.join(idle)}.")
+    sentences = [summary]
+    hosts = evidence.reader.machine.get("hosts", {}).values()
+    facts = {f["key"]: f["value"] for host in hosts for f in host.get("facts", [])}
+    idle_facts = [
+        f"{k.replace('_', ' ')} {v}" for k, v in facts.items() if "idle" in k or "govern" in k
+    ]
+    if idle_facts:
+        sentences.append(f"The machine says: {', '.join(idle_facts)}.")
     settles = (
         'What would prove it: loop = ["open", "closed"] as a factor shows whether the pause is '
         "what costs, since calls back to back leave none; and the same study on another occasion "
@@ -141,9 +144,9 @@ def _finding(
         "Latency falls as the rate rises",
         False,
         CAUSE,
-        tuple(told),
+        tuple(sentences),
         settles,
-        (_table(evidence, factor, found),),
+        (_table(evidence, factor, falling),),
     )
 
 
@@ -152,12 +155,14 @@ def _span(ratios: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _table(evidence: Evidence, factor: str, found: Sequence[tuple[Group, stats.Interval]]) -> Table:
+def _table(
+    evidence: Evidence, factor: str, falling: Sequence[tuple[Group, stats.Interval]]
+) -> Table:
     rows = []
-    for group, logs in found:
+    for group, interval in falling:
         ratio = stats.Interval(
-            math.exp(logs.estimate), math.exp(logs.low), math.exp(logs.high), logs.level,
-            logs.count, logs.method, logs.degrees,
+            math.exp(interval.estimate), math.exp(interval.low), math.exp(interval.high),
+            interval.level, interval.count, interval.method, interval.degrees,
         )  # fmt: skip
         rows.append(
             dict(group.treatment)

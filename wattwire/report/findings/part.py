@@ -1,4 +1,4 @@
-"""The page's part "Findings": what each detector found, or why it is silent."""
+"""The report's part "Findings": the findings of each detector, or the reasons for none."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from wattwire.report.findings.finding import Finding, Silence, excluded_runs, ru
 
 @dataclass(frozen=True)
 class Findings:
-    """What the detectors found, and why the others are silent."""
+    """The findings, and the reasons of detectors without one."""
 
     found: tuple[Finding, ...]
     silent: tuple[Silence, ...]
 
     @property
     def in_short(self) -> str:
-        """All findings in one sentence; empty where there are none."""
-        told = [f"{one.title[:1].lower()}{one.title[1:]} ({one.standing})" for one in self.found]
-        return f"Found: {words.listed(told)}." if told else ""
+        """One sentence on all findings; "" without any."""
+        phrases = [
+            f"{finding.title[:1].lower()}{finding.title[1:]} ({finding.standing})"
+            for finding in self.found
+        ]
+        return f"Found: {words.listed(phrases)}." if phrases else ""
 
 
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
-    """Let every detector look through the usable runs; `series` is each run's latencies.
+    """Apply every detector to the usable runs; `series` has each run's latencies.
 
-    Waits for an acknowledgement are looked for in excluded runs as well: a mode at 40 ms is not
-    made by load, and a node that waits is what leaves a machine idle for others.
+    Waits for an acknowledgement are searched in excluded runs as well: load does not cause a mode
+    at 40 ms, and a waiting node leaves the machine idle for others.
     """
     runs = runs_of(evidence, series)
     excluded = excluded_runs(evidence, excluded_series(evidence))
@@ -45,6 +48,6 @@ def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
         results += [*stepped, *([unstepped] if unstepped else [])]
         results.append(idle.find(evidence, runs, noise(evidence)))
     return Findings(
-        tuple(one for one in results if isinstance(one, Finding)),
-        tuple(one for one in results if isinstance(one, Silence)),
+        tuple(result for result in results if isinstance(result, Finding)),
+        tuple(result for result in results if isinstance(result, Silence)),
     )

@@ -1,12 +1,12 @@
-"""Steps at a payload size: where latency or loss jumps by more than the size explains.
+"""Steps at a payload size: jumps of latency or loss by more than the size explains.
 
 What: neighbouring payload sizes between which the median latency or the lost share jumps, in
-runs alike but for the payload.
+runs that differ in the payload alone.
 How: `stats.step_logs` and `stats.loss_excess` inside each block, `stats.block_intervals` over
 blocks, Bonferroni over all pairs of sizes in all groups. A step of latency must exceed
 STEP_MIN, one of loss LOSS_MIN. Candidate causes are sizes at which something is known to change
 between the two payloads, and the 40 ms mode where it is on one side only.
-What it misses: what `stats.steps` says; which of several candidates it is.
+What it misses: the limits stated in `stats.steps`; which of several candidates is the cause.
 Reference: RFC 791, RFC 894 (a frame of 1,500 B); Linux drivers/net/loopback.c (its MTU, 64 KiB).
 """
 
@@ -48,7 +48,7 @@ KINDS = {
     "fall": (-1.0, math.log(STEP_MIN)),
     "loss": (1.0, LOSS_MIN),
 }
-"""Kind of a step → the sign that makes it positive, and the least that is told."""
+"""Kind of a step → the sign that makes it positive, and the smallest step reported."""
 JUMPS = {
     "rise": ("found / expected", "Geometric mean over blocks with its simultaneous interval."),
     "fall": ("smaller / larger", "Geometric mean over blocks with its simultaneous interval."),
@@ -73,8 +73,12 @@ BUFFERS = {
 
 @dataclass(frozen=True)
 class Group:
-    """Runs alike but for the payload. Shape (blocks, pairs of sizes) each: the log of latency
-    over what is expected, over the smaller size's, and the lost share beyond what is expected."""
+    """Runs that differ in the payload alone.
+
+    `rise`, `fall` and `loss` have shape (blocks, pairs of sizes): the log of latency over the
+    expected one, the log of the larger size's latency over the smaller's, and the lost share
+    above the expected one.
+    """
 
     treatment: Treatment
     sizes: tuple[int, ...]
@@ -86,8 +90,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Step:
-    """One pair of neighbouring sizes in one group: `kind` "rise" or "fall" of latency with its
-    interval on the log scale, or "loss" with that of the share."""
+    """A step between two neighbouring sizes in one group.
+
+    `kind` is "rise" or "fall" of latency, with an interval on the log scale, or "loss", with an
+    interval of the share. `place` is the index of the smaller size.
+    """
 
     group: Group
     place: int
@@ -103,32 +110,34 @@ class Step:
 def find(
     evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]
 ) -> tuple[list[Finding], Silence | None]:
-    """A finding for each pair of sizes and direction; else why there is none."""
+    """Return a finding for each pair of sizes and kind of step, or the reason for none."""
     levels = evidence.factors.get(FACTOR, ())
     if len(levels) < stats.SIZES_MIN:
-        told = words.plural(len(levels) or 1, "payload size")
-        return [], Silence(f"Steps at a payload size: {told}, {stats.SIZES_MIN} or more needed.")
+        count_text = words.plural(len(levels) or 1, "payload size")
+        return [], Silence(
+            f"Steps at a payload size: {count_text}, {stats.SIZES_MIN} or more needed."
+        )
     groups = _groups(evidence, runs)
     steps = steps_of(groups)
     if not steps:
         blocks = max((len(group.rise) for group in groups), default=0)
         if blocks < 3:
-            told = words.plural(blocks, "block with all sizes", "blocks with all sizes")
-            return [], Silence(f"Steps at a payload size: {told}, 3 needed.")
+            count_text = words.plural(blocks, "block with all sizes", "blocks with all sizes")
+            return [], Silence(f"Steps at a payload size: {count_text}, 3 needed.")
         return [], Silence("No step at a payload size that the size itself does not explain.")
-    kinds: dict[tuple[tuple[int, int], str], list[Step]] = {}
+    steps_by_kind: dict[tuple[tuple[int, int], str], list[Step]] = {}
     for step in steps:
-        kinds.setdefault((step.between, step.kind), []).append(step)
-    ordered = sorted(kinds.items(), key=lambda item: item[0])
-    made = [_finding(evidence, runs, groups, same, hits) for _, same in ordered]
-    if made:
+        steps_by_kind.setdefault((step.between, step.kind), []).append(step)
+    ordered = sorted(steps_by_kind.items(), key=lambda item: item[0])
+    findings = [_finding(evidence, runs, groups, same_steps, hits) for _, same_steps in ordered]
+    if findings:
         figure = _figure(evidence, groups)
-        made[0] = Finding(**{**vars(made[0]), "parts": (*made[0].parts, figure)})
-    return made, None
+        findings[0] = Finding(**{**vars(findings[0]), "parts": (*findings[0].parts, figure)})
+    return findings, None
 
 
 def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
-    found = []
+    groups = []
     for treatment, members in by_treatment(evidence, runs, (FACTOR,)).items():
         sizes = tuple(sorted({int(run.levels[FACTOR]) for run in members}))
         if len(sizes) < stats.SIZES_MIN:
@@ -137,7 +146,9 @@ def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
         for run in members:
             blocks.setdefault(run.block, {})[int(run.levels[FACTOR])] = run
         rows = [
-            [each[size] for size in sizes] for each in blocks.values() if len(each) == len(sizes)
+            [runs_by_size[size] for size in sizes]
+            for runs_by_size in blocks.values()
+            if len(runs_by_size) == len(sizes)
         ]
         p50 = np.array([[run.p50_us for run in row] for row in rows]).reshape(-1, len(sizes))
         lost = np.array([[run.loss_share for run in row] for row in rows]).reshape(-1, len(sizes))
@@ -146,7 +157,7 @@ def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
         logs = [stats.step_logs(sizes, row) for row in p50[known]]
         loss = [stats.loss_excess(sizes, row) for row in lost[np.isfinite(lost).all(axis=1)]]
         medians = tuple(float(v) for v in np.median(p50, axis=0)) if len(rows) else ()
-        found.append(
+        groups.append(
             Group(
                 treatment,
                 sizes,
@@ -156,23 +167,23 @@ def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
                 medians,
             )
         )
-    return found
+    return groups
 
 
 def steps_of(groups: Sequence[Group]) -> list[Step]:
-    """Every step that holds at the simultaneous level over all pairs of sizes in all groups."""
-    places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
-    level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(places)))
-    found = []
-    for kind, (sign, least) in KINDS.items():
-        columns = [sign * getattr(group, kind)[:, place] for group, place in places]
+    """Return every step significant at the simultaneous level over all pairs in all groups."""
+    group_places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
+    level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(group_places)))
+    steps = []
+    for kind, (sign, threshold) in KINDS.items():
+        columns = [sign * getattr(group, kind)[:, place] for group, place in group_places]
         intervals = stats.block_intervals(columns, level)
-        for (group, place), interval in zip(places, intervals, strict=True):
+        for (group, place), interval in zip(group_places, intervals, strict=True):
             if not isinstance(interval, stats.Interval) or interval.low <= 0:
                 continue
-            if interval.estimate >= least:
-                found.append(Step(group, place, kind, interval))
-    return found
+            if interval.estimate >= threshold:
+                steps.append(Step(group, place, kind, interval))
+    return steps
 
 
 def _finding(
@@ -185,7 +196,7 @@ def _finding(
     low, high = steps[0].between
     kind = steps[0].kind
     name = "Loss rises" if kind == "loss" else f"Latency {kind}s"
-    waits = _waits(evidence, steps, hits)
+    waits = _mode_differs(evidence, steps, hits)
     causes = [] if waits else candidates(evidence, runs, low, high)
     cause = (
         "On one side of the step messages wait 40 ms or twice that for an acknowledgement, on the "
@@ -196,28 +207,30 @@ def _finding(
         if causes
         else "No size at which something is known to change lies between the two."
     )
-    moved = _moved(evidence, groups, steps)
+    comparisons = _setting_comparisons(evidence, groups, steps)
     return Finding(
         f"step-{kind}-{low}-{high}",
         f"{name} in a step between {words.count(low)} and {words.count(high)} B",
-        any(shown for _, shown in moved),
+        any(shown for _, shown in comparisons),
         cause,
-        (_summary(evidence, groups, steps), *(told for told, _ in moved)),
-        "" if any(shown for _, shown in moved) else _settles(evidence, runs, low, high),
+        (_summary(evidence, groups, steps), *(sentence for sentence, _ in comparisons)),
+        ""
+        if any(shown for _, shown in comparisons)
+        else _proof_sentence(evidence, runs, low, high),
         (_table(evidence, steps),),
     )
 
 
-def _waits(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
-    """Whether in every group of the step just one of the two sizes has the 40 ms mode."""
-    known = {hit.treatment for hit in hits}
+def _mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
+    """Return whether in every group of the step exactly one of the two sizes has the 40 ms mode."""
+    hit_treatments = {hit.treatment for hit in hits}
     for step in steps:
         sides = [
             tuple(
                 (name, str(size) if name == FACTOR else dict(step.group.treatment)[name])
                 for name in evidence.varied
             )
-            in known
+            in hit_treatments
             for size in step.between
         ]
         if sides[0] == sides[1]:
@@ -226,21 +239,25 @@ def _waits(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bo
 
 
 def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[str]:
-    """What is known to change at a size in [low, high), by fixed sizes and by buffers in force."""
-    found = [told for size, told in LANDMARKS if low <= size < high]
-    for role, told in BUFFERS.items():
+    """Return the known changes at sizes in [low, high): landmarks, and buffers in force."""
+    causes = [description for size, description in LANDMARKS if low <= size < high]
+    for role, description in BUFFERS.items():
         for setting in settings_with(evidence, runs, role):
-            words_of_it = {value for run in runs for value in run.in_force(setting)}
-            granted = sorted({int(value) for value in words_of_it if value.isdecimal()})
+            values = {value for run in runs for value in run.in_force(setting)}
+            granted = sorted({int(value) for value in values if value.isdecimal()})
             # Linux keeps half of a buffer for its own bookkeeping (socket(7)).
-            near = [size for size in granted if low <= size < high or low <= size // 2 < high]
-            found += [f"{told} ({words.count(size)} B granted)" for size in near]
-    return found
+            sizes_between = [
+                size for size in granted if low <= size < high or low <= size // 2 < high
+            ]
+            causes += [f"{description} ({words.count(size)} B granted)" for size in sizes_between]
+    return causes
 
 
 def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]) -> str:
     blocks = sum(step.interval.count for step in steps)
-    told = f"{len(steps)} of {words.plural(len(groups), 'group')} of runs alike but for the payload"
+    count_text = (
+        f"{len(steps)} of {words.plural(len(groups), 'group')} of runs alike but for the payload"
+    )
     if steps[0].kind != "loss":
         ratios = sorted(math.exp(step.interval.estimate) for step in steps)
         span = words.number(ratios[0])
@@ -255,73 +272,78 @@ def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step])
         shares = [step.interval.estimate for step in steps]
         jump = f"the lost share is up to {words.percent(max(shares))} above what the size explains"
     text = (
-        f"{told}: {jump} ({words.plural(blocks, 'pair')} of runs side by side in blocks; "
+        f"{count_text}: {jump} ({words.plural(blocks, 'pair')} of runs side by side in blocks; "
         f"simultaneous {words.confidence(CONFIDENCE)} intervals, see the table)."
     )
-    mine = [step.group.treatment for step in steps]
-    common = shared_levels(evidence, mine, [group.treatment for group in groups])
+    step_treatments = [step.group.treatment for step in steps]
+    common = shared_levels(evidence, step_treatments, [group.treatment for group in groups])
     return f"{text} What these groups share: {common}." if common else text
 
 
-def _moved(
+def _setting_comparisons(
     evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]
 ) -> list[tuple[str, bool]]:
-    """For each setting with a role that varies: whether the step goes with it."""
+    """Return a comparison for each varied setting with a role.
+
+    Each is a sentence, and whether the step disappears at the setting's other levels.
+    """
     roles = evidence.reader.machine.get("setting_roles") or {}
-    known = {f"settings.{name}" for table in roles.values() for name in table}
-    found = []
-    for name in (name for name in evidence.varied if name in known):
-        told = _moved_by(evidence, groups, steps, name)
-        if told is not None:
-            found.append(told)
-    return found
+    names_with_role = {f"settings.{name}" for table in roles.values() for name in table}
+    comparisons = []
+    for name in (name for name in evidence.varied if name in names_with_role):
+        comparison = _setting_comparison(evidence, groups, steps, name)
+        if comparison is not None:
+            comparisons.append(comparison)
+    return comparisons
 
 
-def _moved_by(
+def _setting_comparison(
     evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step], name: str
 ) -> tuple[str, bool] | None:
-    differences, gone = [], 0
-    held = {id(step.group) for step in steps}
+    differences, compared = [], 0
+    step_groups = {id(step.group) for step in steps}
     for step in steps:
-        own = getattr(step.group, step.kind)[:, step.place]
+        step_values = getattr(step.group, step.kind)[:, step.place]
         for other in groups:
-            if id(other) in held or not _differ_in(step.group, other, name):
+            if id(other) in step_groups or not _differ_in(step.group, other, name):
                 continue
-            theirs = getattr(other, step.kind)
-            if other.sizes == step.group.sizes and len(theirs) == len(own):
-                differences.append(own - theirs[:, step.place])
-                gone += 1
+            other_values = getattr(other, step.kind)
+            if other.sizes == step.group.sizes and len(other_values) == len(step_values):
+                differences.append(step_values - other_values[:, step.place])
+                compared += 1
     if not differences:
         return None
     level = stats.bonferroni(CONFIDENCE, len(differences))
     intervals = stats.block_intervals(differences, level)
-    clear = sum(isinstance(one, stats.Interval) and one.excludes(0.0) for one in intervals)
+    clear = sum(
+        isinstance(interval, stats.Interval) and interval.excludes(0.0) for interval in intervals
+    )
     title = words.factor_title(name)
     return (
-        f"At another level of {title}, otherwise the same: no step in {gone} of "
-        f"{words.plural(gone, 'group')}; the difference inside blocks is clear in {clear}.",
-        clear == gone,
+        f"At another level of {title}, otherwise the same: no step in {compared} of "
+        f"{words.plural(compared, 'group')}; the difference inside blocks is clear in {clear}.",
+        clear == compared,
     )
 
 
-def _differ_in(one: Group, other: Group, name: str) -> bool:
-    left, right = dict(one.treatment), dict(other.treatment)
+def _differ_in(first: Group, second: Group, name: str) -> bool:
+    left, right = dict(first.treatment), dict(second.treatment)
     return [key for key in left if left[key] != right.get(key)] == [name]
 
 
-def _settles(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> str:
+def _proof_sentence(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> str:
     inside = [size for size, _ in LANDMARKS if low <= size < high]
     sizes = [value for size in inside[:2] for value in (size, size + 1)]
     closer = study_key(FACTOR, sizes or (low, (low + high) // 2, high))
-    told = f"What would prove it: {closer} beside the sizes of now, which narrows the step down"
+    sentence = f"What would prove it: {closer} beside the sizes of now, which narrows the step down"
     names = [
         f"settings.{setting}" for role in BUFFERS for setting in settings_with(evidence, runs, role)
     ]
-    free = [name for name in names if len(evidence.factors.get(name, ())) < 2]
-    if free:
-        keys = " or ".join(study_key(name, (2 * low, 2 * high)) for name in free)
-        told += f"; {keys}: a step that a buffer makes moves with the buffer"
-    return told + "."
+    not_varied = [name for name in names if len(evidence.factors.get(name, ())) < 2]
+    if not_varied:
+        keys = " or ".join(study_key(name, (2 * low, 2 * high)) for name in not_varied)
+        sentence += f"; {keys}: a step that a buffer makes moves with the buffer"
+    return sentence + "."
 
 
 def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
@@ -329,15 +351,16 @@ def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
     rows = []
     for step in steps:
         low, high = step.group.medians_us[step.place : step.place + 2]
-        one = step.interval
+        interval = step.interval
         jump = (
-            stats.Interval(math.exp(one.estimate), math.exp(one.low), math.exp(one.high),
-                           one.level, one.count, one.method, one.degrees)
-            if kind != "loss" else one
+            stats.Interval(math.exp(interval.estimate), math.exp(interval.low),
+                           math.exp(interval.high), interval.level, interval.count,
+                           interval.method, interval.degrees)
+            if kind != "loss" else interval
         )  # fmt: skip
         rows.append(
             dict(step.group.treatment)
-            | {"blocks": one.count, "low": low, "high": high, "jump": jump}
+            | {"blocks": interval.count, "low": low, "high": high, "jump": jump}
         )
     small, large = (f"{words.count(size)} B" for size in steps[0].between)
     return Table(
@@ -362,13 +385,15 @@ def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
     for group in groups:
         levels = dict(group.treatment)
         rest = tuple((k, v) for k, v in group.treatment if k != primary)
-        panel = _panel(evidence, rest)
+        panel = _panel_title(evidence, rest)
         for size, value in zip(group.sizes, group.medians_us, strict=True):
             points.append(
                 {
                     "bytes": max(1, size),
                     "us": figures.rounded(value),
-                    "colour": _panel(evidence, ((primary, levels[primary]),)) if primary else "all",
+                    "colour": _panel_title(evidence, ((primary, levels[primary]),))
+                    if primary
+                    else "all",
                     "panel": panel,
                 }
             )
@@ -386,5 +411,5 @@ def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
     )
 
 
-def _panel(evidence: Evidence, levels: Treatment) -> str:
+def _panel_title(evidence: Evidence, levels: Treatment) -> str:
     return told_levels(evidence, levels) if levels else ""

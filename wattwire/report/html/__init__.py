@@ -1,1 +1,1 @@
-"""What turns sections into one self-contained page."""
+"""Conversion of sections into one self-contained page."""

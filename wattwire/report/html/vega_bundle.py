@@ -1,4 +1,4 @@
-"""The drawing library that a page carries, kept in the user's cache: making it takes seconds."""
+"""The drawing library of a page, kept in the user's cache, because bundling takes seconds."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ VERSION = metadata.version("vl-convert-python")
 
 
 def for_pages() -> str:
-    """The library, safe inside a script element.
+    """Return the library, safe inside a script element.
 
-    Read from the cache where this version is there whole; a cache that cannot be written is
-    done without.
+    It is read from the cache if that has this version intact; a cache that cannot be written is
+    ignored.
     """
-    kept = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
+    cache_file = cache_folder() / "blobs" / f"page-library-{VERSION}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        digest, _, text = kept.read_text("utf-8").partition("\n")
+        digest, _, text = cache_file.read_text("utf-8").partition("\n")
         if digest == _digest(text):
             return text
-    text = _made()
+    text = _bundle()
     with contextlib.suppress(OSError):
-        _keep(kept, text)
+        _store(cache_file, text)
     return text
 
 
-def _made() -> str:
-    import vl_convert  # noqa: PLC0415 - slow to load, and most pages find the library made
+def _bundle() -> str:
+    import vl_convert  # noqa: PLC0415 - slow to load, and usually the library is cached
 
     return str(vl_convert.javascript_bundle(SNIPPET)).replace("</script", "<\\/script")
 
@@ -41,7 +41,7 @@ def _digest(text: str) -> str:
     return "// " + hashlib.sha256(f"{SNIPPET}\n{text}".encode()).hexdigest()
 
 
-def _keep(path: Path, text: str) -> None:
+def _store(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(f"{_digest(text)}\n{text}", "utf-8")

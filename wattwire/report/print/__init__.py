@@ -1,1 +1,1 @@
-"""Outputs beside the page: SVG, PDF, LaTeX, supplements, comparisons for terminal and CI."""
+"""Outputs other than the page: SVG, PDF, LaTeX, supplements, comparisons for terminal and CI."""

@@ -1,4 +1,4 @@
-"""A comparison for a terminal, for a pull request (Markdown) and for a build server (JUnit)."""
+"""Output of a comparison for a terminal, a pull request (Markdown) and a build server (JUnit)."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ OK_MARK = "✅"
 
 
 def first_line(judged: Judged | None, limits: Sequence[Checked]) -> str:
-    """The answer in plain words: of the comparison, of the limits, or of both."""
-    told = [judged.first_line()] if judged else []
-    return " ".join([*told, in_short(limits)] if limits else told)
+    """Return the result of the comparison, of the limits, or of both, as sentences."""
+    sentences = [judged.first_line()] if judged else []
+    return " ".join([*sentences, in_short(limits)] if limits else sentences)
 
 
 def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[str]:
-    """Comparison and limits in plain lines; the first is the answer."""
-    told = [first_line(judged, limits), ""]
+    """Return comparison and limits as plain lines; the first is the result."""
+    lines = [first_line(judged, limits), ""]
     if judged is not None:
-        told += [*_table(judged.shown), ""]
-    told += [f"Limit {one.sentence()}" for one in limits]
-    return told + _remarks(judged)
+        lines += [*_table(judged.shown), ""]
+    lines += [f"Limit {check.sentence()}" for check in limits]
+    return lines + _remarks(judged)
 
 
 def _table(shown: Sequence[Item]) -> list[str]:
-    rows = [(item.treatment, item.response.title, item.verdict, _numbers(item)) for item in shown]
-    widths = [max(len(row[at]) for row in rows) for at in range(3)] if rows else []
-    told = []
+    rows = [
+        (item.treatment, item.response.title, item.verdict, _result_text(item)) for item in shown
+    ]
+    widths = [max(len(row[index]) for row in rows) for index in range(3)] if rows else []
+    lines = []
     for row in rows:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        told.append("  " + "  ".join([*cells, row[3]]))
-    return told
+        lines.append("  " + "  ".join([*cells, row[3]]))
+    return lines
 
 
 def _remarks(judged: Judged | None) -> list[str]:
@@ -55,25 +57,29 @@ def _remarks(judged: Judged | None) -> list[str]:
 
 
 def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
-    """Whether there is no valid run to compare; without a comparison, none to hold to a limit."""
+    """Return whether there is no valid run to compare, or without a comparison none for a limit."""
     if judged is not None:
         return judged.nothing_usable
-    return bool(limits) and all(one.runs == 0 for one in limits)
+    return bool(limits) and all(check.runs == 0 for check in limits)
 
 
 def completed(judged: Judged) -> list[str]:
-    """One line for all the treatments in which every run completed; none where there is none."""
-    good = [item for item in judged.items if item.unremarkable]
-    if not good:
+    """Return one line for all treatments in which every run completed; no line without any."""
+    unremarkable = [item for item in judged.items if item.unremarkable]
+    if not unremarkable:
         return []
-    runs = words.plural(sum(item.base_runs + item.head_runs for item in good), "run")
-    rest = sum(item.response == COMPLETED for item in judged.items) - len(good)
-    where = f", in {words.plural(len(good), 'treatment')} of {len(good) + rest}" if rest else ""
+    runs = words.plural(sum(item.base_runs + item.head_runs for item in unremarkable), "run")
+    remaining = sum(item.response == COMPLETED for item in judged.items) - len(unremarkable)
+    where = (
+        f", in {words.plural(len(unremarkable), 'treatment')} of {len(unremarkable) + remaining}"
+        if remaining
+        else ""
+    )
     return [f"Every run completed: {runs}{where}."]
 
 
 def basis(judged: Judged) -> str:
-    """What the intervals are and what they hold with."""
+    """Return a sentence on the method and confidence of the intervals."""
     together = f"{words.confidence(CONFIDENCE)} together"
     looks = f" and {judged.looks} looks" if judged.looks > 1 else ""
     return (
@@ -85,20 +91,26 @@ def basis(judged: Judged) -> str:
 
 
 def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
-    """Comparison and limits for a pull request or a job's summary."""
+    """Return comparison and limits as Markdown, for a pull request or a job's summary."""
     lines = [f"**{_escaped(first_line(judged, limits))}**"]
     if judged is not None:
         lines += ["", "| treatment | response | verdict | ratio | by ranks | runs |"]
         lines += ["|---|---|---|---|---|---|"]
         for item in judged.shown:
             mark = MARKS.get(item.verdict, f"{OK_MARK} {item.verdict}")
-            cells = (item.treatment, item.response.title, mark, _numbers(item), _ranks(item))
+            cells = (
+                item.treatment,
+                item.response.title,
+                mark,
+                _result_text(item),
+                _ranks_text(item),
+            )
             lines.append(_row(*cells, f"{item.base_runs} + {item.head_runs}"))
     if limits:
         lines += ["", "| limit | verdict | value |", "|---|---|---|"]
-        for one in limits:
-            mark = "❌" if one.verdict == BROKEN else OK_MARK if one.sure else "❔"
-            lines.append(_row(one.what(), f"{mark} {one.verdict}", one.value()))
+        for check in limits:
+            mark = "❌" if check.verdict == BROKEN else OK_MARK if check.sure else "❔"
+            lines.append(_row(check.what(), f"{mark} {check.verdict}", check.value()))
     remarks = [f"- {_escaped(note)}" for note in _remarks(judged)]
     return "\n".join([*lines, *([""] if remarks else []), *remarks]) + "\n"
 
@@ -110,10 +122,10 @@ def _row(*cells: str) -> str:
 def junit(
     judged: Judged | None, limits: Sequence[Checked] = (), unclear_is_bad: bool = False
 ) -> str:
-    """JUnit XML: a test case for each treatment and response, and for each limit.
+    """Return JUnit XML with a test case for each treatment and response, and for each limit.
 
-    Worse is a failure; what cannot be told is skipped, or a failure where that counts as bad.
-    Where no run is valid, a case of its own is an error, so that a build server shows no success.
+    Worse is a failure; an unclear verdict is skipped, or a failure if `unclear_is_bad`. Without a
+    valid run, a separate case is an error, so that a build server shows no success.
     """
     suites = ElementTree.Element("testsuites", name="wattwire")
     if judged is not None:
@@ -126,11 +138,11 @@ def junit(
         notes = ElementTree.SubElement(suite, "system-out")
         notes.text = "\n".join((judged.first_line(), *_remarks(judged)))
     if limits:
-        of_limits = [
-            _Case("limits", one.what(), one.verdict == BROKEN, not one.sure, one.sentence())
-            for one in limits
+        limit_cases = [
+            _Case("limits", check.what(), check.verdict == BROKEN, not check.sure, check.sentence())
+            for check in limits
         ]
-        _suite(suites, "limits", of_limits, unclear_is_bad)
+        _suite(suites, "limits", limit_cases, unclear_is_bad)
     if nothing_usable(judged, limits):
         _no_valid_run(suites, first_line(judged, limits))
     ElementTree.indent(suites)
@@ -138,7 +150,7 @@ def junit(
 
 
 def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
-    """A suite of one case that is an error."""
+    """Add a suite of one case, which is an error."""
     suite = ElementTree.SubElement(
         suites, "testsuite", name="runs", tests="1", failures="0", errors="1", skipped="0", time="0"
     )
@@ -149,7 +161,7 @@ def _no_valid_run(suites: ElementTree.Element, message: str) -> None:
 
 
 class _Case:
-    """A test case before it is XML."""
+    """A test case before its conversion to XML."""
 
     def __init__(self, group: str, name: str, bad: bool, unclear: bool, message: str) -> None:
         self.group, self.name, self.bad = group, name, bad
@@ -178,7 +190,7 @@ def _suite(
     return suite
 
 
-def _numbers(item: Item) -> str:
+def _result_text(item: Item) -> str:
     if item.response == COMPLETED:
         return item.why
     if isinstance(item.difference or item.ratio, stats.Interval) and item.why:
@@ -187,21 +199,21 @@ def _numbers(item: Item) -> str:
 
 
 def _message(item: Item) -> str:
-    return f"{item.verdict}: {_numbers(item)} ({item.base_runs} + {item.head_runs} runs)"
+    return f"{item.verdict}: {_result_text(item)} ({item.base_runs} + {item.head_runs} runs)"
 
 
-def _ranks(item: Item) -> str:
+def _ranks_text(item: Item) -> str:
     if not isinstance(item.by_ranks, stats.Interval):
         return words.MISSING
-    found = item.by_ranks
+    by_ranks = item.by_ranks
     return (
-        f"{factor(found.estimate)} ({factor(found.low)} to {factor(found.high)}, "
-        f"{words.confidence(found.level)})"
+        f"{factor(by_ranks.estimate)} ({factor(by_ranks.low)} to {factor(by_ranks.high)}, "
+        f"{words.confidence(by_ranks.level)})"
     )
 
 
 def _escaped(text: str) -> str:
-    """Text that a Markdown table's cell shows as it is."""
+    """Return `text` escaped for a cell of a Markdown table."""
     for mark in "\\|<>*_`":
         text = text.replace(mark, f"&#{ord(mark)};" if mark in "<>|" else f"\\{mark}")
     return text.replace("\n", " ")

@@ -1,7 +1,7 @@
 """Tables for papers: LaTeX with booktabs, units under the headings, reasons as notes.
 
-What a cell says on the page it says here; where a reason stands for a number it moves into the
-notes. The first line of a file says what the preamble needs.
+Cells have the same text as on the page; a reason in place of a number moves into the notes. The
+first line of a file names the packages that the preamble needs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from wattwire.report.parts import Column, Table
 
 COLUMN_MM, PAGE_MM, TURNED_MM = 84.0, 174.0, 235.0
-"""Room for a table: one printed column, both, a page turned on its side."""
+"""Width available to a table: one printed column, two columns, a landscape page."""
 WORDS_MM_MIN = 22.0
 REASON_LETTERS_MIN = 20
 FLOAT_ROWS_MAX, TURNED_ROWS_MAX = 40, 25
-"""What is longer does not fit a page and is broken over several."""
+"""Maximum number of rows on one page; a longer table is broken over several pages."""
 
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -43,7 +43,7 @@ LATIN_END = 0x17F
 
 
 class _Letters(dict[int, str]):
-    """What stands for each letter: itself where pdflatex has it, [U+…] where it has not."""
+    """Replacement of each character: the character itself if pdflatex has it, else [U+…]."""
 
     def __missing__(self, code: int) -> str:
         known = 32 <= code <= LATIN_END and code != 127
@@ -52,7 +52,7 @@ class _Letters(dict[int, str]):
 
 
 LETTERS = _Letters(
-    {ord(letter): told for letter, told in SPECIAL.items()}
+    {ord(letter): replacement for letter, replacement in SPECIAL.items()}
     | {ord(letter): rf"$\{name}$" for letter, name in GREEK.items()}
     | {ord(letter): " " for letter in "\n\t\r"}
 )
@@ -63,7 +63,7 @@ SCRIPTS = (
 
 
 def escaped(text: str) -> str:
-    """`text` so that LaTeX prints it. A sign that pdflatex has no letter for becomes [U+…]."""
+    """Return `text` escaped for LaTeX; a character that pdflatex lacks becomes [U+…]."""
     if text.isalnum() and text.isascii():
         return text
     for sign, digits, pattern in SCRIPTS:
@@ -73,15 +73,15 @@ def escaped(text: str) -> str:
 
 
 def _with_script(text: str, sign: str, digits: dict[str, str], pattern: re.Pattern[str]) -> str:
-    """Raised or lowered digits, and what stands between them."""
-    runs = [f"${sign}{{{''.join(digits[c] for c in run)}}}$" for run in pattern.findall(text)]
-    between = [escaped(part) for part in pattern.split(text)]
-    return "".join(a + b for a, b in zip(between, [*runs, ""], strict=True))
+    """Return `text` escaped for LaTeX, with its raised or lowered digits as scripts."""
+    scripts = [f"${sign}{{{''.join(digits[c] for c in run)}}}$" for run in pattern.findall(text)]
+    between = [escaped(text_part) for text_part in pattern.split(text)]
+    return "".join(a + b for a, b in zip(between, [*scripts, ""], strict=True))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a table is set: its letters, the gap between columns, and the room that it has."""
+    """Typesetting of a table: font size, gap between columns, and available width."""
 
     letters: str
     mm_per_letter: float
@@ -89,7 +89,7 @@ class Setting:
     room_mm: float
 
     def width_mm(self, letters: int) -> float:
-        """The width of so many letters of ordinary words, a little generous."""
+        """Return a slightly generous width of `letters` characters of ordinary text."""
         return self.mm_per_letter * letters
 
 
@@ -98,17 +98,17 @@ SETTINGS = (
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, PAGE_MM),
     Setting(r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45, 2.2, TURNED_MM),
 )
-"""8 pt and 7 pt in an article of 10 pt: nothing is shrunk until it cannot be read."""
+"""8 pt and 7 pt in an article of 10 pt: no smaller font, which would be unreadable."""
 
 
 @dataclass
 class Notes:
-    """Reasons that stand for numbers, each with its letter."""
+    """Reasons in place of numbers, each with its letter."""
 
     marks: dict[str, str] = field(default_factory=dict)
 
     def mark(self, reason: str) -> str:
-        """The letter of a reason: a … z, then aa, ab, …"""
+        """Return the letter of a reason: a … z, then aa, ab, …"""
         if reason not in self.marks:
             more, last = divmod(len(self.marks), 26)
             letters = string.ascii_lowercase
@@ -117,37 +117,50 @@ class Notes:
 
 
 def write_tex(table: Table, path: Path) -> None:
-    """Write the table as a LaTeX document's part: a float, or a long table over pages."""
+    """Write the table as part of a LaTeX document: a float, or a long table over pages."""
     path.write_text(tex(table), "utf-8")
 
 
 def tex(table: Table) -> str:
-    """The table in LaTeX: the first of SETTINGS that holds it, the last if none does."""
+    """Return the table in LaTeX, in the first of SETTINGS that is wide enough, else the last."""
     notes = Notes()
     rows = [[_cell(table, column, row, notes) for column in table.columns] for row in table.rows]
-    lengths = [_letters(table, column) for column in table.columns]
-    fitting = (each for each in SETTINGS if _least_mm(table, lengths, each) <= each.room_mm)
+    lengths = [_longest_line(table, column) for column in table.columns]
+    fitting = (
+        candidate
+        for candidate in SETTINGS
+        if _min_width_mm(table, lengths, candidate) <= candidate.room_mm
+    )
     setting = next(fitting, SETTINGS[-1])
     widths = _widths(table, lengths, setting)
     layout = "".join(map(_alignment, table.columns, widths))
-    wide = sum(w or setting.width_mm(n) for w, n in zip(widths, lengths, strict=True))
-    wide += setting.gap_mm * len(lengths)
+    width_mm = sum(w or setting.width_mm(n) for w, n in zip(widths, lengths, strict=True))
+    width_mm += setting.gap_mm * len(lengths)
     body = [" & ".join(cells) + r" \\" for cells in rows] or [
         rf"\multicolumn{{{len(table.columns)}}}{{l}}{{none}} \\"
     ]
-    turned = setting.room_mm == TURNED_MM
-    long = len(rows) > (TURNED_ROWS_MAX if turned else FLOAT_ROWS_MAX)
-    needs = ["array", "booktabs", "longtable" if long else "threeparttable"]
-    needs += ["pdflscape" if long else "rotating"] if turned else []
-    said = "; one column a page" if long else ""
-    if long:
-        frame = ["landscape"] if turned else []
+    is_turned = setting.room_mm == TURNED_MM
+    is_long = len(rows) > (TURNED_ROWS_MAX if is_turned else FLOAT_ROWS_MAX)
+    packages = ["array", "booktabs", "longtable" if is_long else "threeparttable"]
+    packages += ["pdflscape" if is_long else "rotating"] if is_turned else []
+    column_note = "; one column a page" if is_long else ""
+    if is_long:
+        environments = ["landscape"] if is_turned else []
     else:
-        frame = ["sidewaystable*" if turned else "table*" if wide > COLUMN_MM else "table"]
-    parts = (_long if long else _float)(table, layout, _head(table), body, notes, setting.letters)
-    begins = [rf"\begin{{{name}}}" for name in frame]
-    ends = [rf"\end{{{name}}}" for name in frame]
-    return "\n".join([f"% needs: {', '.join(needs)}{said}", *begins, *parts, *ends]) + "\n"
+        environments = [
+            "sidewaystable*" if is_turned else "table*" if width_mm > COLUMN_MM else "table"
+        ]
+    lines = (_longtable_lines if is_long else _float_lines)(
+        table, layout, _head(table), body, notes, setting.letters
+    )
+    begin_lines = [rf"\begin{{{name}}}" for name in environments]
+    end_lines = [rf"\end{{{name}}}" for name in environments]
+    return (
+        "\n".join(
+            [f"% needs: {', '.join(packages)}{column_note}", *begin_lines, *lines, *end_lines]
+        )
+        + "\n"
+    )
 
 
 def _cell(table: Table, column: Column, row: dict[str, Any], notes: Notes) -> str:
@@ -156,52 +169,52 @@ def _cell(table: Table, column: Column, row: dict[str, Any], notes: Notes) -> st
         if len(table.text(column, row)) >= REASON_LETTERS_MIN:
             return rf"--\textsuperscript{{{notes.mark(reason)}}}"
     text = escaped(table.text(column, row))
-    # After a line's end a bracket would be taken for that line's extra space.
+    # After \\, LaTeX reads a bracket or star as an argument of the line break.
     return f"{{{text}}}" if text.startswith(("[", "*")) else text
 
 
-def _letters(table: Table, column: Column) -> int:
-    """How many letters the widest line of a column has."""
+def _longest_line(table: Table, column: Column) -> int:
+    """Return the number of characters of a column's longest line."""
     cells = [table.text(column, row) for row in table.rows if not table.muted(column, row)]
     unit = f"({column.unit})" if column.unit else ""
-    return max(len(text) for text in (*_folded(column.title), unit, *cells, ""))
+    return max(len(text) for text in (*_heading_lines(column.title), unit, *cells, ""))
 
 
-def _folded(title: str) -> list[str]:
-    """A heading in two lines where one would make its column wider than it must be."""
+def _heading_lines(title: str) -> list[str]:
+    """Return a heading in two lines if it is longer than 12 characters, else in one."""
     words = title.split()
     if len(title) <= 12 or len(words) < 2:
         return [title]
-    splits = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
-    return list(min(splits, key=lambda two: max(map(len, two))))
+    splits = [(" ".join(words[:index]), " ".join(words[index:])) for index in range(1, len(words))]
+    return list(min(splits, key=lambda pair: max(map(len, pair))))
 
 
 def _is_long(column: Column, letters: int, setting: Setting) -> bool:
-    """Whether a column's words may be broken over lines."""
+    """Return whether a column's text may be broken over lines."""
     return column.kind == "text" and setting.width_mm(letters) > WORDS_MM_MIN
 
 
-def _least_mm(table: Table, lengths: Sequence[int], setting: Setting) -> float:
-    """The width a table needs with its words broken as much as they can be."""
-    each = [
+def _min_width_mm(table: Table, lengths: Sequence[int], setting: Setting) -> float:
+    """Return the minimum width of a table in mm, with all long texts broken over lines."""
+    widths_mm = [
         WORDS_MM_MIN if _is_long(column, letters, setting) else setting.width_mm(letters)
         for column, letters in zip(table.columns, lengths, strict=True)
     ]
-    return sum(each) + setting.gap_mm * len(each)
+    return sum(widths_mm) + setting.gap_mm * len(widths_mm)
 
 
 def _widths(table: Table, lengths: Sequence[int], setting: Setting) -> list[float | None]:
-    """A width in mm for columns of words that would not fit as they are; None for the others."""
-    natural = [setting.width_mm(letters) for letters in lengths]
-    room = setting.room_mm - setting.gap_mm * len(natural)
-    if sum(natural) <= room:
-        return [None] * len(natural)
-    long = [_is_long(c, n, setting) for c, n in zip(table.columns, lengths, strict=True)]
-    fixed = sum(mm for mm, broken in zip(natural, long, strict=True) if not broken)
-    total = sum(mm for mm, broken in zip(natural, long, strict=True) if broken)
+    """Return a width in mm for each text column that must be broken; None for other columns."""
+    natural_mm = [setting.width_mm(letters) for letters in lengths]
+    room = setting.room_mm - setting.gap_mm * len(natural_mm)
+    if sum(natural_mm) <= room:
+        return [None] * len(natural_mm)
+    are_long = [_is_long(c, n, setting) for c, n in zip(table.columns, lengths, strict=True)]
+    fixed = sum(mm for mm, is_long in zip(natural_mm, are_long, strict=True) if not is_long)
+    total = sum(mm for mm, is_long in zip(natural_mm, are_long, strict=True) if is_long)
     return [
-        max(WORDS_MM_MIN, (room - fixed) * mm / total) if broken else None
-        for mm, broken in zip(natural, long, strict=True)
+        max(WORDS_MM_MIN, (room - fixed) * mm / total) if is_long else None
+        for mm, is_long in zip(natural_mm, are_long, strict=True)
     ]
 
 
@@ -212,7 +225,7 @@ def _alignment(column: Column, width_mm: float | None) -> str:
 
 
 def _head(table: Table) -> list[str]:
-    """The lines of headings: groups, titles in as many lines as they need, units."""
+    """Return the heading lines: groups, titles in as many lines as needed, units."""
     if not table.headed:
         return [r"\toprule"]
     lines = [r"\toprule"]
@@ -221,9 +234,9 @@ def _head(table: Table) -> list[str]:
             " & ".join(rf"\multicolumn{{{n}}}{{c}}{{{escaped(t)}}}" for t, n in table.groups)
             + r" \\"
         )
-    titles = [_folded(column.title) for column in table.columns]
-    for at in range(max(len(each) for each in titles)):
-        cells = [each[at] if at < len(each) else "" for each in titles]
+    titles = [_heading_lines(column.title) for column in table.columns]
+    for index in range(max(len(title_lines) for title_lines in titles)):
+        cells = [title_lines[index] if index < len(title_lines) else "" for title_lines in titles]
         lines.append(" & ".join(escaped(cell) for cell in cells) + r" \\")
     if any(column.unit for column in table.columns):
         units = [f"({escaped(c.unit)})" if c.unit else "" for c in table.columns]
@@ -242,14 +255,14 @@ def _note_lines(table: Table, notes: Notes) -> list[tuple[str, str]]:
     return lines + [(mark, reason) for reason, mark in notes.marks.items()]
 
 
-def _float(
+def _float_lines(
     table: Table, layout: str, head: Sequence[str], body: Sequence[str], notes: Notes, letters: str
 ) -> list[str]:
-    told = [
+    note_items = [
         rf"\item[{mark}] {escaped(text)}" if mark else rf"\item {escaped(text)}"
         for mark, text in _note_lines(table, notes)
     ]
-    below = [r"\begin{tablenotes}", *told, r"\end{tablenotes}"] if told else []
+    note_block = [r"\begin{tablenotes}", *note_items, r"\end{tablenotes}"] if note_items else []
     return [
         rf"\centering{letters}",
         r"\begin{threeparttable}",
@@ -259,15 +272,15 @@ def _float(
         *body,
         r"\bottomrule",
         r"\end{tabular}",
-        *below,
+        *note_block,
         r"\end{threeparttable}",
     ]
 
 
-def _long(
+def _longtable_lines(
     table: Table, layout: str, head: Sequence[str], body: Sequence[str], notes: Notes, letters: str
 ) -> list[str]:
-    told = [
+    note_texts = [
         (rf"\textsuperscript{{{mark}}} " if mark else "") + escaped(text)
         for mark, text in _note_lines(table, notes)
     ]
@@ -283,6 +296,6 @@ def _long(
         r"\endfoot",
         *body,
         r"\end{longtable}",
-        *(rf"\noindent {text}\par" for text in told),
+        *(rf"\noindent {text}\par" for text in note_texts),
         "}",
     ]

@@ -1,4 +1,4 @@
-"""What goes beside published data: who made it, how it was measured, what threatens it."""
+"""Documents that accompany published data: citation, methods, threats to validity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AUTHOR = re.compile(r" *(?P<family>[^,\s][^,\n]*?) *, *(?P<given>[^,\s][^,\n]*?
 
 
 def parse_author(text: str) -> tuple[str, str]:
-    """`Family, Given` as (family, given). Raises UsageError for anything else."""
+    """Return (family, given) of `Family, Given`. Raises UsageError for anything else."""
     match = _AUTHOR.fullmatch(text)
     if match is None:
         raise UsageError(f'--author {text!r}: allowed: "Family, Given", one option for each author')
@@ -33,29 +33,30 @@ def parse_author(text: str) -> tuple[str, str]:
 
 
 def documents(reader: CampaignReader, authors: Sequence[str], identity: str) -> dict[str, str]:
-    """File name → text of everything that goes beside the data.
+    """Return file name → text of every document that accompanies the data.
 
-    Without authors there is no CITATION.cff: none is made up. `identity` is the study's digest.
+    Without authors there is no CITATION.cff, since none are invented. `identity` is the study's
+    digest.
     """
     evidence = gather(reader)
     answers = answer_all(evidence)
-    first = headline(evidence, answers)
-    told = methods(evidence, answers)
-    found = {
-        "methods.tex": methods_tex(_title(evidence), told),
+    abstract = headline(evidence, answers)
+    sentences = methods(evidence, answers)
+    texts = {
+        "methods.tex": methods_tex(_title(evidence), sentences),
         "threats.md": threats_markdown(
-            _title(evidence), [*threats(evidence, answers), *_seen(evidence, answers)]
+            _title(evidence), [*threats(evidence, answers), *_observed_threats(evidence, answers)]
         ),
     }
     if authors:
         people = [parse_author(author) for author in authors]
-        found["CITATION.cff"] = citation(evidence, people, first, identity)
-    return found
+        texts["CITATION.cff"] = citation(evidence, people, abstract, identity)
+    return texts
 
 
-def _seen(evidence: Evidence, answers: Answers) -> list[Threat]:
-    found = findings.look(evidence, all_series(evidence))
-    return seen(evidence, answers, found)
+def _observed_threats(evidence: Evidence, answers: Answers) -> list[Threat]:
+    results = findings.look(evidence, all_series(evidence))
+    return seen(evidence, answers, results)
 
 
 def _title(evidence: Evidence) -> str:
@@ -63,7 +64,7 @@ def _title(evidence: Evidence) -> str:
 
 
 def methods_tex(title: str, sentences: Sequence[str]) -> str:
-    r"""A paragraph to be read into a paper by `\input{methods.tex}`, one sentence a line."""
+    r"""Return a paragraph for a paper, read by `\input{methods.tex}`; one sentence per line."""
     head = [
         "% How these data were measured: made from the campaign's own record, nothing else.",
         r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{textcomp}",
@@ -72,21 +73,21 @@ def methods_tex(title: str, sentences: Sequence[str]) -> str:
     return "\n".join([*head, *(escaped(sentence) for sentence in sentences)]) + "\n"
 
 
-def threats_markdown(title: str, found: Sequence[tuple[str, str]]) -> str:
-    """The threats to validity as a list under four headings."""
+def threats_markdown(title: str, items: Sequence[tuple[str, str]]) -> str:
+    """Return the threats to validity as Markdown lists, under a heading for each kind."""
     lines = [f"# Threats to validity: {title}"]
     for kind in KINDS:
-        told = [sentence for one, sentence in found if one == kind]
-        if told:
+        sentences = [sentence for item_kind, sentence in items if item_kind == kind]
+        if sentences:
             lines += ["", f"## {kind.capitalize()}: {TITLES[kind].lower()}", ""]
-            lines += [f"- {sentence}" for sentence in told]
+            lines += [f"- {sentence}" for sentence in sentences]
     return "\n".join(lines) + "\n"
 
 
 def citation(
     evidence: Evidence, authors: Sequence[tuple[str, str]], abstract: str, identity: str
 ) -> str:
-    """CITATION.cff of format 1.2.0: strings are quoted as JSON does, which YAML reads alike."""
+    """Return CITATION.cff, format 1.2.0; strings are quoted as in JSON, which is valid YAML."""
     day = measured_on(evidence)
     lines = [
         f"cff-version: {CFF_VERSION}",

@@ -1,9 +1,9 @@
-"""Draws charts in a process of its own: as SVG for page and print, and as PDF.
+"""Drawing of charts in a separate process: as SVG for page and print, and as PDF.
 
-The drawing library holds the interpreter's lock for most of the time that it works, so a thread
-would not draw beside anything. The process reads a request a line and answers each with a line,
-both JSON; it ends with its input, and so with whoever started it, however that ends. It starts
-fast, as it loads nothing of the report; `shared` gives this process's pen.
+The drawing library holds the interpreter's lock for most of its work, so a thread would not draw
+in parallel. The process reads one request per line and answers each with one line, both JSON; it
+ends with its input, and so with the process that started it, however that ends. It starts fast,
+because it loads no other part of the report; `shared` returns this process's pen.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from typing import Any
 from wattwire.model.errors import WattwireError
 
 COLUMN_MM = (84.0, 174.0)
-"""Widths of print: one column, and both with the gap between."""
+"""Printed widths: one column, and two columns with the gap between them."""
 SINGLE_MAX_PX = 400
-"""A picture up to this wide goes into one column; its smallest font is 7.1 pt there."""
+"""Maximum width of a picture for one column, where its smallest font is 7.1 pt."""
 REPEATED_MIN = 8
 POINTS_PER_MM = 72 / 25.4
-SERVE = "import sys; sys.path[:] = sys.argv[1:]; from wattwire.report import pen; pen.serve()"
-"""Finds modules where we do and nowhere else: with -m, a file of the user's would come first."""
+SERVE = (
+    "import sys; sys.path[:] = sys.argv[1:]; "
+    "from wattwire.report.print import render_worker; render_worker.serve()"
+)
+"""Uses exactly this process's module path: with -m, a user's file would come first."""
 NOTHING = {"data": {"values": []}, "mark": "point"}
 PRINTED = re.compile(
     r'<svg ([^>]*?)width="[\d.]+mm" height="[\d.]+mm" viewBox="0 0 ([\d.]+) ([\d.]+)"'
@@ -39,7 +42,7 @@ MARK = re.compile(r'<path (?:aria-[a-z]+="[^"]*" )*transform="translate\(([^)]*)
 
 
 class Pen:
-    """A process that draws, one chart after the other; may be used from several threads."""
+    """A process that draws one chart after another; may be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,27 +53,27 @@ class Pen:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked; one that ended is left behind."""
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     def draw(self, spec: Mapping[str, Any], svg: Path, pdf: Path, mark: str) -> str:
-        """Draw a Vega-Lite `spec` to two files, `mark` behind the first; returns the SVG.
+        """Draw a Vega-Lite `spec` to two files, with `mark` after the SVG; return the SVG.
 
-        Raises OSError where a file cannot be written, ValueError for a spec that is none, and
-        WattwireError where the process ended.
+        Raises OSError if a file cannot be written, ValueError for an invalid spec, and
+        WattwireError if the process ended.
         """
-        # The process stays in the folder that it was started in, wherever we have gone since.
+        # Absolute paths, because the process keeps the working directory that it started in.
         files = {"svg": str(svg.absolute()), "pdf": str(pdf.absolute())}
         request = {"spec": spec, **files, "mark": mark}
         with self._lock:
-            answer = self._asked(json.dumps(request), svg)
+            answer = self._answer_of(json.dumps(request), svg)
         if "errno" in answer:
             raise OSError(answer["errno"], answer["error"], answer["file"])
         if "error" in answer:
             raise ValueError(f"{svg.stem}: {answer['error']}")
         return str(answer["drawn"])
 
-    def _asked(self, request: str, svg: Path) -> dict[str, Any]:
+    def _answer_of(self, request: str, svg: Path) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             self._process.stdin.write(f"{request}\n")
@@ -92,7 +95,7 @@ _starting = threading.Lock()
 
 
 def shared() -> Pen:
-    """This process's pen, started if there is none: its engine takes a while to start."""
+    """Return this process's pen, started on first use, because its engine starts slowly."""
     with _starting:
         if not _pens or not _pens[-1].is_alive:
             _pens[:] = [Pen()]
@@ -100,7 +103,7 @@ def shared() -> Pen:
 
 
 def size_px(svg: str) -> tuple[float, float]:
-    """Width and height that a picture was drawn at. Raises ValueError where it names none."""
+    """Return a picture's width and height in px. Raises ValueError if it states none."""
     match = SIZE.search(svg)
     if match is None:
         raise ValueError("svg: no width and height in its first element")
@@ -108,12 +111,12 @@ def size_px(svg: str) -> tuple[float, float]:
 
 
 def width_mm(svg: str) -> float:
-    """The printed width for a picture: one column, or both."""
+    """Return the printed width of a picture: one column, or two."""
     return COLUMN_MM[0] if size_px(svg)[0] <= SINGLE_MAX_PX else COLUMN_MM[1]
 
 
 def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
-    """The picture at its printed width; its drawing stays as it is and is scaled as a whole."""
+    """Return the picture at its printed width; its content is unchanged and scaled as a whole."""
     width, height = size_px(svg)
     wide = width_mm(svg) * per_mm
     high = wide * height / width
@@ -122,69 +125,69 @@ def sized(svg: str, unit: str = "mm", per_mm: float = 1.0) -> str:
 
 
 def unsized(svg: str) -> str:
-    """The picture of a file from `sized`, at the size that it was drawn at."""
+    """Return the picture of a file from `sized`, at its original size."""
     return PRINTED.sub(r'<svg \1width="\2" height="\3" viewBox="0 0 \2 \3"', svg, count=1)
 
 
 def small(svg: str) -> str:
-    """The same picture with marks that occur often written once and pointed at.
+    """Return the same picture with frequent marks defined once and referenced.
 
-    A thousand dots are a thousand times the same path: a tenth of the bytes says as much.
+    A thousand dots repeat the same path a thousand times; references take a tenth of the bytes.
     """
-    counted = Counter(match[2] for match in MARK.finditer(svg))
+    counts = Counter(match[2] for match in MARK.finditer(svg))
     names = {
         body: f"m{number}"
         for number, body in enumerate(
-            body for body, count in counted.items() if count >= REPEATED_MIN
+            body for body, count in counts.items() if count >= REPEATED_MIN
         )
     }
     if not names:
         return svg
 
-    def pointed(match: re.Match[str]) -> str:
+    def reference(match: re.Match[str]) -> str:
         name = names.get(match[2])
         if name is None:
             return match[0]
         x, y = match[1].split(",")
         return f'<use href="#{name}" x="{x}" y="{y}"/>'
 
-    kept = "".join(f'<path id="{name}" {body}/>' for body, name in names.items())
+    definitions = "".join(f'<path id="{name}" {body}/>' for body, name in names.items())
     end = svg.index(">") + 1
-    return f"{svg[:end]}<defs>{kept}</defs>{MARK.sub(pointed, svg[end:])}"
+    return f"{svg[:end]}<defs>{definitions}</defs>{MARK.sub(reference, svg[end:])}"
 
 
 # -- in the process that draws -------------------------------------------------------------------
 
 
 def serve() -> None:
-    """Answer requests until their end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asks; its end is ours
-    # Whatever the library prints must not stand between the answers.
+    """Answer requests until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent; this ends with it
+    # Output of the library must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    _svg_of(NOTHING)  # the library's engine starts before the first request is there
+    _svg_of(NOTHING)  # starts the library's engine before the first request
     for line in sys.stdin:
         try:
-            answer: dict[str, Any] = {"drawn": _drawn(json.loads(line))}
+            answer: dict[str, Any] = {"drawn": _draw_files(json.loads(line))}
         except OSError as error:
             answer = {"errno": error.errno, "error": error.strerror, "file": error.filename}
-        except Exception as error:  # noqa: BLE001 - the library's own, told to who asked
+        except Exception as error:  # noqa: BLE001 - the library's own errors, sent to the parent
             answer = {"error": f"{type(error).__name__}: {error}"}
         try:
             answers.write(json.dumps(answer) + "\n")
             answers.flush()
-        except BrokenPipeError:  # who asked was killed: nobody is left to be told
+        except BrokenPipeError:  # the parent was killed
             os._exit(1)
 
 
-def _drawn(request: Mapping[str, Any]) -> str:
+def _draw_files(request: Mapping[str, Any]) -> str:
     import vl_convert  # noqa: PLC0415 - only this process loads it
 
     svg = small(_svg_of(request["spec"]))
     Path(request["svg"]).write_text(sized(svg) + request["mark"], "utf-8")
-    # The library takes an SVG's pixels for points, whatever unit they are given in.
+    # The library treats an SVG's size as points, whatever its unit is.
     data = vl_convert.svg_to_pdf(sized(svg, "", POINTS_PER_MM))
-    # Renamed into place: half a file must never look like a figure that is up to date.
+    # Renamed into place, because an incomplete file must never look like a current figure.
     pdf = Path(request["pdf"])
     partial = pdf.with_suffix(".pdf.partial")
     partial.write_bytes(data)

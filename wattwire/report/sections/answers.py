@@ -1,4 +1,4 @@
-"""The part of the page that answers the study's questions."""
+"""The page's section of answers to the study's questions."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from wattwire.report.words.changes import change_sentence
 
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
-"""So many ratios that depend on another factor have a sentence; the table below has all."""
-SENTENCES_MAX, LOWEST_TOLD, HIGHEST_TOLD = 8, 3, 2
-"""A factor with more answers than that has sentences for its lowest and its highest ones only."""
+"""Number of interactions that get a sentence of their own; the table below lists all of them."""
+SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
+"""A factor with more answers than SENTENCES_MAX has sentences for its extreme ones only."""
 
 
 def section(
     evidence: Evidence, answers: Answers, document: Mapping[str, Any] | None = None
 ) -> Section:
-    """The page's part that answers each question, with the family its intervals hold in.
+    """Return the section that answers each question, with the family its intervals hold in.
 
-    It begins with all answers of `document` (report/analysis.json) in short.
+    It begins with a short table of all answers in `document` (report/analysis.json).
     """
     part = Section("answers", "Answers")
-    short = short_answers.table(document) if document else None
-    part.parts += [short] if short else []
+    summary = short_answers.table(document) if document else None
+    part.parts += [summary] if summary else []
     if not answers.items:
         part.parts.append(Text(nothing_to_compare(evidence)))
         return part
@@ -64,27 +64,29 @@ def section(
                 "warning",
             )
         )
-    stopped = stopping.sentence(evidence)
-    if stopped:
-        part.parts.append(Text(stopped))
-    few = few_degrees(answers)
-    if few:
-        part.parts.append(Text(few, "warning"))
-    part.parts += [Text(one, "warning") for one in _stand_ins(evidence, answers)]
-    missing = gaps(evidence, answers)
-    if missing:
-        part.parts.append(Text(" ".join(missing), "warning"))
+    stop_sentence = stopping.sentence(evidence)
+    if stop_sentence:
+        part.parts.append(Text(stop_sentence))
+    degrees_warning = few_degrees(answers)
+    if degrees_warning:
+        part.parts.append(Text(degrees_warning, "warning"))
+    part.parts += [Text(text, "warning") for text in _substituted_baselines(evidence, answers)]
+    gap_sentences = gaps(evidence, answers)
+    if gap_sentences:
+        part.parts.append(Text(" ".join(gap_sentences), "warning"))
     chosen = choices(evidence, answers)
     for question in evidence.study.get("question", []):
-        mine = [a for a in answers.items if a.question == str(question.get("id", ""))]
+        question_answers = [
+            answer for answer in answers.items if answer.question == str(question.get("id", ""))
+        ]
         part.parts.append(Text(f"{question.get('id', '')}  {question.get('text', '')}", "question"))
         part.parts.extend(best_alternative.sentences(evidence, question, chosen))
-        if mine or not question.get("beside"):
-            part.parts.extend(_question_words(evidence, mine, answers))
+        if question_answers or not question.get("beside"):
+            part.parts.extend(_question_words(evidence, question_answers, answers))
         part.parts.extend(correlation.sentences(evidence, question))
     part.parts += [Text(note, "item") for note in best_alternative.notes(evidence, chosen)]
-    ranked = alternatives_table(evidence, chosen)
-    part.parts += [ranked] if ranked else []
+    alternatives = alternatives_table(evidence, chosen)
+    part.parts += [alternatives] if alternatives else []
     computed = answers.computed()
     if computed:
         part.parts.append(_ratio_figure(evidence, computed, answers))
@@ -92,113 +94,136 @@ def section(
     if answers.differences():
         part.parts.append(differences.table(evidence, answers))
     part.parts.extend(sensitivity.parts(evidence, answers))
-    part.parts.extend(_by_level(evidence, by_level(evidence, answers)))
+    part.parts.extend(_interaction_parts(evidence, by_level(evidence, answers)))
     return part
 
 
-def _by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> list[Text | Table]:
-    """Whether the answers stand for all levels of the other factors."""
-    found = [change_sentence(change_entry(evidence, one)) for one in changes(inner)]
-    told: list[Text | Table] = [Text(one, "warning") for one in found[:CHANGES_MAX]]
-    ratios = [row for row in inner if not isinstance(row.answer.result, stats.Difference)]
-    shifts = [row for row in inner if isinstance(row.answer.result, stats.Difference)]
+def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list[Text | Table]:
+    """Return sentences and tables on whether answers hold at all levels of the other factors."""
+    sentences = [change_sentence(change_entry(evidence, change)) for change in changes(at_levels)]
+    parts: list[Text | Table] = [Text(text, "warning") for text in sentences[:CHANGES_MAX]]
+    ratios = [row for row in at_levels if not isinstance(row.answer.result, stats.Difference)]
+    shifts = [row for row in at_levels if isinstance(row.answer.result, stats.Difference)]
     if any(isinstance(row.result, stats.Ratio) for row in ratios):
-        told.append(_ratios_by_level(evidence, ratios))
+        parts.append(_ratios_by_level(evidence, ratios))
     if any(isinstance(row.result, stats.Difference) for row in shifts):
-        told.append(differences.by_level(evidence, shifts))
-    if inner and not any(isinstance(row.result, NUMBER) for row in inner):
-        told.append(Text(f"Whether a ratio changes with another factor: {inner[0].result}."))
-    return told
+        parts.append(differences.by_level(evidence, shifts))
+    if at_levels and not any(isinstance(row.result, NUMBER) for row in at_levels):
+        parts.append(Text(f"Whether a ratio changes with another factor: {at_levels[0].result}."))
+    return parts
 
 
-def _stand_ins(evidence: Evidence, answers: Answers) -> list[str]:
-    """Which baselines have nothing to compare with, and which level stands in for each."""
-    told = []
+def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[str]:
+    """Return a sentence for each baseline without values, naming the level that replaces it."""
+    sentences = []
     for factor in dict.fromkeys(item.factor for item in answers.items):
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
         if not same_level(planned, used):
-            told.append(
+            sentences.append(
                 f"{evidence.title(factor, planned)} has no run to compare with, so "
                 f"{evidence.title(factor, used)}, the first level that has one, is the baseline."
             )
     for answer in answers.items:
-        whole = baseline_of(evidence, answer.factor)
-        if not same_level(whole, answer.baseline):
-            told.append(
-                f"In {answer.response.title} runs of {evidence.title(answer.factor, whole)} are "
+        common = baseline_of(evidence, answer.factor)
+        if not same_level(common, answer.baseline):
+            sentences.append(
+                f"In {answer.response.title} runs of {evidence.title(answer.factor, common)} are "
                 f"without a value to compare, so {evidence.title(answer.factor, answer.baseline)}, "
                 "the first level that has none such, is the baseline."
             )
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(sentences))
 
 
 def gaps(evidence: Evidence, answers: Answers) -> list[str]:
-    """Usable runs that ended badly or lack a response: ratios over the others flatter them."""
+    """Return sentences on usable runs that ended badly or lack a response.
+
+    Ratios over the remaining runs would otherwise look better than the treatments are.
+    """
     frame = evidence.usable
-    told = []
+    sentences = []
     for outcome in sorted(set(frame["outcome"].to_list()) - {"completed"}):
         runs = frame.filter(pl.col("outcome") == outcome).height
-        told.append(f"{words.plural(runs, 'usable run')} ended as {outcome.replace('_', ' ')}.")
+        sentences.append(
+            f"{words.plural(runs, 'usable run')} ended as {outcome.replace('_', ' ')}."
+        )
     for response in dict.fromkeys(answer.response for answer in answers.items):
         missing = int(np.isnan(column(frame, response.column)).sum())
         if 0 < missing < frame.height:
-            counted = words.plural(missing, "usable run")
-            told.append(f"Without {response.title}, so missing from its ratios: {counted}.")
-    return told
+            runs_text = words.plural(missing, "usable run")
+            sentences.append(f"Without {response.title}, so missing from its ratios: {runs_text}.")
+    return sentences
 
 
-def _question_words(evidence: Evidence, mine: Sequence[Answer], answers: Answers) -> list[Text]:
-    if not mine:
+def _question_words(
+    evidence: Evidence, question_answers: Sequence[Answer], answers: Answers
+) -> list[Text]:
+    if not question_answers:
         return [Text("Not answered: this campaign holds its factors at one level.")]
-    numbers = [answer for answer in mine if isinstance(answer.result, NUMBER)]
-    gaps = [answer for answer in mine if not isinstance(answer.result, NUMBER)]
-    shifts = [answer.response for answer in mine if isinstance(answer.result, stats.Difference)]
-    told = [differences.why(evidence, response) for response in dict.fromkeys(shifts)]
-    alike: dict[tuple[Response, str], list[Answer]] = {}
+    numbers = [answer for answer in question_answers if isinstance(answer.result, NUMBER)]
+    uncomputed = [answer for answer in question_answers if not isinstance(answer.result, NUMBER)]
+    difference_responses = [
+        answer.response
+        for answer in question_answers
+        if isinstance(answer.result, stats.Difference)
+    ]
+    sentences = [
+        differences.why(evidence, response) for response in dict.fromkeys(difference_responses)
+    ]
+    groups: dict[tuple[Response, str], list[Answer]] = {}
     for answer in numbers:
-        alike.setdefault((answer.response, answer.factor), []).append(answer)
-    for group in alike.values():
-        told += _of_levels(evidence, group, answers)
-    # Answers that cannot be given for one and the same reason need one sentence, not twenty.
-    reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in gaps)
-    why = [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in reasons]
-    more = len(why) - SENTENCES_MAX
-    told += why[:SENTENCES_MAX] + ([f"{more} more have no number; see the table."] * (more > 0))
+        groups.setdefault((answer.response, answer.factor), []).append(answer)
+    for group in groups.values():
+        sentences += _level_sentences(evidence, group, answers)
+    # Answers that share a reason for having no number need only one sentence.
+    reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in uncomputed)
+    reason_sentences = [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in reasons]
+    omitted_count = len(reason_sentences) - SENTENCES_MAX
+    sentences += reason_sentences[:SENTENCES_MAX] + (
+        [f"{omitted_count} more have no number; see the table."] * (omitted_count > 0)
+    )
     if evidence.set_aside.height:
-        told += filter(None, (sentence_of_all(evidence, answer, answers) for answer in gaps))
-    return [Text(one, "item") for one in told]
+        sentences += filter(
+            None, (sentence_of_all(evidence, answer, answers) for answer in uncomputed)
+        )
+    return [Text(text, "item") for text in sentences]
 
 
-def _of_levels(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[str]:
-    """A sentence a level; of many levels the lowest and the highest, and one for the rest."""
-    told = list(group)
+def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[str]:
+    """Return one sentence per level of a factor in a response.
+
+    Of more than SENTENCES_MAX levels, only the lowest and highest have one; another sums up the
+    rest.
+    """
+    shown = list(group)
     ranked = sorted(group, key=lambda answer: answer.interval.estimate)
     if len(group) > SENTENCES_MAX:
-        told = [*ranked[:LOWEST_TOLD], *ranked[-HIGHEST_TOLD:]]
+        shown = [*ranked[:LOWEST_LISTED], *ranked[-HIGHEST_LISTED:]]
     sentences = []
-    for answer in told:
-        words_of_it = sentence(evidence, answer, answers.family)[:-1]
-        sentences.append(f"{words_of_it}: {words.OUTCOMES[answers.outcome(answer)]}.")
-    if len(group) == len(told):
+    for answer in shown:
+        text = sentence(evidence, answer, answers.family)[:-1]
+        sentences.append(f"{text}: {words.OUTCOMES[answers.outcome(answer)]}.")
+    if len(group) == len(shown):
         return sentences
-    rest = ranked[LOWEST_TOLD:-HIGHEST_TOLD]
-    ends = [words.number(rest[at].interval.estimate) for at in (0, -1)]
-    of_ratio = isinstance(rest[0].result, stats.Ratio)
-    unit = " times" if of_ratio else f" {rest[0].response.unit}".rstrip()
+    rest = ranked[LOWEST_LISTED:-HIGHEST_LISTED]
+    ends = [words.number(rest[index].interval.estimate) for index in (0, -1)]
+    is_ratio = isinstance(rest[0].result, stats.Ratio)
+    unit = " times" if is_ratio else f" {rest[0].response.unit}".rstrip()
     outcomes = Counter(words.OUTCOMES[answers.outcome(answer)] for answer in rest)
-    counted = words.listed([f"{count} {outcome}" for outcome, count in outcomes.most_common()])
-    table = "All answers" if of_ratio else "Answers as differences"
+    outcome_counts = words.listed(
+        [f"{count} {outcome}" for outcome, count in outcomes.most_common()]
+    )
+    table_title = "All answers" if is_ratio else "Answers as differences"
     first, response = rest[0], rest[0].response
     sentences.append(
         f"Between them lie {words.plural(len(rest), 'more level')} of "
         f"{words.factor_title(first.factor)} in {response.title}, {ends[0]} to {ends[1]}{unit}: "
-        f"{counted}; each stands in the table “{table}”. All are compared with "
-        f"{evidence.title(first.factor, first.baseline)}{_unnamed(evidence, first.factor)}."
+        f"{outcome_counts}; each stands in the table “{table_title}”. All are compared with "
+        f"{evidence.title(first.factor, first.baseline)}{_default_note(evidence, first.factor)}."
     )
     return sentences
 
 
-def _unnamed(evidence: Evidence, factor: str) -> str:
+def _default_note(evidence: Evidence, factor: str) -> str:
     named = factor in evidence.study.get("answers", {}).get("baseline", {})
     return "" if named else ", the first level, for the study names no other (answers.baseline)"
 
@@ -238,7 +263,7 @@ def _distinct(items: Sequence[Answer]) -> list[Answer]:
     seen: dict[tuple[str, str, str], Answer] = {}
     for item in items:
         seen.setdefault((item.response.column, item.factor, str(item.level)), item)
-    return sorted(seen.values(), key=lambda a: a.response.title)
+    return sorted(seen.values(), key=lambda answer: answer.response.title)
 
 
 def _answer_table(evidence: Evidence, answers: Answers) -> Table:
@@ -267,8 +292,8 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
             if isinstance(answer.by_ranks, stats.Interval):
                 row["rank_level"] = words.confidence(answer.by_ranks.level)
         if evidence.set_aside.height:
-            every = answer.with_all
-            row["with_all"] = _ratio_of(every, answer.response.share)
+            with_all = answer.with_all
+            row["with_all"] = _ratio_of(with_all, answer.response.share)
         rows.append(row)
     columns = [
         Column("question", ""),
@@ -290,20 +315,20 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     if evidence.set_aside.height:
         columns.append(Column("with_all", "with the runs set aside", "measured"))
     family = evidence.study.get("answers", {}).get("family") or "all answers below, together"
-    when = "Registered in the study"
+    registration = "Registered in the study"
     if evidence.imported:
-        when = "Chosen after the data were recorded, so exploratory"
-    later = [f"{words.listed(list(evidence.edited))} edited"] if evidence.edited else []
-    later += ["validity limits changed"] if CHANGED in evidence.study else []
-    if later:
-        when = f"{words.listed(later)} afterwards, so exploratory"
+        registration = "Chosen after the data were recorded, so exploratory"
+    edits = [f"{words.listed(list(evidence.edited))} edited"] if evidence.edited else []
+    edits += ["validity limits changed"] if CHANGED in evidence.study else []
+    if edits:
+        registration = f"{words.listed(edits)} afterwards, so exploratory"
     return Table(
         "answers",
         "All answers",
         columns,
         rows,
         f"Family: {family} ({words.plural(answers.family, 'interval')}, together at "
-        f"{words.confidence(CONFIDENCE)}, Bonferroni). {when}. Estimand: ratio of "
+        f"{words.confidence(CONFIDENCE)}, Bonferroni). {registration}. Estimand: ratio of "
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
         "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
         "“not larger than the A/A noise” excludes 1 too, but two identical labels may differ by as "
@@ -313,7 +338,10 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
 
 
 def _ratio_of(result: Result, is_share: bool) -> Any:
-    """What stands in a cell for ratios: a difference stands in a table of its own."""
+    """Return the ratio's interval, or the reason why there is no ratio.
+
+    Differences have a table of their own.
+    """
     if isinstance(result, stats.Difference):
         if is_share:
             return stats.NotComputable("a share: compared by its difference, see below")
@@ -321,16 +349,16 @@ def _ratio_of(result: Result, is_share: bool) -> Any:
     return result.interval if isinstance(result, stats.Ratio) else result
 
 
-def _ratios_by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
+def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
     rows = []
-    for one in inner:
-        answer, result = one.answer, one.result
+    for at_level in at_levels:
+        answer, result = at_level.answer, at_level.result
         rows.append(
             {
                 "response": answer.response.title,
                 "contrast": f"{evidence.title(answer.factor, answer.level)} / "
                 f"{evidence.title(answer.factor, answer.baseline)}",
-                "at": evidence.title(one.other, one.level),
+                "at": evidence.title(at_level.other, at_level.level),
                 "ratio": result.interval if isinstance(result, stats.Ratio) else result,
                 "strata": result.strata if isinstance(result, stats.Ratio) else None,
             }

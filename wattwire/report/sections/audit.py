@@ -1,4 +1,4 @@
-"""The audit trail: order, verdicts, what was set aside or absent, plan, machine."""
+"""The page's audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ ALARM = 0.05
 
 
 def trail(evidence: Evidence) -> Section:
-    """The audit trail: order, verdicts, what was set aside, absent, planned, and the machine."""
+    """Return the audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
     part = Section("audit", "Audit trail")
-    figure = _order(evidence)
+    figure = _order_figure(evidence)
     if figure is not None:
         part.parts.append(figure)
-        part.parts.append(Text(" ".join(one.words for one in carry_over(evidence))))
-    part.parts.append(Text(_rejections(evidence)))
-    part.parts.append(_without_values(evidence) if evidence.imported else _verdicts(evidence))
+        part.parts.append(Text(" ".join(sentence.words for sentence in carry_over(evidence))))
+    part.parts.append(Text(_exclusion_text(evidence)))
+    part.parts.append(_unusable_table(evidence) if evidence.imported else _verdicts(evidence))
     skipped = _skipped(evidence)
     if skipped.rows:
         part.parts.append(skipped)
-    if not evidence.imported:  # nobody asked a meter of ours
+    if not evidence.imported:  # an imported campaign used none of our meters
         part.parts.append(_meters(evidence))
-    part.parts.append(_conduct(evidence))
+    part.parts.append(_plan_table(evidence))
     part.parts.append(_machine(evidence))
     return part
 
 
-def _order(evidence: Evidence) -> Figure | None:
-    if evidence.imported:  # their order is known only as far as their time stamps tell
+def _order_figure(evidence: Evidence) -> Figure | None:
+    if evidence.imported:  # their order is known only from time stamps
         return None
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
     if not measured(evidence.attempts, response):
         return None
-    place = {entry["run"]: at for at, entry in enumerate(evidence.planned, start=1)}
+    positions = {entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)}
     block_of = {entry["run"]: entry.get("block") for entry in evidence.planned}
     treatments = {entry["run"]: all_levels(entry) for entry in evidence.planned}
-    first_of: dict[Any, int] = {}
-    for run, at in place.items():
-        first_of.setdefault(block_of[run], at)
-    both = [frame for frame in (evidence.usable, evidence.controls) if frame.height]
-    usable = {run for frame in both for run in frame["run"].to_list()}
+    block_starts: dict[Any, int] = {}
+    for run, position in positions.items():
+        block_starts.setdefault(block_of[run], position)
+    frames = [frame for frame in (evidence.usable, evidence.controls) if frame.height]
+    usable = {run for frame in frames for run in frame["run"].to_list()}
     points = []
     values = column(evidence.attempts, response.column)
     for run, value in zip(evidence.attempts["run"].to_list(), values, strict=True):
-        if run not in place or not value > 0 or np.isinf(value):
+        if run not in positions or not value > 0 or np.isinf(value):
             continue
         block = block_of[run]
         treatment = treatments[run]
-        edge = first_of[block] - 0.5 if first_of[block] > 1 else None
+        edge = block_starts[block] - 0.5 if block_starts[block] > 1 else None
         points.append(
             {
-                "order": place[run],
+                "order": positions[run],
                 "value": figures.rounded(float(value)),
                 "run": run,
                 "edge": edge,
@@ -91,103 +91,113 @@ def _order(evidence: Evidence) -> Figure | None:
 
 @dataclass(frozen=True)
 class CarryOver:
-    """A sentence on what came before a run; `moved` where it is known to move the response."""
+    """A sentence on the effect of preceding runs; `moved` where the response is known to change."""
 
     words: str
     moved: bool = False
 
 
 def carry_over(evidence: Evidence) -> list[CarryOver]:
-    """Whether a run's place inside its block moves its response, and the run before it."""
+    """Return sentences on the effects of a run's position in its block and of the previous run.
+
+    The response is CPU time where it was measured, else the median latency.
+    """
     response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
-    place = column(evidence.usable, "position")
-    fit = fit_of(evidence, evidence.usable, response, place)
-    found = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
-    if not isinstance(found, stats.Interval):
-        why = f"Carry-over: whether a run's place in its block matters cannot be told ({found})."
-        return [CarryOver(why)]
-    told = "differs from none" if found.excludes(1.0) else "cannot be told from none"
-    place_words = (
+    positions = column(evidence.usable, "position")
+    fit = fit_of(evidence, evidence.usable, response, positions)
+    slope = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
+    if not isinstance(slope, stats.Interval):
+        reason = f"Carry-over: whether a run's place in its block matters cannot be told ({slope})."
+        return [CarryOver(reason)]
+    verdict = "differs from none" if slope.excludes(1.0) else "cannot be told from none"
+    sentence = (
         f"Carry-over: ten places later in a block changed the {response.title} by a factor of "
-        f"{words.number(found.estimate, 4)} (95 % interval {words.number(found.low, 4)} to "
-        f"{words.number(found.high, 4)}, all treatments together), which {told}."
+        f"{words.number(slope.estimate, 4)} (95 % interval {words.number(slope.low, 4)} to "
+        f"{words.number(slope.high, 4)}, all treatments together), which {verdict}."
     )
-    return [CarryOver(place_words, found.excludes(1.0)), _predecessor(evidence, response)]
+    return [CarryOver(sentence, slope.excludes(1.0)), _predecessor(evidence, response)]
 
 
 def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
-    """Whether the primary level of the run before moves the response."""
-    levels: dict[str, str | None] = {}
-    before: str | None = None
+    """Return a sentence on whether the primary level of the previous run affects the response."""
+    previous_levels: dict[str, str | None] = {}
+    previous: str | None = None
     for entry in evidence.planned:
-        levels[entry["run"]] = before
-        before = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
+        previous_levels[entry["run"]] = previous
+        previous = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
     values = column(evidence.usable, response.column)
-    known = np.flatnonzero(values == values)
+    known_indices = np.flatnonzero(values == values)
     runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
     factors = {name: levels_of(evidence.usable, name) for name in evidence.varied}
-    found = stats.predecessor_effect(
-        values[known],
-        [blocks[at] for at in known],
-        {name: [column_[at] for at in known] for name, column_ in factors.items()},
-        [levels[runs[at]] for at in known],
+    effect = stats.predecessor_effect(
+        values[known_indices],
+        [blocks[index] for index in known_indices],
+        {
+            name: [factor_levels[index] for index in known_indices]
+            for name, factor_levels in factors.items()
+        },
+        [previous_levels[runs[index]] for index in known_indices],
     )
     factor = words.factor_title(evidence.primary)
-    if not isinstance(found, stats.Effect):
-        why = f"Whether the {factor} of the run before matters cannot be told ({found})."
-        return CarryOver(why)
-    moved = found.p < ALARM
-    told = "moved it" if moved else "cannot be told from none"
-    what = f"What the {factor} of the run before did to it: {told} ({words.p_equals(found.p)})."
-    return CarryOver(what, moved)
+    if not isinstance(effect, stats.Effect):
+        reason = f"Whether the {factor} of the run before matters cannot be told ({effect})."
+        return CarryOver(reason)
+    moved = effect.p < ALARM
+    verdict = "moved it" if moved else "cannot be told from none"
+    sentence = (
+        f"What the {factor} of the run before did to it: {verdict} ({words.p_equals(effect.p)})."
+    )
+    return CarryOver(sentence, moved)
 
 
-def _rejections(evidence: Evidence) -> str:
-    counting = evidence.usable.height + evidence.set_aside.height
-    if counting == 0:
+def _exclusion_text(evidence: Evidence) -> str:
+    run_count = evidence.usable.height + evidence.set_aside.height
+    if run_count == 0:
         return "No run was tried."
-    told = f"{words.count(evidence.set_aside.height)} of {words.plural(counting, 'run')} set aside."
+    text = (
+        f"{words.count(evidence.set_aside.height)} of {words.plural(run_count, 'run')} set aside."
+    )
     levels = evidence.factors.get(evidence.primary, ())
     if len(levels) < 2 or evidence.set_aside.height == 0:
-        return told
+        return text
     tallies = []
-    of_design = [*evidence.usable["run"].to_list(), *evidence.set_aside["run"].to_list()]
+    design_runs = [*evidence.usable["run"].to_list(), *evidence.set_aside["run"].to_list()]
     for level in levels:
         runs = [
             run
-            for run in of_design
+            for run in design_runs
             if same_level(all_levels(evidence.runs[run]).get(evidence.primary), level)
         ]
-        bad = sum(evidence.runs[run].get("verdict") != "ok" for run in runs)
-        tallies.append((evidence.title(evidence.primary, level), bad, len(runs)))
-    told += " By " + words.factor_title(evidence.primary) + ": "
-    told += "; ".join(f"{name} {bad} of {total}" for name, bad, total in tallies)
+        excluded = sum(evidence.runs[run].get("verdict") != "valid" for run in runs)
+        tallies.append((evidence.title(evidence.primary, level), excluded, len(runs)))
+    text += " By " + words.factor_title(evidence.primary) + ": "
+    text += "; ".join(f"{name} {excluded} of {total}" for name, excluded, total in tallies)
     if len(tallies) == 2:
         p = stats.same_share_p(tallies[0][1], tallies[0][2], tallies[1][1], tallies[1][2])
-        told += " (Fisher's exact test that both are set aside equally often: "
-        told += f"p = {words.number(p, 2)})"
-    return told + "."
+        text += " (Fisher's exact test that both are set aside equally often: "
+        text += f"p = {words.number(p, 2)})"
+    return text + "."
 
 
 def _verdicts(evidence: Evidence) -> Table:
     rows = []
-    for at in evidence.attempts.iter_rows(named=True):
-        counts = evidence.runs[at["run"]].get("attempt") == at["attempt"]
-        sound = at.get("verdict") == "ok" and at.get("outcome") == "completed"
-        if sound and (at.get("used") or (at.get("control") and counts)):
+    for attempt in evidence.attempts.iter_rows(named=True):
+        counts = evidence.runs[attempt["run"]].get("attempt") == attempt["attempt"]
+        sound = attempt.get("verdict") == "valid" and attempt.get("outcome") == "completed"
+        if sound and (attempt.get("used") or (attempt.get("control") and counts)):
             continue
-        document = evidence.document(at["run"], at["attempt"])
-        reasons = [_reason(r) for r in document.get("reasons", [])]
+        document = evidence.document(attempt["run"], attempt["attempt"])
+        reasons = [_reason(reason) for reason in document.get("reasons", [])]
         if document.get("outcome_detail"):
             reasons.append(str(document["outcome_detail"]))
         rows.append(
             {
-                "run": at["run"],
-                "attempt": at.get("attempt"),
-                "block": at.get("block"),
+                "run": attempt["run"],
+                "attempt": attempt.get("attempt"),
+                "block": attempt.get("block"),
                 "treatment": evidence.treatment_title(all_levels(document)),
-                "outcome": str(at.get("outcome")),
-                "verdict": str(at.get("verdict")),
+                "outcome": str(attempt.get("outcome")),
+                "verdict": str(attempt.get("verdict")),
                 "counts": "yes" if counts else "no, another attempt does",
                 "reasons": "; ".join(reasons),
             }
@@ -212,12 +222,14 @@ def _verdicts(evidence: Evidence) -> Table:
     )
 
 
-def _without_values(evidence: Evidence) -> Table:
-    """Why runs of others carry no value: hundreds may share a reason."""
+def _unusable_table(evidence: Evidence) -> Table:
+    """Return a table of imported runs without a value, by reason: hundreds may share one."""
     runs: dict[str, list[str]] = {}
     for run in evidence.set_aside["run"].to_list() if evidence.set_aside.height else []:
-        told = [str(r.get("detail", "")) for r in evidence.runs[run].get("reasons", [])]
-        runs.setdefault("; ".join(told) or "no reason told", []).append(run)
+        details = [
+            str(reason.get("detail", "")) for reason in evidence.runs[run].get("reasons", [])
+        ]
+        runs.setdefault("; ".join(details) or "no reason told", []).append(run)
     return Table(
         "verdicts",
         "Runs that cannot be used",
@@ -234,18 +246,18 @@ def _without_values(evidence: Evidence) -> Table:
 
 
 def _reason(reason: Mapping[str, Any]) -> str:
-    told = f"{reason.get('code', '')}: {reason.get('detail', '')}".strip(": ")
+    text = f"{reason.get('code', '')}: {reason.get('detail', '')}".strip(": ")
     evidence = reason.get("evidence")
     if isinstance(evidence, Mapping):
         evidence = pairs(evidence)
-    return f"{told} ({evidence})" if evidence else told
+    return f"{text} ({evidence})" if evidence else text
 
 
 def _skipped(evidence: Evidence) -> Table:
-    tallies: dict[tuple[str, str], None] = {}
+    treatments: dict[tuple[str, str], None] = {}
     for entry in evidence.skipped:
         key = (evidence.treatment_title(all_levels(entry)), str(entry["skipped"]))
-        tallies[key] = None
+        treatments[key] = None
     return Table(
         "skipped",
         "Treatments left out",
@@ -253,14 +265,14 @@ def _skipped(evidence: Evidence) -> Table:
             Column("treatment", "treatment"),
             Column("because", "because"),
         ],
-        [{"treatment": treatment, "because": because} for treatment, because in tallies],
+        [{"treatment": treatment, "because": because} for treatment, because in treatments],
     )
 
 
 def _meters(evidence: Evidence) -> Table:
     rows = []
-    for host, known in evidence.reader.machine.get("hosts", {}).items():
-        for meter in known.get("meters", []):
+    for host, host_entry in evidence.reader.machine.get("hosts", {}).items():
+        for meter in host_entry.get("meters", []):
             rows.append(
                 {
                     "host": host,
@@ -284,22 +296,29 @@ def _meters(evidence: Evidence) -> Table:
     )
 
 
-def _conduct(evidence: Evidence) -> Table:
+def _plan_table(evidence: Evidence) -> Table:
     plan = evidence.study.get("plan", {})
-    rows = [{"key": f"plan.{k}", "value": words.plain(v)} for k, v in sorted(plan.items())]
-    limits = evidence.study.get(VALIDITY, {})
-    rows += [{"key": f"{VALIDITY}.{k}", "value": words.plain(v)} for k, v in sorted(limits.items())]
-    rows += [
-        {"key": f"fixed.{k}", "value": words.plain(v)}
-        for k, v in sorted(evidence.study.get("fixed", {}).items())
+    rows = [
+        {"key": f"plan.{key}", "value": words.plain(value)} for key, value in sorted(plan.items())
     ]
-    lengths = _baseline_lengths(evidence)
+    limits = evidence.study.get(VALIDITY, {})
     rows += [
-        {"key": f"baseline {name}, median", "value": words.duration(s)}
-        for name, s in lengths.items()
+        {"key": f"{VALIDITY}.{key}", "value": words.plain(value)}
+        for key, value in sorted(limits.items())
+    ]
+    rows += [
+        {"key": f"fixed.{key}", "value": words.plain(value)}
+        for key, value in sorted(evidence.study.get("fixed", {}).items())
+    ]
+    lengths_s = _baseline_lengths_s(evidence)
+    rows += [
+        {"key": f"baseline {name}, median", "value": words.duration(length_s)}
+        for name, length_s in lengths_s.items()
     ]
     retried = sum(
-        1 for at in evidence.attempts.iter_rows(named=True) if (at.get("attempt") or 1) > 1
+        1
+        for attempt in evidence.attempts.iter_rows(named=True)
+        if (attempt.get("attempt") or 1) > 1
     )
     rows.append({"key": "attempts beyond the first", "value": words.count(retried)})
     return Table(
@@ -310,20 +329,20 @@ def _conduct(evidence: Evidence) -> Table:
     )
 
 
-def _baseline_lengths(evidence: Evidence) -> dict[str, float]:
-    lengths: dict[str, list[float]] = {}
+def _baseline_lengths_s(evidence: Evidence) -> dict[str, float]:
+    lengths_s: dict[str, list[float]] = {}
     for run in evidence.runs.values():
         for name, span in (run.get("baselines") or {}).items():
             if span and span.get("end_ns") is not None and span.get("begin_ns") is not None:
-                lengths.setdefault(name, []).append((span["end_ns"] - span["begin_ns"]) / 1e9)
-    return {name: float(np.median(all_s)) for name, all_s in lengths.items()}
+                lengths_s.setdefault(name, []).append((span["end_ns"] - span["begin_ns"]) / 1e9)
+    return {name: float(np.median(values_s)) for name, values_s in lengths_s.items()}
 
 
 def _machine(evidence: Evidence) -> Table:
     machine = evidence.reader.machine
     rows = []
-    for host, known in machine.get("hosts", {}).items():
-        for fact in known.get("facts", []):
+    for host, host_entry in machine.get("hosts", {}).items():
+        for fact in host_entry.get("facts", []):
             rows.append(
                 {
                     "host": host,
@@ -332,18 +351,18 @@ def _machine(evidence: Evidence) -> Table:
                     "value": words.plain(fact.get("value")),
                 }
             )
-        cgroup = known.get("cgroup") or {}
+        cgroup = host_entry.get("cgroup") or {}
         if cgroup:
-            lost = "; ".join(str(x) for x in cgroup.get("lost", []))
+            lost = "; ".join(str(item) for item in cgroup.get("lost", []))
             value = f"{cgroup.get('rung')}{f' (lost: {lost})' if lost else ''}"
             rows.append({"host": host, "key": "cgroup", "value": value, "unit": ""})
-        rights = known.get("rights")
+        rights = host_entry.get("rights")
         if isinstance(rights, Mapping):
             rows.append({"host": host, "key": "rights", "value": pairs(rights), "unit": ""})
     versions = machine.get("versions") or {}
     rows += [
-        {"host": "", "key": f"version of {k}", "value": words.plain(v), "unit": ""}
-        for k, v in versions.items()
+        {"host": "", "key": f"version of {key}", "value": words.plain(value), "unit": ""}
+        for key, value in versions.items()
     ]
     return Table(
         "machine",

@@ -1,8 +1,8 @@
-"""The control runs: what two identical labels differ by, and what sampling costs.
+"""The page's section on control runs: the A/A noise and the cost of sampling.
 
 Each block measures one treatment twice under two labels (A/A), and once more with the sampler
-silent between the window's edges. No effect is claimed that is smaller than what the A/A difference
-may be: the far end of its interval, since its estimate may be near zero by luck.
+silent between the window's edges. The page claims no effect smaller than the far end of the A/A
+difference's confidence interval, since the estimate may be near zero by luck.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Section, Table, Text
 
 UNASKED = ("latency_p50_us", "cpu_us_per_message")
-"""What the control runs are compared by where the study asks no question."""
+"""Responses compared between control runs where the study asks no question."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part on control runs; None where the campaign has none."""
+    """Return the section on control runs; None where the campaign has none."""
     planned = [entry for entry in evidence.planned if entry.get("control")]
     if not planned:
         return None
@@ -65,12 +65,16 @@ def _row(evidence: Evidence, response: Response) -> dict[str, Any]:
 
 
 def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
-    """The ratio of pairs, shape (pairs,) each; their mean difference where one has no logarithm."""
-    bad = int(np.sum((upper <= 0) | (lower <= 0)))
-    if bad:
+    """Return the geometric mean of paired ratios; `upper` and `lower` have shape (pairs,) each.
+
+    It has a confidence interval from PAIRS_MIN pairs on. Where a value has no logarithm, the
+    result is NotComputable and gives the mean difference in `unit`; None where there is no pair.
+    """
+    zeros = int(np.sum((upper <= 0) | (lower <= 0)))
+    if zeros:
         mean = f"{words.number(float(np.mean(upper - lower)))} {unit}".rstrip()
         return stats.NotComputable(
-            f"no ratio: zero or negative in {words.plural(bad, 'pair')}; they differ by {mean}"
+            f"no ratio: zero or negative in {words.plural(zeros, 'pair')}; they differ by {mean}"
         )
     if len(upper) >= PAIRS_MIN:
         return stats.geometric_mean(upper / lower)

@@ -1,4 +1,4 @@
-"""What messages cost: CPU and memory per role, measured energy, the folded estimate."""
+"""The page's section on costs: CPU and memory per role, measured energy, folded estimate."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from wattwire.report.tables.factor_columns import factor_columns
 
 FloatArray = NDArray[np.float64]
 OF_CELL = ("cell", "middleware", "language")
-"""Factors whose level the name of a cell says."""
+"""Factors whose level is part of a cell's name."""
 
 
 def section(evidence: Evidence) -> Section:
-    """The page's part about CPU, memory and energy."""
+    """Return the section on CPU, memory and energy."""
     part = Section("costs", "What it costs")
     if evidence.usable.height == 0:
         part.parts.append(Text("No usable run carries a cost.", "warning"))
@@ -47,9 +47,9 @@ def section(evidence: Evidence) -> Section:
 
 
 def runs_figure(evidence: Evidence, response: Response) -> Figure:
-    """Every usable run of a response as a dot, by the primary factor."""
+    """Return a figure of every usable run of a response as a dot, by the primary factor."""
     across = facet_factor(evidence)
-    # Memory hardly moves with anything but the cell: parting it by the rest shows nothing.
+    # Memory depends on hardly any factor but the cell, so panels of other factors show nothing.
     if response is MEMORY and across not in OF_CELL:
         across = None
     frame = evidence.usable
@@ -68,7 +68,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
                 "panel": panel_of(evidence, treatment, across),
             }
         )
-    _centre(points)
+    _add_group_means(points)
     return Figure(
         f"runs-{response.column.replace('_', '-')}",
         f"{response.title[:1].upper()}{response.title[1:]}, every usable run",
@@ -85,20 +85,20 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
     )
 
 
-def _centre(points: list[dict[str, Any]]) -> None:
-    """Give each dot its group's geometric mean."""
+def _add_group_means(points: list[dict[str, Any]]) -> None:
+    """Add the geometric mean of its group to each dot, as `centre`."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for point in points:
         groups.setdefault((point["colour"], point["panel"]), []).append(point)
     for group in groups.values():
-        centre = float(np.exp(np.mean(np.log([p["value"] for p in group]))))
+        mean = float(np.exp(np.mean(np.log([point["value"] for point in group]))))
         for point in group:
-            point["centre"] = figures.rounded(centre)
+            point["centre"] = figures.rounded(mean)
 
 
 @dataclass(frozen=True, order=True)
 class Group:
-    """What a row of a table by role stands for; `level` is the primary factor's, in words."""
+    """The key of a row in a table by role; `level` is the primary factor's, in words."""
 
     pattern: str
     level: str
@@ -107,9 +107,9 @@ class Group:
 
 
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
-    """Usable runs by pattern, level of the primary factor, cell and role, in planned order.
+    """Return usable runs by pattern, level of the primary factor, cell and role, in planned order.
 
-    A run stands under each role that has a value in a column `prefix.<role>.<index>`. Roles of
+    A run belongs to each role that has a value in a column `prefix.<role>.<index>`. Roles of
     different languages or middleware never share a group: their costs have nothing in common.
     """
     frame = evidence.usable
@@ -119,29 +119,36 @@ def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataF
         for prefix in prefixes
         for role, names in roles_in(frame, prefix).items()
     }
-    places: dict[Group, list[int]] = {}
-    for role, known in roles.items():
-        for at, run in enumerate(frame["run"].to_list()):
-            if any(np.isfinite(values[at]) for values in known):
+    group_rows: dict[Group, list[int]] = {}
+    for role, role_columns in roles.items():
+        for index, run in enumerate(frame["run"].to_list()):
+            if any(np.isfinite(values[index]) for values in role_columns):
                 document = evidence.runs[run]
                 pattern = str(all_levels(document).get("pattern", ""))
                 cell = _cell_of(document, role)
-                places.setdefault(Group(pattern, levels[at], cell, role), []).append(at)
+                group_rows.setdefault(Group(pattern, levels[index], cell, role), []).append(index)
     order = {
-        name: {evidence.word(name, v): at for at, v in enumerate(evidence.factors.get(name, ()))}
+        name: {
+            evidence.word(name, v): position
+            for position, v in enumerate(evidence.factors.get(name, ()))
+        }
         for name in ("pattern", evidence.primary, "cell")
     }
 
-    def place(group: Group) -> tuple[Any, ...]:
-        named = (("pattern", group.pattern), (evidence.primary, group.level), ("cell", group.cell))
-        numbers = tuple(order[name].get(word, len(order[name])) for name, word in named)
-        return (*numbers, group.pattern, group.cell, list(roles).index(group.role))
+    def sort_key(group: Group) -> tuple[Any, ...]:
+        group_levels = (
+            ("pattern", group.pattern),
+            (evidence.primary, group.level),
+            ("cell", group.cell),
+        )
+        positions = tuple(order[name].get(level, len(order[name])) for name, level in group_levels)
+        return (*positions, group.pattern, group.cell, list(roles).index(group.role))
 
-    return {group: frame[places[group]] for group in sorted(places, key=place)}
+    return {group: frame[group_rows[group]] for group in sorted(group_rows, key=sort_key)}
 
 
 def _cell_of(document: Mapping[str, Any], role: str) -> str:
-    """The cell that played a role; the middleware alone for a service process, such as a broker."""
+    """Return a role's cell; only the middleware for a service process, such as a broker."""
     cells: Mapping[str, str] = document.get("cells") or {}
     if role in cells:
         return cells[role]
@@ -149,7 +156,7 @@ def _cell_of(document: Mapping[str, Any], role: str) -> str:
 
 
 def _group_columns(evidence: Evidence) -> list[Column]:
-    """Heads of a group; the primary factor needs none where the cell says it already."""
+    """Return a group's columns; the primary factor has none where the cell's name contains it."""
     primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
     return [
         Column("pattern", "pattern", factor="pattern"),
@@ -168,13 +175,18 @@ def _group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[st
 
 
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
-    """Role → its columns `prefix.role.index` that hold a value in `frame`; then services."""
-    found: dict[str, list[str]] = {}
-    services = sorted(c for c in frame.columns if c.startswith(prefix + ".") and c.count(".") == 1)
+    """Return role → names of its columns `prefix.role.index` that hold a value in `frame`.
+
+    Services follow the roles; their columns are `prefix.service`.
+    """
+    columns_by_role: dict[str, list[str]] = {}
+    services = sorted(
+        name for name in frame.columns if name.startswith(prefix + ".") and name.count(".") == 1
+    )
     for name in [*members(frame, prefix), *services]:
         if frame[name].null_count() < frame.height:
-            found.setdefault(name.split(".")[1], []).append(name)
-    return found
+            columns_by_role.setdefault(name.split(".")[1], []).append(name)
+    return columns_by_role
 
 
 def _roles_table(evidence: Evidence) -> Table:
@@ -183,15 +195,15 @@ def _roles_table(evidence: Evidence) -> Table:
         share = mean_of(frame, roles_in(frame, "cpu_share").get(group.role, []))
         memory = mean_of(frame, roles_in(frame, "memory_kib").get(group.role, []))
         sent = messages_of_costs(frame)
-        seconds = window_seconds(evidence, frame)
-        per_message = 1e6 * share * seconds / np.where(sent > 0, sent, np.nan)
+        window_s = window_seconds(evidence, frame)
+        per_message = 1e6 * share * window_s / np.where(sent > 0, sent, np.nan)
         rows.append(
             _group_row(evidence, group, frame)
             | {
-                "cpu_us": _middle(per_message),
+                "cpu_us": _geometric_mean(per_message),
                 "cpu_us_range": _range(per_message),
-                "cpu_percent": _middle(100 * share),
-                "memory_kib": _middle(memory),
+                "cpu_percent": _geometric_mean(100 * share),
+                "memory_kib": _geometric_mean(memory),
                 "memory_kib_range": _range(memory),
             }
         )
@@ -213,29 +225,31 @@ def _roles_table(evidence: Evidence) -> Table:
 
 
 def _pooled(evidence: Evidence) -> str:
-    """Over which factors a row by cell and role pools: those that have no column of their own."""
+    """Return a clause naming the factors that a row pools: those without a column of their own."""
     shown = {"pattern", evidence.primary, *OF_CELL}
     names = [words.factor_title(name) for name in evidence.varied if name not in shown]
     return f", which pool {words.listed(names)}" if names else ""
 
 
-def _middle(values: FloatArray) -> float | None:
-    known = values[np.isfinite(values) & (values > 0)]
-    return float(np.exp(np.mean(np.log(known)))) if known.size else None
+def _geometric_mean(values: FloatArray) -> float | None:
+    positive = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.mean(np.log(positive)))) if positive.size else None
 
 
 def _range(values: FloatArray) -> Band | None:
-    known = values[np.isfinite(values)]
-    return Band(float(known.min()), float(known.max())) if known.size else None
+    finite = values[np.isfinite(values)]
+    return Band(float(finite.min()), float(finite.max())) if finite.size else None
 
 
 def _energy(evidence: Evidence) -> list[Any]:
     parts: list[Any] = []
-    if _any(evidence.usable, "power_window_w"):
+    if _has_values(evidence.usable, "power_window_w"):
         parts.append(_powers_table(evidence))
     else:
         parts.append(
-            Text("Energy cannot be answered here: no meter measured it. " + _absent(evidence))
+            Text(
+                "Energy cannot be answered here: no meter measured it. " + _absent_meters(evidence)
+            )
         )
     estimate = _estimate_table(evidence)
     if estimate is not None:
@@ -257,24 +271,24 @@ def _energy(evidence: Evidence) -> list[Any]:
     return parts
 
 
-def _absent(evidence: Evidence) -> str:
-    told = [
+def _absent_meters(evidence: Evidence) -> str:
+    reasons = [
         f"{meter['name']}: {meter.get('reason')}"
         for host in evidence.reader.machine.get("hosts", {}).values()
         for meter in host.get("meters", [])
         if meter.get("state") == "absent"
     ]
-    return f"Absent: {'; '.join(told)}." if told else ""
+    return f"Absent: {'; '.join(reasons)}." if reasons else ""
 
 
-def _any(frame: pl.DataFrame, name: str) -> bool:
+def _has_values(frame: pl.DataFrame, name: str) -> bool:
     return bool(np.isfinite(column(frame, name)).any())
 
 
 def _powers_table(evidence: Evidence) -> Table:
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        silent, window = column(frame, "power_silent_w"), column(frame, "power_window_w")
+        silent_w, window_w = column(frame, "power_silent_w"), column(frame, "power_window_w")
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = frame.height
         for name in (
@@ -285,21 +299,21 @@ def _powers_table(evidence: Evidence) -> Table:
             "energy_message_j",
             "energy_total_j",
         ):
-            known = column(frame, name)
-            known = known[np.isfinite(known)]
-            row[name] = float(np.mean(known)) if known.size else None
-        sent = stats.joules_per_message(
-            [float(v) for v in window - silent],
+            finite = column(frame, name)
+            finite = finite[np.isfinite(finite)]
+            row[name] = float(np.mean(finite)) if finite.size else None
+        j_per_sent = stats.joules_per_message(
+            [float(v) for v in window_w - silent_w],
             [float(v) for v in column(frame, "rate_hz_achieved")],
         )
-        sent_all = column(frame, "sent")
-        receivers = column(frame, "expected") / np.where(sent_all > 0, sent_all, np.nan)
+        messages_sent = column(frame, "sent")
+        receivers = column(frame, "expected") / np.where(messages_sent > 0, messages_sent, np.nan)
         undelivered = column(frame, "loss_share") + np.nan_to_num(column(frame, "failed_share"))
         delivered = messages_of_costs(frame) * receivers * (1.0 - undelivered)
         delivered_hz = delivered / window_seconds(evidence, frame)
-        row["j_per_sent"] = sent
+        row["j_per_sent"] = j_per_sent
         row["j_per_delivered"] = stats.joules_per_message(
-            [float(v) for v in window - silent], [float(v) for v in delivered_hz]
+            [float(v) for v in window_w - silent_w], [float(v) for v in delivered_hz]
         )
         rows.append(row)
     columns = factor_columns(evidence)
@@ -352,17 +366,17 @@ def _estimate_table(evidence: Evidence) -> Table | None:
 def _estimate_row(
     evidence: Evidence, frame: pl.DataFrame, lows: list[str], highs: list[str]
 ) -> dict[str, Any]:
-    low, high = mean_of(frame, lows), mean_of(frame, highs)
-    seconds, sent = window_seconds(evidence, frame), messages_of_costs(frame)
+    low_j, high_j = mean_of(frame, lows), mean_of(frame, highs)
+    window_s, sent = window_seconds(evidence, frame), messages_of_costs(frame)
     sent = np.where(sent > 0, sent, np.nan)
     return {
-        "energy_j": band(low, high),
-        "power_w": band(low / seconds, high / seconds),
-        "per_message_uj": band(1e6 * low / sent, 1e6 * high / sent),
+        "energy_j": band(low_j, high_j),
+        "power_w": band(low_j / window_s, high_j / window_s),
+        "per_message_uj": band(1e6 * low_j / sent, 1e6 * high_j / sent),
     }
 
 
 def band(low: FloatArray, high: FloatArray) -> Band | None:
-    """Means of the known low and high ends; None where there are none."""
+    """Return the means of the finite low and high ends, shape (runs,) each; None without any."""
     low, high = low[np.isfinite(low)], high[np.isfinite(high)]
     return Band(float(low.mean()), float(high.mean())) if low.size and high.size else None

@@ -1,4 +1,4 @@
-"""Messages counted: sent, received, failed, lost, late; how nodes started and matched."""
+"""The page's section on message counts (sent, received, failed, lost, late) and node starts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ FAILED_MEANS = (
 )
 UNKNOWN = "a sender ended and left no records"
 NAMED_MAX = 5
-"""Treatments with failed calls that a sentence names one by one."""
+"""Number of treatments with failed calls that a sentence names one by one."""
 
 
 def section(evidence: Evidence) -> Section:
-    """The page's part about losses and starts."""
+    """Return the section on message counts, losses and node starts."""
     part = Section("counts", "Counts, losses, starts")
     if evidence.usable.height == 0:
         part.parts.append(Text("No usable run to count in.", "warning"))
@@ -45,60 +45,64 @@ def section(evidence: Evidence) -> Section:
 def _loss_words(evidence: Evidence) -> str:
     frame = evidence.usable
     expected, lost = column(frame, "expected"), column(frame, "lost")
-    total, gone = np.nansum(expected), np.nansum(lost)
-    with_loss = int((lost > 0).sum())
-    unknown = frame["sent"].null_count() if "sent" in frame.columns else 0
-    if unknown == frame.height:
-        return f"In none of {words.plural(unknown, 'run')} is it known what was sent: {UNKNOWN}."
-    return _of_known(total, gone, with_loss, frame.height) + (
-        f" What was sent is not known in {words.plural(unknown, 'run')}: {UNKNOWN}."
-        if unknown
+    due_sum, lost_sum = np.nansum(expected), np.nansum(lost)
+    runs_with_loss = int((lost > 0).sum())
+    unknown_runs = frame["sent"].null_count() if "sent" in frame.columns else 0
+    if unknown_runs == frame.height:
+        return (
+            f"In none of {words.plural(unknown_runs, 'run')} is it known what was sent: {UNKNOWN}."
+        )
+    return _loss_sentence(due_sum, lost_sum, runs_with_loss, frame.height) + (
+        f" What was sent is not known in {words.plural(unknown_runs, 'run')}: {UNKNOWN}."
+        if unknown_runs
         else ""
     )
 
 
-def _of_known(total: float, gone: float, with_loss: int, runs: int) -> str:
-    if gone == 0:
-        return f"None of {words.count(float(total))} expected receptions was lost."
+def _loss_sentence(due: float, lost: float, runs_with_loss: int, runs: int) -> str:
+    if lost == 0:
+        return f"None of {words.count(float(due))} expected receptions was lost."
     return (
-        f"{words.count(float(gone))} of {words.count(float(total))} expected receptions were lost "
-        f"({words.percent(float(gone / total))}), in {with_loss} of "
+        f"{words.count(float(lost))} of {words.count(float(due))} expected receptions were lost "
+        f"({words.percent(float(lost / due))}), in {runs_with_loss} of "
         f"{words.plural(runs, 'run')}."
     )
 
 
 def failed_words(evidence: Evidence) -> str:
-    """Which treatments had failed calls, and how many; empty where none had."""
-    told = []
+    """Return a sentence on the treatments with failed calls, with counts; empty without any."""
+    treatments = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         failed, expected = column(frame, "failed"), column(frame, "expected")
         if np.nansum(failed) > 0:
             levels = zip(evidence.varied, key, strict=True)
-            name = ", ".join(evidence.title(factor, level) for factor, level in levels)
+            title = ", ".join(evidence.title(factor, level) for factor, level in levels)
             share = words.percent(float(np.nansum(failed) / np.nansum(expected)))
-            told.append(f"{name or 'all runs'} ({words.count(float(np.nansum(failed)))}, {share})")
-    if not told:
+            treatments.append(
+                f"{title or 'all runs'} ({words.count(float(np.nansum(failed)))}, {share})"
+            )
+    if not treatments:
         return ""
-    more = f" and {words.plural(len(told) - NAMED_MAX, 'more treatment')}"
-    named = words.listed(told[:NAMED_MAX]) + (more if len(told) > NAMED_MAX else "")
-    return f"Calls failed: {named}."
+    rest = f" and {words.plural(len(treatments) - NAMED_MAX, 'more treatment')}"
+    text = words.listed(treatments[:NAMED_MAX]) + (rest if len(treatments) > NAMED_MAX else "")
+    return f"Calls failed: {text}."
 
 
 def _counts_table(evidence: Evidence) -> Table:
     expected = column(evidence.usable, "expected")
-    warm_up = bool((column(evidence.usable, "expected_after_warmup") < expected).any())
+    has_warm_up = bool((column(evidence.usable, "expected_after_warmup") < expected).any())
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = frame.height
         for name in COUNTS:
-            known = column(frame, name)
-            known = known[np.isfinite(known)]
-            row[name] = int(known.sum()) if known.size else None
+            finite = column(frame, name)
+            finite = finite[np.isfinite(finite)]
+            row[name] = int(finite.sum()) if finite.size else None
         row["check"] = sums_check(row)
-        unknown = frame["sent"].null_count() if "sent" in frame.columns else 0
-        if 0 < unknown < frame.height:
-            row["check"] += f"; not known in {words.plural(unknown, 'run')}"
+        unknown_runs = frame["sent"].null_count() if "sent" in frame.columns else 0
+        if 0 < unknown_runs < frame.height:
+            row["check"] += f"; not known in {words.plural(unknown_runs, 'run')}"
         rows.append(row)
     columns = factor_columns(evidence)
     columns.append(Column("runs", "runs", "measured"))
@@ -112,21 +116,21 @@ def _counts_table(evidence: Evidence) -> Table:
         "Expected: receptions due, one per subscriber and message, or one per call. Received: once "
         "or more. Failed: calls that ended with an error before their timeout. Sum: received + "
         "failed + lost = expected; duplicates stand apart."
-        + (" These counts include the warm-up; latency and costs do not." if warm_up else ""),
+        + (" These counts include the warm-up; latency and costs do not." if has_warm_up else ""),
     )
 
 
 def sums_check(row: dict[str, Any]) -> str:
-    """Whether unique receptions, failed calls and losses make up what was expected.
+    """Return whether unique receptions, failed calls and losses add up to the expected ones.
 
-    Campaigns from before failed calls were told apart have them among the lost.
+    Campaigns recorded before failed calls were counted separately include them in the losses.
     """
-    parts = [row.get("received_unique"), row.get("lost"), row.get("expected")]
-    if any(part is None for part in parts):
+    tallies = [row.get("received_unique"), row.get("lost"), row.get("expected")]
+    if any(tally is None for tally in tallies):
         return "not known"
-    got, lost, expected = (int(part) for part in parts if part is not None)
-    over = got + int(row.get("failed") or 0) + lost - expected
-    return "holds" if over == 0 else f"off by {over}"
+    received, lost, expected = (int(tally) for tally in tallies if tally is not None)
+    excess = received + int(row.get("failed") or 0) + lost - expected
+    return "holds" if excess == 0 else f"off by {excess}"
 
 
 def _starts_table(evidence: Evidence) -> Table:
@@ -136,18 +140,18 @@ def _starts_table(evidence: Evidence) -> Table:
             if node.get("ready"):
                 groups.setdefault((node["cell"], node["role"]), []).append(node["ready"])
     rows = []
-    for (cell, role), ready in sorted(groups.items()):
-        startup = _seconds(ready, "startup_ns")
-        discovery = _seconds(ready, "discovery_ns")
+    for (cell, role), reports in sorted(groups.items()):
+        startup_s = _seconds(reports, "startup_ns")
+        discovery_s = _seconds(reports, "discovery_ns")
         rows.append(
             {
                 "cell": cell,
                 "role": role,
-                "nodes": len(ready),
-                "startup": float(np.median(startup)) if startup else None,
-                "startup_max": max(startup, default=None),
-                "discovery": float(np.median(discovery)) if discovery else None,
-                "discovery_max": max(discovery, default=None),
+                "nodes": len(reports),
+                "startup": float(np.median(startup_s)) if startup_s else None,
+                "startup_max": max(startup_s, default=None),
+                "discovery": float(np.median(discovery_s)) if discovery_s else None,
+                "discovery_max": max(discovery_s, default=None),
             }
         )
     return Table(
@@ -168,5 +172,5 @@ def _starts_table(evidence: Evidence) -> Table:
     )
 
 
-def _seconds(ready: Sequence[dict[str, Any]], key: str) -> list[float]:
-    return [one[key] / 1e9 for one in ready if one.get(key) is not None]
+def _seconds(reports: Sequence[dict[str, Any]], key: str) -> list[float]:
+    return [report[key] / 1e9 for report in reports if report.get(key) is not None]

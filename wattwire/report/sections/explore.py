@@ -1,7 +1,7 @@
-"""A part of the page where readers choose what to look at: the runs, once, and patterns of charts.
+"""The page's interactive section: the table of runs, once, and patterns of charts.
 
-The patterns are the very charts of `wattwire.report.figures`, with words in the places of titles,
-levels and scales; explore.js fills them in. So a chart chosen here is drawn like a printed one.
+The patterns are the charts of `wattwire.report.figures` with placeholders for titles, levels and
+scales; explore.js fills them in. So a chart chosen here is drawn like a printed one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wattwire.report.parts import Fold, Section, Text
 
 DIGITS = 5
 RUNS_MAX = 20_000
-"""More runs would make the page too large to open; a chart of so many shows no single one."""
+"""More runs would make the page too large to open; no chart of as many shows single runs."""
 LEVELS, TONE, VALUE, SCALE = ["@levels"], "@tone", "@value", "@scale"
 ACROSS = ("@across", ["@acrosses"])
 PANELS = ["@panels", ""]
@@ -37,7 +37,7 @@ GROUPS = (None, LEVELS, TONE, PANELS, 1)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chart: what a reader may choose for it, what it shows, and its pattern."""
+    """A kind of chart: the reader's choices for it, its caption, and its pattern."""
 
     name: str
     title: str
@@ -111,7 +111,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Explorer:
-    """Choices, filters and a chart over the run table. `data` is what explore.js reads."""
+    """Choices, filters and a chart over the run table; explore.js reads `data`."""
 
     factors: tuple[dict[str, Any], ...]
     responses: tuple[Response, ...]
@@ -122,14 +122,14 @@ class Explorer:
 
     @property
     def json(self) -> str:
-        """`data` as it may stand inside a script element."""
+        """Return `data` as JSON, escaped for a script element."""
         return script_json(self.data)
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part to look around in; None where no run carries a response."""
+    """Return the interactive section; None where no run has a response or no factor varies."""
     responses = offered(evidence.study.get("question", []), evidence.described)
-    responses = tuple(each for each in responses if measured(evidence.usable, each))
+    responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
         return None
     part = Section("explore", "Look for yourself")
@@ -151,10 +151,10 @@ def section(evidence: Evidence) -> Section | None:
                 "note",
             )
         )
-    says = {kind.name: kind.says for kind in KINDS}
-    printed = overview.drawn(evidence, responses, says)
-    if printed:
-        part.parts.append(Fold("The first response in figures to print", printed))
+    captions = {kind.name: kind.says for kind in KINDS}
+    drawings = overview.drawn(evidence, responses, captions)
+    if drawings:
+        part.parts.append(Fold("The first response in figures to print", drawings))
     return part
 
 
@@ -169,7 +169,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         for name in dict.fromkeys([*first, *evidence.varied])
     )
     kinds = tuple(kind for kind in KINDS if "other" not in kind.choices or len(responses) > 1)
-    names = [str(each["name"]) for each in factors]
+    names = [str(factor["name"]) for factor in factors]
     layout = overview.layout_of(evidence)
     data = {
         "factors": factors,
@@ -180,10 +180,12 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         },
         "responses": [
             {
-                "title": figures.drawable(each.title + (f" ({each.unit})" if each.unit else "")),
-                "log": not each.share,
+                "title": figures.drawable(
+                    response.title + (f" ({response.unit})" if response.unit else "")
+                ),
+                "log": not response.share,
             }
-            for each in responses
+            for response in responses
         ],
         "kinds": {kind.name: _kind_data(kind) for kind in kinds},
         "config": CONFIG,
@@ -195,11 +197,11 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> dict[str, str]:
-    """A level: as the data hold it, its title, and what a chart holds where that differs."""
+    """Return a level as it is in the data, its title, and its text in charts where that differs."""
     title = evidence.title(factor, level)
     drawn = figures.drawable(title)
-    found = {"level": evidence.word(factor, level), "title": title}
-    return found if drawn == title else {**found, "drawn": drawn}
+    entry = {"level": evidence.word(factor, level), "title": title}
+    return entry if drawn == title else {**entry, "drawn": drawn}
 
 
 def _kind_data(kind: Kind) -> dict[str, Any]:
@@ -215,45 +217,54 @@ def _kind_data(kind: Kind) -> dict[str, Any]:
 def _runs(
     evidence: Evidence, factors: list[str], responses: tuple[Response, ...]
 ) -> dict[str, Any]:
-    """A row a run in order, control runs left out: f0, f1, … are levels, r0, r1, … responses."""
-    place = {entry["run"]: at for at, entry in enumerate(evidence.planned, start=1)}
+    """Return the table of runs in planned order, without control runs.
+
+    Columns f0, f1, … are levels of `factors`, r0, r1, … values of `responses`.
+    """
+    positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}
     for frame, used in ((evidence.usable, "usable"), (evidence.set_aside, "set aside")):
         runs = frame["run"].to_list()
-        levels = [all_levels(evidence.runs[run]) for run in runs]
-        found: dict[str, list[Any]] = {
+        treatments = [all_levels(evidence.runs[run]) for run in runs]
+        frame_columns: dict[str, list[Any]] = {
             "run": runs,
             "block": frame["block"].to_list(),
-            "order": [place.get(run, 0) for run in runs],
+            "order": [positions.get(run, 0) for run in runs],
             "used": [used] * len(runs),
-            "treatment": [figures.drawable(evidence.treatment_title(each)) for each in levels],
+            "treatment": [
+                figures.drawable(evidence.treatment_title(treatment)) for treatment in treatments
+            ],
         }
         for n, name in enumerate(factors):
-            found[f"f{n}"] = [evidence.word(name, each.get(name)) for each in levels]
+            frame_columns[f"f{n}"] = [
+                evidence.word(name, treatment.get(name)) for treatment in treatments
+            ]
         for n, response in enumerate(responses):
-            found[f"r{n}"] = _rounded(frame, response)
-        for name, values in found.items():
+            frame_columns[f"r{n}"] = _rounded(frame, response)
+        for name, values in frame_columns.items():
             columns.setdefault(name, []).extend(values)
     order = np.argsort(columns["order"], kind="stable").tolist()
     if len(order) > RUNS_MAX:
-        order = _fewer(order, columns["treatment"])
-    sorted_columns = {name: [values[at] for at in order] for name, values in columns.items()}
+        order = _thinned_rows(order, columns["treatment"])
+    sorted_columns = {name: [values[index] for index in order] for name, values in columns.items()}
     return packed_columns(sorted_columns, len(order))
 
 
-def _fewer(order: list[int], treatments: list[str]) -> list[int]:
-    """About RUNS_MAX of the rows in `order`, of each treatment its share, evenly spaced."""
-    rows: dict[str, list[int]] = {}
-    for place, at in enumerate(order):
-        rows.setdefault(treatments[at], []).append(place)
+def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
+    """Return about RUNS_MAX of the rows in `order`: of each treatment its share, evenly spaced."""
+    groups: dict[str, list[int]] = {}
+    for position, row in enumerate(order):
+        groups.setdefault(treatments[row], []).append(position)
     share = RUNS_MAX / len(order)
-    places = [
-        mine[at] for mine in rows.values() for at in spread(len(mine), round(len(mine) * share))
+    kept = [
+        group[index]
+        for group in groups.values()
+        for index in spread(len(group), round(len(group) * share))
     ]
-    return [order[place] for place in sorted(places)]
+    return [order[position] for position in sorted(kept)]
 
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
-    """The response of every row to DIGITS digits; None where unknown or among lost messages."""
+    """Return the response of every row to DIGITS digits; None where unknown or infinite (lost)."""
     values = column(frame, response.column).tolist()
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]

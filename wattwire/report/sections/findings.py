@@ -1,4 +1,4 @@
-"""The page's part on findings: what each detector found, or why it is silent."""
+"""The page's section on findings: each detector's finding, or why it has none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wattwire.report.parts import Section, Text
 
 
 def section(findings: Findings) -> Section:
-    """The page's part."""
+    """Return the section on findings."""
     part = Section("findings", "Findings")
     part.parts.append(
         Text(
@@ -20,22 +20,22 @@ def section(findings: Findings) -> Section:
             "where the study varied the setting that takes it away."
         )
     )
-    for one in findings.found:
-        part.parts += _told(one)
-    told = " ".join(one.words for one in findings.silent)
-    if told:
+    for finding in findings.found:
+        part.parts += _finding_parts(finding)
+    reasons = " ".join(silence.words for silence in findings.silent)
+    if reasons:
         part.parts.append(
-            Text(f"{'Besides: ' if findings.found else 'No finding. '}{told}", "note")
+            Text(f"{'Besides: ' if findings.found else 'No finding. '}{reasons}", "note")
         )
     return part
 
 
-def _told(finding: Finding) -> list[Any]:
-    told: list[Any] = [
+def _finding_parts(finding: Finding) -> list[Any]:
+    parts: list[Any] = [
         Text(f"{finding.title}: {finding.standing}", "question"),
         Text(finding.cause),
-        *(Text(one, "item") for one in finding.evidence),
+        *(Text(sentence, "item") for sentence in finding.evidence),
     ]
     if finding.settles:
-        told.append(Text(finding.settles, "item"))
-    return [*told, *finding.parts]
+        parts.append(Text(finding.settles, "item"))
+    return [*parts, *finding.parts]

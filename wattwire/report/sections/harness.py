@@ -1,4 +1,4 @@
-"""What measuring cost: the harness's own time, disturbance, and where a run's time went."""
+"""The page's section on the cost of measuring: the harness's own CPU time, disturbance, phases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN = (
 
 
 def section(evidence: Evidence) -> Section:
-    """The page's part about what measuring cost."""
+    """Return the section on the cost of measuring and the duration of a run's phases."""
     part = Section("harness", "What measuring cost")
     rows = []
     for name in OWN:

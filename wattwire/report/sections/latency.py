@@ -1,4 +1,4 @@
-"""Latency: each run's series with its losses, percentiles by the rule, curves."""
+"""The page's section on latency: curves that include losses, and percentiles over runs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from wattwire.report.tables.factor_columns import factor_columns
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
-"""From so many runs on a percentile is that of the typical run."""
+"""From this many runs on, a percentile is the typical run's; with fewer, the first run's."""
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 
 def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
-    """The page's part about latency; `every` is the series of every usable run, by run."""
+    """Return the section on latency; `every` is the series of every usable run, by run."""
     part = Section("latency", "Latency")
     series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
@@ -48,11 +48,11 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     )
     part.parts.append(_curves(evidence, series))
     part.parts.append(_percentiles(evidence, series))
-    loose = sum(s.loose for s in series.values())
-    if loose:
+    undated = sum(s.loose for s in series.values())
+    if undated:
         part.parts.append(
             Text(
-                f"{words.plural(loose, 'loss', 'losses')} left no record of when they were sent; "
+                f"{words.plural(undated, 'loss', 'losses')} left no record of when they were sent; "
                 "they count in the quantiles and stand at the end of their series.",
                 "note",
             )
@@ -63,16 +63,18 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
 def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
     across = facet_factor(evidence)
     groups: dict[tuple[str, str], list[FloatArray]] = {}
-    for run, one in series.items():
+    for run, run_series in series.items():
         treatment = treatment_of(evidence, run)
         tone = evidence.title(evidence.primary, treatment.get(evidence.primary))
-        groups.setdefault((panel_of(evidence, treatment, across), tone), []).append(one.values_us)
+        groups.setdefault((panel_of(evidence, treatment, across), tone), []).append(
+            run_series.values_us
+        )
     budget = POINTS_PER_PAGE // max(1, len(groups))
     points_max = max(POINTS_PER_CURVE_MIN, min(POINTS_PER_CURVE_MAX, budget))
     points: list[dict[str, Any]] = []
     thinned = False
-    for (panel, tone), parts in groups.items():
-        curve = stats.ecdf(np.concatenate(parts), points_max)
+    for (panel, tone), group_values_us in groups.items():
+        curve = stats.ecdf(np.concatenate(group_values_us), points_max)
         thinned = thinned or curve.thinned
         for value, share in zip(curve.values, curve.shares, strict=True):
             points.append(
@@ -108,28 +110,28 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
 
 
 def _pooled(evidence: Evidence, across: str | None) -> str:
-    hidden = [
+    pooled = [
         name
         for name in evidence.varied
         if name not in ("pattern", evidence.primary, across) and len(levels_run(evidence, name)) > 1
     ]
-    over = f" over {words.listed([words.factor_title(n) for n in hidden])}" if hidden else ""
-    return f"all usable runs of its group{over}"
+    suffix = f" over {words.listed([words.factor_title(n) for n in pooled])}" if pooled else ""
+    return f"all usable runs of its group{suffix}"
 
 
 def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        each = [series[run].values_us for run in frame["run"].to_list() if run in series]
-        if not each:
+        runs_us = [series[run].values_us for run in frame["run"].to_list() if run in series]
+        if not runs_us:
             continue
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
-        row["runs"] = len(each)
-        row["messages"] = sum(values.size for values in each)
-        row["latencies"] = sum(int(np.isfinite(values).sum()) for values in each)
-        row["lost"] = _lost(each)
+        row["runs"] = len(runs_us)
+        row["messages"] = sum(run_us.size for run_us in runs_us)
+        row["latencies"] = sum(int(np.isfinite(run_us).sum()) for run_us in runs_us)
+        row["lost"] = _lost_count(runs_us)
         for share in SHARES:
-            row[_name(share)] = _over_runs(each, share)
+            row[_percentile_key(share)] = _percentile_of_runs(runs_us, share)
         rows.append(row)
     columns = factor_columns(evidence)
     columns += [
@@ -138,7 +140,10 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column("latencies", "latencies", "measured"),
         Column("lost", "lost or failed", "measured"),
     ]
-    columns += [Column(_name(s), _name(s).split("_")[0], "measured", "µs") for s in SHARES]
+    columns += [
+        Column(_percentile_key(s), _percentile_key(s).split("_")[0], "measured", "µs")
+        for s in SHARES
+    ]
     return Table(
         "latency-percentiles",
         "Latency percentiles",
@@ -155,37 +160,40 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
     )
 
 
-def _name(share: float) -> str:
+def _percentile_key(share: float) -> str:
     return f"p{100 * share:g}_us"
 
 
-def _over_runs(runs: list[FloatArray], share: float) -> Any:
+def _percentile_of_runs(runs: list[FloatArray], share: float) -> Any:
     if len(runs) >= RUNS_MIN:
-        return _typical(runs, share)
-    each = [stats.percentile(values, share) for values in runs]
-    refused = [one for one in each if isinstance(one, stats.TooFew)]
+        return _typical_percentile(runs, share)
+    results = [stats.percentile(values, share) for values in runs]
+    refused = [result for result in results if isinstance(result, stats.TooFew)]
     if refused and _among_lost(runs, share):
         return math.inf
     if refused:
-        return min(refused, key=lambda one: one.found)
-    return next(one.interval for one in each if isinstance(one, stats.Percentile))
+        return min(refused, key=lambda few: few.found)
+    return next(result.interval for result in results if isinstance(result, stats.Percentile))
 
 
-def _typical(runs: list[FloatArray], share: float) -> Any:
-    """The geometric mean of the runs' percentiles, as the answers take them."""
+def _typical_percentile(runs: list[FloatArray], share: float) -> Any:
+    """Return the geometric mean of the runs' percentiles in µs, the same as in the answers.
+
+    It is TooFew where a run has too few messages, and inf where losses reach the percentile.
+    """
     fewest = min(values.size for values in runs)
     if fewest < stats.carried_size(share):
         few = stats.TooFew(fewest, stats.carried_size(share), carried.WHAT)
         return math.inf if _among_lost(runs, share) else few
-    found = [stats.nearest_rank(np.sort(values), share) for values in runs]
-    return stats.geometric_mean(found) if all(map(math.isfinite, found)) else math.inf
+    percentiles = [stats.nearest_rank(np.sort(values), share) for values in runs]
+    return stats.geometric_mean(percentiles) if all(map(math.isfinite, percentiles)) else math.inf
 
 
 def _among_lost(runs: list[FloatArray], share: float) -> bool:
-    """Whether so many were lost that the percentile is infinite, however few there were."""
+    """Return whether losses alone make the percentile infinite, however few messages there are."""
     expected = sum(values.size for values in runs)
-    return stats.share_interval(_lost(runs), expected).low > 1.0 - share
+    return stats.share_interval(_lost_count(runs), expected).low > 1.0 - share
 
 
-def _lost(runs: list[FloatArray]) -> int:
+def _lost_count(runs: list[FloatArray]) -> int:
     return sum(int(np.isinf(values).sum()) for values in runs)

@@ -1,4 +1,4 @@
-"""The page's part on limits: what the study says a response may be at most or at least."""
+"""The page's section on limits: the study's upper and lower bounds of responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wattwire.report.parts import Column, Section, Table, Text
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part on limits; None where the study has none."""
+    """Return the section on limits; None where the study has none."""
     checked = check_limits(evidence)
     if not checked:
         return None
@@ -17,15 +17,17 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(Text(in_short(checked), "warning" if any_broken(checked) else ""))
     rows = [
         {
-            "limit": one.what(),
-            "verdict": one.verdict,
-            "value": one.found,
-            "runs": one.runs,
-            "base": one.base_value(),
+            "limit": check.what(),
+            "verdict": check.verdict,
+            "value": check.found,
+            "runs": check.runs,
+            "base": check.base_value(),
         }
-        for one in checked
+        for check in checked
     ]
-    bases = [Column("base", "base variant, not judged")] if any(o.base for o in checked) else []
+    bases = (
+        [Column("base", "base variant, not judged")] if any(check.base for check in checked) else []
+    )
     part.parts.append(
         Table(
             "limits",

@@ -1,4 +1,4 @@
-"""As papers do it: tests on pooled runs, step by step, and how often such a way errs."""
+"""The section that repeats papers' tests on pooled runs, with their steps and error rates."""
 
 from __future__ import annotations
 
@@ -19,93 +19,95 @@ from wattwire.stats.paper.rates import MODELS, Rate, rates_for
 
 NONE = (TooFew, NotComputable)
 STEPPED_MAX = 40
-"""Walks whose steps are printed one by one; all of them stand in the first table."""
+"""Most walks whose steps have tables of their own; the first table holds all walks."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part that repeats a paper's tests; None where nothing can be grouped."""
+    """Return the section that repeats a paper's tests; None where nothing can be grouped."""
     if evidence.usable.height == 0:
         return None
     walks, refused = walks_of(evidence)
-    found = [walked(evidence, walk) for walk in walks]
-    if not found and not refused:
+    results = [walked(evidence, walk) for walk in walks]
+    if not results and not refused:
         return None
     part = Section("paper-path", "As papers do it")
-    inner: list[Any] = [_caution(found)]
-    inner += [Text(told, "item") for told in refused]
-    if found:
-        inner += [_summary(evidence, found), _rates_table(found)]
-    crossed = _aligned(evidence)
-    if crossed is not None:
-        inner.append(crossed)
-    for number, one in enumerate(found[:STEPPED_MAX], 1):
-        inner.append(_steps(evidence, one, number))
+    contents: list[Any] = [_caution(results)]
+    contents += [Text(sentence, "item") for sentence in refused]
+    if results:
+        contents += [_summary(evidence, results), _rates_table(results)]
+    interactions = _aligned_table(evidence)
+    if interactions is not None:
+        contents.append(interactions)
+    for number, result in enumerate(results[:STEPPED_MAX], 1):
+        contents.append(_steps_fold(evidence, result, number))
     part.parts.append(
         Text(
             "The tests that papers use, on the runs of this campaign: a check against what others "
             "print, not what the answers above rest on."
         )
     )
-    counted = words.plural(len(found), "walk")
-    part.parts.append(Fold(f"Normality, transformation, outliers, tests: {counted}", inner))
+    walk_count = words.plural(len(results), "walk")
+    part.parts.append(Fold(f"Normality, transformation, outliers, tests: {walk_count}", contents))
     return part
 
 
-def _caution(found: Sequence[Walked]) -> Text:
-    told = [
+def _caution(walks: Sequence[Walked]) -> Text:
+    sentences = [
         "Every test here takes runs as unpaired and the data choose the test, so that its level "
         "is not the one it names.",
     ]
-    trimmed = [one for one in found if one.path.without_outliers is not None]
+    trimmed = [walk for walk in walks if walk.path.without_outliers is not None]
     if trimmed:
-        worst = max((rate.without_outliers for one in trimmed for rate in _rates(one)), default=0.0)
-        told.append(
+        worst = max(
+            (rate.without_outliers for walk in trimmed for rate in _rates(walk)), default=0.0
+        )
+        sentences.append(
             "Removing outliers before a test raises its false alarms, here to "
             f"{words.percent(worst)} where 5 % are promised (simulated, table below): both results "
             "stand wherever it took anything out."
         )
-    turned = [one for one in found if one.path.disagrees]
-    if turned:
-        told.append(
-            f"In {len(turned)} of {words.plural(len(found), 'walk')} removing outliers turns the "
+    changed = [walk for walk in walks if walk.path.disagrees]
+    if changed:
+        sentences.append(
+            f"In {len(changed)} of {words.plural(len(walks), 'walk')} removing outliers turns the "
             "verdict round."
         )
-    emptied = [one for one in found if one.path.undecided_without]
-    if emptied:
-        told.append(
-            f"In {len(emptied)} of {words.plural(len(found), 'walk')} removing outliers leaves "
+    undecided = [walk for walk in walks if walk.path.undecided_without]
+    if undecided:
+        sentences.append(
+            f"In {len(undecided)} of {words.plural(len(walks), 'walk')} removing outliers leaves "
             "nothing to test."
         )
-    if any(isinstance(one.path.blocks, paper.BlockShare) for one in found):
-        told.append(
+    if any(isinstance(walk.path.blocks, paper.BlockShare) for walk in walks):
+        sentences.append(
             "The runs come in blocks, which these tests ignore: the share of the scatter that "
             "blocks explain stands in each row; inside blocks it would not blur the comparison."
         )
-    pooled = [one for one in found if one.pooled]
+    pooled = [walk for walk in walks if walk.pooled]
     if pooled:
-        told.append(
-            f"In {len(pooled)} of {words.plural(len(found), 'walk')} the groups pool other factors,"
+        sentences.append(
+            f"In {len(pooled)} of {words.plural(len(walks), 'walk')} the groups pool other factors,"
             " whose effects count as scatter."
         )
-    return Text(" ".join(told), "warning")
+    return Text(" ".join(sentences), "warning")
 
 
-def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
+def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
     rows = []
-    for one in found:
-        branch, other = one.path.with_all, one.path.without_outliers
-        removed = sum(one.path.removed.values())
+    for result in results:
+        with_all, without_outliers = result.path.with_all, result.path.without_outliers
+        removed = sum(result.path.removed.values())
         row: dict[str, Any] = {
-            "response": one.response.title,
-            "by": _grouped(evidence, one.walk),
-            "groups": len(one.path.counts),
-            "runs": sum(one.path.counts.values()),
-            **_blocks_told(one.path.blocks),
-            **_tested(branch, one.path, ""),
+            "response": result.response.title,
+            "by": _groups_title(evidence, result.walk),
+            "groups": len(result.path.counts),
+            "runs": sum(result.path.counts.values()),
+            **_block_columns(result.path.blocks),
+            **_test_columns(with_all, result.path, ""),
         }
-        if other is not None:
-            row |= _tested(other, one.path, "_kept")
-            row["removed"] = f"{words.count(removed)} ({words.percent(one.path.removed_share)})"
+        if without_outliers is not None:
+            row |= _test_columns(without_outliers, result.path, "_kept")
+            row["removed"] = f"{words.count(removed)} ({words.percent(result.path.removed_share)})"
         else:
             row["removed"] = "none"
         rows.append(row)
@@ -136,31 +138,31 @@ def _summary(evidence: Evidence, found: Sequence[Walked]) -> Table:
     )
 
 
-def _grouped(evidence: Evidence, walk: Walk) -> str:
-    told = words.listed([words.factor_title(name) for name in walk.by])
-    kept = [
+def _groups_title(evidence: Evidence, walk: Walk) -> str:
+    title = words.listed([words.factor_title(name) for name in walk.by])
+    kept_levels = [
         words.listed([evidence.title(name, level) for level in levels])
         for name, levels in walk.where.items()
     ]
-    return told + (f" (only {'; '.join(kept)})" if kept else "")
+    return title + (f" (only {'; '.join(kept_levels)})" if kept_levels else "")
 
 
-def _tested(branch: paper.Branch, path: paper.Path, tail: str) -> dict[str, Any]:
+def _test_columns(branch: paper.Branch, path: paper.Path, suffix: str) -> dict[str, Any]:
     test = branch.test
     if not isinstance(test, paper.Significance):
-        return {f"test{tail}": "none", f"p{tail}": test}
+        return {f"test{suffix}": "none", f"p{suffix}": test}
     scale = " on the Box–Cox scale" if path.scale == "Box–Cox" else ""
     row: dict[str, Any] = {
-        f"test{tail}": f"{test.name}{scale}, {_statistic(test)}",
-        f"p{tail}": test.p,
+        f"test{suffix}": f"{test.name}{scale}, {_statistic(test)}",
+        f"p{suffix}": test.p,
     }
     if test.powerless(path.level):
-        row[f"pairs{tail}"] = f"cannot reject: no p below {words.number(test.p_least)} exists"
+        row[f"pairs{suffix}"] = f"cannot reject: no p below {words.number(test.p_least)} exists"
     elif isinstance(branch.pairs, tuple):
         below = [pair for pair in branch.pairs if _headline_p(pair) < path.level]
-        row[f"pairs{tail}"] = f"{len(below)} of {len(branch.pairs)}"
+        row[f"pairs{suffix}"] = f"{len(below)} of {len(branch.pairs)}"
     elif isinstance(branch.pairs, NONE):
-        row[f"pairs{tail}"] = str(branch.pairs)
+        row[f"pairs{suffix}"] = str(branch.pairs)
     return row
 
 
@@ -173,11 +175,11 @@ def _statistic(test: paper.Significance) -> str:
 
 
 def _headline_p(pair: paper.Pair) -> float:
-    """The corrected p that papers print: Bonferroni's where there is a choice."""
+    """Return the corrected p that papers print: Bonferroni's where there are several."""
     return pair.p.get("Bonferroni", next(iter(pair.p.values())))
 
 
-def _blocks_told(blocks: Any) -> dict[str, Any]:
+def _block_columns(blocks: Any) -> dict[str, Any]:
     if not isinstance(blocks, paper.BlockShare):
         return {"blocks": blocks}
     return {
@@ -186,17 +188,17 @@ def _blocks_told(blocks: Any) -> dict[str, Any]:
     }
 
 
-def _rates(one: Walked) -> tuple[Rate, ...]:
-    """Error rates of the simulated sizes nearest to this walk's; none for a single group."""
-    counts = [count for count in one.path.counts.values() if count]
+def _rates(result: Walked) -> tuple[Rate, ...]:
+    """Return the error rates of the simulated sizes nearest to the walk's; () for one group."""
+    counts = [count for count in result.path.counts.values() if count]
     return rates_for(len(counts), min(counts)) if len(counts) > 1 else ()
 
 
-def _rates_table(found: Sequence[Walked]) -> Table:
-    """False alarms of the sizes that these walks have."""
+def _rates_table(results: Sequence[Walked]) -> Table:
+    """Return the table of false-alarm rates for the group sizes of these walks."""
     sizes: dict[tuple[int, int], tuple[Rate, ...]] = {}
-    for one in found:
-        rates = _rates(one)
+    for result in results:
+        rates = _rates(result)
         if rates:
             sizes.setdefault((rates[0].groups, rates[0].runs), rates)
     rows = [
@@ -229,8 +231,8 @@ def _rates_table(found: Sequence[Walked]) -> Table:
     )
 
 
-def _aligned(evidence: Evidence) -> Table | None:
-    """Interactions by aligned ranks, for what is asked over several factors together."""
+def _aligned_table(evidence: Evidence) -> Table | None:
+    """Return the table of interactions by aligned ranks, over the factors of each question."""
     wanted: dict[Any, Walk] = {}
     for question in evidence.study.get("question", []):
         for name in question.get("responses", []):
@@ -243,7 +245,11 @@ def _aligned(evidence: Evidence) -> Table | None:
         response = resolve(walk.response, evidence.described)
         frame = kept_by(evidence.usable, walk)
         levels = {name: levels_of(frame, name) for name in walk.by}
-        factors = {n: of for n, of in levels.items() if len({evidence.word(n, v) for v in of}) > 1}
+        factors = {
+            name: run_levels
+            for name, run_levels in levels.items()
+            if len({evidence.word(name, level) for level in run_levels}) > 1
+        }
         if len(factors) > 1 and measured(frame, response):
             rows += _aligned_rows(evidence, walk, column(frame, response.column), factors)
     if not rows:
@@ -270,8 +276,8 @@ def _aligned_rows(
 ) -> list[dict[str, Any]]:
     known = ~np.isnan(values)
     response = resolve(walk.response, evidence.described)
-    head = {"response": response.title, "by": _grouped(evidence, walk)}
-    found = paper.aligned_ranks(
+    head = {"response": response.title, "by": _groups_title(evidence, walk)}
+    effects = paper.aligned_ranks(
         values[known],
         {
             name: [
@@ -282,37 +288,37 @@ def _aligned_rows(
             for name, levels in factors.items()
         },
     )
-    if isinstance(found, NONE):
-        return [{**head, "effect": "none", "p": found}]
+    if isinstance(effects, NONE):
+        return [{**head, "effect": "none", "p": effects}]
     return [
         {
             **head,
             "effect": " × ".join(words.factor_title(name) for name in effect),
-            "statistic": _statistic(tested),
-            "p": tested.p,
+            "statistic": _statistic(test),
+            "p": test.p,
         }
-        for effect, tested in found.items()
+        for effect, test in effects.items()
     ]
 
 
-def _steps(evidence: Evidence, one: Walked, number: int) -> Fold:
-    told = f"{one.response.title} by {_grouped(evidence, one.walk)}"
-    parts: list[Any] = [_steps_table(one, number, told)]
-    pooled = words.listed([words.factor_title(name) for name in one.pooled])
+def _steps_fold(evidence: Evidence, result: Walked, number: int) -> Fold:
+    title = f"{result.response.title} by {_groups_title(evidence, result.walk)}"
+    contents: list[Any] = [_steps_table(result, number, title)]
+    pooled = words.listed([words.factor_title(name) for name in result.pooled])
     if pooled:
-        parts.append(Text(f"The groups pool {pooled}: their effects count as scatter.", "note"))
-    missing = sum(one.path.missing.values())
+        contents.append(Text(f"The groups pool {pooled}: their effects count as scatter.", "note"))
+    missing = sum(result.path.missing.values())
     if missing:
         runs = words.plural(missing, "run")
-        parts.append(Text(f"Without this response, so left out: {runs}.", "note"))
-    pairs = _pairs_table(one, number, told)
+        contents.append(Text(f"Without this response, so left out: {runs}.", "note"))
+    pairs = _pairs_table(result, number, title)
     if pairs is not None:
-        parts.append(pairs)
-    return Fold(f"{told[:1].upper()}{told[1:]}", parts)
+        contents.append(pairs)
+    return Fold(f"{title[:1].upper()}{title[1:]}", contents)
 
 
-def _steps_table(one: Walked, number: int, told: str) -> Table:
-    path = one.path
+def _steps_table(result: Walked, number: int, title: str) -> Table:
+    path = result.path
     rows = [_step_row(step, "") for step in path.steps]
     for branch, runs in ((path.with_all, "all"), (path.without_outliers, "outliers removed")):
         if branch is None:
@@ -321,7 +327,7 @@ def _steps_table(one: Walked, number: int, told: str) -> Table:
         rows.append(_test_row(branch, path.level, runs))
     return Table(
         f"paper-path-{number}-steps",
-        f"Steps: {told}",
+        f"Steps: {title}",
         [
             Column("runs", "runs"),
             Column("step", "step"),
@@ -335,21 +341,21 @@ def _steps_table(one: Walked, number: int, told: str) -> Table:
 
 
 def _step_row(step: paper.Step, runs: str) -> dict[str, Any]:
-    found = step.found
+    outcome = step.found
     row: dict[str, Any] = {
         "runs": runs,
         "step": step.name,
         "group": step.group,
         "decision": step.decision,
     }
-    if isinstance(found, paper.Significance):
-        return row | {"number": _statistic(found), "p": found.p}
-    if isinstance(found, paper.BoxCox):
-        return row | {"number": f"λ = {words.number(found.power)}"}
-    if isinstance(found, paper.Outliers):
-        fences = f"{words.number(found.low)} to {words.number(found.high)}"
+    if isinstance(outcome, paper.Significance):
+        return row | {"number": _statistic(outcome), "p": outcome.p}
+    if isinstance(outcome, paper.BoxCox):
+        return row | {"number": f"λ = {words.number(outcome.power)}"}
+    if isinstance(outcome, paper.Outliers):
+        fences = f"{words.number(outcome.low)} to {words.number(outcome.high)}"
         return row | {"number": f"fences {fences}"}
-    return row | {"p": found}
+    return row | {"p": outcome}
 
 
 def _test_row(branch: paper.Branch, level: float, runs: str) -> dict[str, Any]:
@@ -368,17 +374,17 @@ def _test_row(branch: paper.Branch, level: float, runs: str) -> dict[str, Any]:
     }
 
 
-def _pairs_table(one: Walked, number: int, told: str) -> Table | None:
+def _pairs_table(result: Walked, number: int, title: str) -> Table | None:
     rows: list[dict[str, Any]] = []
-    ways: dict[str, None] = {}
+    corrections: dict[str, None] = {}
     for branch, runs in (
-        (one.path.with_all, "all"),
-        (one.path.without_outliers, "outliers removed"),
+        (result.path.with_all, "all"),
+        (result.path.without_outliers, "outliers removed"),
     ):
         if branch is None or not isinstance(branch.pairs, tuple):
             continue
         for pair in branch.pairs:
-            ways |= dict.fromkeys(pair.p)
+            corrections |= dict.fromkeys(pair.p)
             rows.append(
                 {
                     "runs": runs,
@@ -386,7 +392,7 @@ def _pairs_table(one: Walked, number: int, told: str) -> Table | None:
                     "second": pair.second,
                     "statistic": f"{pair.symbol} = {words.number(pair.statistic, 4)}",
                     "difference": pair.interval,
-                    **{f"p_{way}": p for way, p in pair.p.items()},
+                    **{f"p_{correction}": p for correction, p in pair.p.items()},
                 }
             )
     if not rows:
@@ -398,8 +404,11 @@ def _pairs_table(one: Walked, number: int, told: str) -> Table | None:
         Column("statistic", "statistic"),
     ]
     if any(row["difference"] is not None for row in rows):
-        unit = one.response.unit if one.path.scale == "as measured" else "transformed"
+        unit = result.response.unit if result.path.scale == "as measured" else "transformed"
         columns.append(Column("difference", "difference [interval]", "measured", unit))
     titles = {"none": "uncorrected"}
-    columns += [Column(f"p_{way}", titles.get(way, way), "measured", group="p") for way in ways]
-    return Table(f"paper-path-{number}-pairs", f"Pairs: {told}", columns, rows)
+    columns += [
+        Column(f"p_{correction}", titles.get(correction, correction), "measured", group="p")
+        for correction in corrections
+    ]
+    return Table(f"paper-path-{number}-pairs", f"Pairs: {title}", columns, rows)

@@ -1,4 +1,4 @@
-"""Is energy in proportion to time and resources? Associations, energy–delay products, fronts."""
+"""Energy against time and resources: associations, energy–delay products, Pareto fronts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.stats import association
 
 ENERGY_OF_RUN = "energy_uj_per_message"
-"""A run's measured energy beside which stand the run's other responses."""
+"""A run's measured energy; its correlates are the run's other responses."""
 ENERGY_OF_ROLE = re.compile(r"energy(_\w+)?_j(\..+)?")
 DELAYS = ("elapsed_s", "duration_s", "latency_p50_us", "response_p50_us")
 RESOURCES = (
@@ -35,7 +35,7 @@ RESOURCES = (
 )
 FIGURES_MAX = 2
 PROPORTION = (0.8, 1.2)
-"""Where the whole interval of an exponent lies between these, energy is called proportional."""
+"""Energy is called proportional where the whole interval of the exponent is inside these limits."""
 SHARED_BY_CPU = (
     "Where a meter shares a machine's energy out by CPU time, as software meters do for one "
     "process, energy goes with CPU time by construction, whatever happened."
@@ -44,21 +44,21 @@ SHARED_BY_CPU = (
 
 @dataclass(frozen=True)
 class Subject:
-    """An energy column and the columns that are set beside it, in the same runs."""
+    """An energy column and its correlates: columns of the same runs."""
 
     energy: str
     delay: str | None
     beside: tuple[tuple[str, str], ...]
-    """(column, what it is: time, memory, …)."""
+    """(column, kind of quantity: time, memory, …) of each correlate."""
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part on proportionality; None where there is nothing to set beside energy."""
+    """Return the section on proportionality; None without usable runs or varied factors."""
     if evidence.usable.height == 0 or not evidence.varied:
         return None
     part = Section("proportion", "Is energy in proportion to time and resources?")
-    found = subjects(evidence)
-    if not found:
+    energies = subjects(evidence)
+    if not energies:
         part.parts.append(
             Text(
                 "Cannot be answered here: no meter measured energy. An estimate from CPU time "
@@ -74,11 +74,11 @@ def section(evidence: Evidence) -> Section | None:
             "treatments (medians over their runs); runs of one treatment are no further points."
         )
     )
-    part.parts.append(_associations(evidence, found, strata))
-    if found[0].energy != ENERGY_OF_RUN:
+    part.parts.append(_associations(evidence, energies, strata))
+    if energies[0].energy != ENERGY_OF_RUN:
         part.parts.append(Text(SHARED_BY_CPU, "note"))
     fronts: list[Figure | Table] = []
-    for number, subject in enumerate(found, 1):
+    for number, subject in enumerate(energies, 1):
         if subject.delay is not None:
             if number <= FIGURES_MAX:
                 fronts.append(_scatter(evidence, subject, subject.delay, strata, number))
@@ -89,43 +89,45 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def subjects(evidence: Evidence) -> list[Subject]:
-    """The measured energies of this campaign, each with the columns that belong beside it.
+    """Return the measured energies of this campaign, each with its delay and its correlates.
 
-    A run's own energy per message goes with the run's responses; where there is none, a
-    column `energy_j.<role>.<number>` goes with the columns of the same role and number.
+    The energy per message of whole runs is paired with the runs' responses; where there is none,
+    a column `energy_j.<role>.<number>` is paired with the columns of the same role and number.
     Estimates are never among them.
     """
     frame = evidence.usable
     known = [name for name in frame.columns if _known(frame, name)]
-    if evidence.imported:  # what follows from other columns would stand there twice
+    if evidence.imported:  # derived columns would repeat the imported ones
         known = [name for name in known if name in evidence.described]
     if ENERGY_OF_RUN in known:
         return [_subject(ENERGY_OF_RUN, [name for name in known if "." not in name])]
     energies = [name for name in known if ENERGY_OF_ROLE.fullmatch(name)]
-    found = []
+    candidates = []
     for energy in energies:
         if "estimate" in energy or _kind(evidence, energy) == "estimate":
             continue
         suffix = energy.partition(".")[2]
-        same = [name for name in known if name.partition(".")[2] == suffix]
-        one = _subject(energy, same)
-        # Delay is what a client waits for: a server's own time may be anything.
-        joules = np.isfinite(column(frame, energy))
-        waited = [name for name in known if re.fullmatch(r"elapsed_s\.client\.\d+", name)
-                  and (joules & np.isfinite(column(frame, name))).any()]  # fmt: skip
-        found.append(Subject(energy, waited[0] if waited else one.delay, one.beside))
-    return [one for one in found if one.beside or one.delay]
+        same_role = [name for name in known if name.partition(".")[2] == suffix]
+        subject = _subject(energy, same_role)
+        # Delay is how long a client waits; a server's own elapsed time may be anything.
+        has_energy = np.isfinite(column(frame, energy))
+        client_times = [name for name in known if re.fullmatch(r"elapsed_s\.client\.\d+", name)
+                        and (has_energy & np.isfinite(column(frame, name))).any()]  # fmt: skip
+        candidates.append(
+            Subject(energy, client_times[0] if client_times else subject.delay, subject.beside)
+        )
+    return [subject for subject in candidates if subject.beside or subject.delay]
 
 
 def _subject(energy: str, names: Sequence[str]) -> Subject:
-    beside = [
-        (name, what)
-        for pattern, what in RESOURCES
+    correlates = [
+        (name, kind)
+        for pattern, kind in RESOURCES
         for name in names
         if re.fullmatch(pattern, name.partition(".")[0])
     ]
     delays = [name for stem in DELAYS for name in names if name.partition(".")[0] == stem]
-    return Subject(energy, delays[0] if delays else None, tuple(beside))
+    return Subject(energy, delays[0] if delays else None, tuple(correlates))
 
 
 def _known(frame: pl.DataFrame, name: str) -> bool:
@@ -147,32 +149,39 @@ class Stratum:
 
 
 def _strata(evidence: Evidence) -> list[Stratum]:
-    """One for each level of a varied factor that no question asks about, such as a platform.
+    """Return a stratum for each level of the varied factor that no question names, as a platform.
 
-    What no question compares sets the scene: between scenes everything differs at once.
+    Runs at different levels of that factor differ in everything at once, so they are not compared.
+    Without exactly one such factor, all runs are one stratum.
     """
-    asked = {f for q in evidence.study.get("question", []) for f in q.get("factors", [])}
-    scenes = [name for name in evidence.varied if asked and name not in asked]
-    if len(scenes) != 1:
+    compared = {
+        factor
+        for question in evidence.study.get("question", [])
+        for factor in question.get("factors", [])
+    }
+    contexts = [name for name in evidence.varied if compared and name not in compared]
+    if len(contexts) != 1:
         return [Stratum("", evidence.usable)]
-    name = scenes[0]
+    name = contexts[0]
     levels = levels_of(evidence.usable, name)
     return [
         Stratum(
             evidence.title(name, level),
-            evidence.usable.filter(pl.Series([same_level(one, level) for one in levels])),
+            evidence.usable.filter(
+                pl.Series([same_level(run_level, level) for run_level in levels])
+            ),
         )
         for level in levels_run(evidence, name)
     ]
 
 
 def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
-    """Median of each column over each treatment's runs, shape (treatments, columns)."""
-    parts = list(by_treatment(evidence, frame).values())
-    if not parts:
+    """Return the median of each column over each treatment's runs (treatments, columns)."""
+    treatments = list(by_treatment(evidence, frame).values())
+    if not treatments:
         return np.empty((0, len(names)))
-    ordered = pl.concat(parts)  # each column is taken out of polars once, not once a treatment
-    ends = np.cumsum([part.height for part in parts])[:-1]
+    ordered = pl.concat(treatments)  # each column is converted once, not per treatment
+    ends = np.cumsum([treatment.height for treatment in treatments])[:-1]
     columns = []
     for name in names:
         pieces = np.split(column(ordered, name), ends)
@@ -181,17 +190,19 @@ def _medians(evidence: Evidence, frame: pl.DataFrame, names: Sequence[str]) -> F
     return np.array(columns, dtype=np.float64).T
 
 
-def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence[Stratum]) -> Table:
+def _associations(
+    evidence: Evidence, energies: Sequence[Subject], strata: Sequence[Stratum]
+) -> Table:
     rows: list[dict[str, Any]] = []
-    apart: dict[str, dict[str, None]] = {}
+    without_points: dict[str, dict[str, None]] = {}
     for stratum in strata:
-        for subject in found:
-            for name, what in subject.beside:
+        for subject in energies:
+            for name, kind in subject.beside:
                 row = _association_row(evidence, stratum, subject.energy, name)
                 if row["points"]:
-                    rows.append({"where": stratum.title, "what": what, **row})
+                    rows.append({"where": stratum.title, "what": kind, **row})
                 else:
-                    apart.setdefault(stratum.title, {}).setdefault(row["quantity"])
+                    without_points.setdefault(stratum.title, {}).setdefault(row["quantity"])
     columns = [
         Column("where", "runs"),
         Column("energy", "energy"),
@@ -218,7 +229,7 @@ def _associations(evidence: Evidence, found: Sequence[Subject], strata: Sequence
         + "".join(
             f" No treatment{f' of {where}' if where else ''} holds energy and "
             f"{words.listed(list(quantities))}."
-            for where, quantities in apart.items()
+            for where, quantities in without_points.items()
         ),
     )
 
@@ -234,25 +245,25 @@ def _association_row(
         "energy": _title(evidence, energy),
         "quantity": _title(evidence, name),
         "points": int(medians.shape[0]),
-        "spearman": _told(association.spearman(quantity, joules)),
-        "pearson": _told(association.pearson(quantity, joules)),
+        "spearman": _interval_or_text(association.spearman(quantity, joules)),
+        "pearson": _interval_or_text(association.pearson(quantity, joules)),
         "exponent": power,
         "reads": reading(power),
-        "inside": _inside(evidence, stratum.frame, energy, name),
+        "inside": _within_treatments(evidence, stratum.frame, energy, name),
     }
 
 
-def _told(found: Any) -> Any:
-    """An association as its interval; without one, its estimate with p in words."""
-    if not isinstance(found, association.Association):
-        return found
-    if isinstance(found.interval, stats.Interval):
-        return found.interval
-    return f"{words.number(found.estimate)} ({words.p_equals(found.p, 3)}, {found.p_method})"
+def _interval_or_text(result: Any) -> Any:
+    """Return an association's interval, or its estimate with p as text where it has none."""
+    if not isinstance(result, association.Association):
+        return result
+    if isinstance(result.interval, stats.Interval):
+        return result.interval
+    return f"{words.number(result.estimate)} ({words.p_equals(result.p, 3)}, {result.p_method})"
 
 
 def reading(power: Any) -> str:
-    """What an exponent says of proportion, in words; empty where there is none."""
+    """Return what an exponent says about proportion, in words; "" where there is no interval."""
     if not isinstance(power, stats.Interval):
         return ""
     if power.excludes(1.0):
@@ -262,17 +273,17 @@ def reading(power: Any) -> str:
     return "about in proportion" if power.within(*PROPORTION) else "cannot tell"
 
 
-def _inside(evidence: Evidence, frame: pl.DataFrame, energy: str, name: str) -> Any:
+def _within_treatments(evidence: Evidence, frame: pl.DataFrame, energy: str, name: str) -> Any:
     joules, quantity = column(frame, energy), column(frame, name)
     with np.errstate(invalid="ignore"):
         kept = np.isfinite(joules) & np.isfinite(quantity) & (joules > 0) & (quantity > 0)
     levels = [levels_of(frame, factor) for factor in evidence.varied]
     treatments = list(zip(*levels, strict=True))
-    return _told(
+    return _interval_or_text(
         association.within_groups(
             np.log(quantity[kept]),
             np.log(joules[kept]),
-            [str(treatments[at]) for at in np.flatnonzero(kept)],
+            [str(treatments[index]) for index in np.flatnonzero(kept)],
         )
     )
 
@@ -288,8 +299,8 @@ def _scatter(
     points: list[dict[str, Any]] = []
     for stratum in strata:
         frame = stratum.frame
-        joules, waited = column(frame, subject.energy), column(frame, delay)
-        points += points_of(evidence, frame, waited, joules, evidence.primary, stratum.title)
+        joules, delays = column(frame, subject.energy), column(frame, delay)
+        points += points_of(evidence, frame, delays, joules, evidence.primary, stratum.title)
     return Figure(
         f"energy-delay-{number}-runs",
         f"{energy_of.title[:1].upper()}{energy_of.title[1:]} against {delay_of.title}",
@@ -313,7 +324,7 @@ def _axis(response: Response) -> str:
 def _products(
     evidence: Evidence, subject: Subject, delay_name: str, strata: Sequence[Stratum], number: int
 ) -> Table:
-    """Energy times delay of every treatment, and who stands on the front."""
+    """Return the table of energy times delay per treatment, with the Pareto front marked."""
     rows: list[dict[str, Any]] = []
     for stratum in strata:
         rows += _product_rows(evidence, subject, delay_name, stratum)
@@ -344,20 +355,20 @@ def _product_rows(
     medians = _medians(evidence, stratum.frame, [subject.energy, delay])
     front = association.pareto_front(medians[:, 0], medians[:, 1])
     rows = []
-    for at, (key, part) in enumerate(by_treatment(evidence, stratum.frame).items()):
-        product = column(part, subject.energy) * column(part, delay)
+    for index, (key, frame) in enumerate(by_treatment(evidence, stratum.frame).items()):
+        product = column(frame, subject.energy) * column(frame, delay)
         known = product[~np.isnan(product)]
-        if np.isnan(medians[at]).any():
+        if np.isnan(medians[index]).any():
             continue
         rows.append(
             {
                 **dict(zip(evidence.varied, key, strict=True)),
                 "runs": int(known.size),
-                "energy": float(medians[at, 0]),
-                "delay": float(medians[at, 1]),
+                "energy": float(medians[index, 0]),
+                "delay": float(medians[index, 1]),
                 "product": stats.geometric_mean(known),
-                "front": "yes" if front[at] else "",
-                "order": float(medians[at, 0] * medians[at, 1]),
+                "front": "yes" if front[index] else "",
+                "order": float(medians[index, 0] * medians[index, 1]),
             }
         )
     return sorted(rows, key=lambda row: row["order"])

@@ -1,4 +1,4 @@
-"""The tables of the paper a study comes from, each published row beside ours."""
+"""The section with the tables of a study's source paper, each published row with our values."""
 
 from __future__ import annotations
 
@@ -35,21 +35,27 @@ QUANTITIES = {
     "switches_voluntary_thousand": ("voluntary context switches", "thousands"),
 }
 MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
-"""What a run of ours has too; the others are printed numbers only."""
+"""Quantities that our runs measure too; of the others only published values exist."""
 
 
 def locate(reader_path: Path, study: Mapping[str, Any]) -> Path | None:
-    """The study's published numbers: beside the campaign's files, or where the study lies."""
+    """Return the file of the study's published numbers; None where there is none.
+
+    It is in the campaign's folder, or else in the study's.
+    """
     name = str(study.get("published", "") or "")
     if not is_plain_name(name):
         return None
     folder = study.get("folder")
-    places = [reader_path / name, *([Path(folder) / name] if folder else [])]
-    return next((place for place in places if place.is_file()), None)
+    candidates = [reader_path / name, *([Path(folder) / name] if folder else [])]
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part that sets the published numbers beside the measured ones."""
+    """Return the section that compares published with measured numbers; None without a table.
+
+    Raises UsageError where the file of published numbers has no rows.
+    """
     study = evidence.study
     if not study.get("published"):
         return None
@@ -68,8 +74,8 @@ def section(evidence: Evidence) -> Section | None:
         published = list(csv.DictReader(file))
     if not published:
         raise UsageError(f"{path}: found no rows. Put the file back from the study's folder.")
-    laid_out = parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
-    published = [row for row in published if row.get("table", "") not in laid_out.published]
+    shown = parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
+    published = [row for row in published if row.get("table", "") not in shown.published]
     if not published:
         return None
     source = evidence.study.get("source", "")
@@ -95,17 +101,23 @@ def section(evidence: Evidence) -> Section | None:
 def _windows(evidence: Evidence) -> str:
     if evidence.usable.height == 0:
         return "no time at all"
-    seconds = window_seconds(evidence, evidence.usable)
-    known = sorted({round(float(s), 2) for s in seconds if np.isfinite(s)})
-    return " to ".join(words.duration(s) for s in dict.fromkeys([known[0], known[-1]]))
+    windows_s = window_seconds(evidence, evidence.usable)
+    lengths_s = sorted(
+        {round(float(window_s), 2) for window_s in windows_s if np.isfinite(window_s)}
+    )
+    if not lengths_s:
+        return "an unknown time"
+    return " to ".join(
+        words.duration(window_s) for window_s in dict.fromkeys([lengths_s[0], lengths_s[-1]])
+    )
 
 
 def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, str]]) -> Table:
     keys = [key for key in rows[0] if key not in LABELS and key not in QUANTITIES]
     constant = {key: rows[0][key] for key in keys if len({row[key] for row in rows}) == 1}
-    given = [key for key in QUANTITIES if any(row.get(key) for row in rows)]
-    several = len(_members(evidence.usable, "cpu_share", role, 1.0)) > 1
-    filled = [_row(evidence, role, row, keys, given) for row in rows]
+    quantities = [key for key in QUANTITIES if any(row.get(key) for row in rows)]
+    has_several_nodes = len(_members(evidence.usable, "cpu_share", role, 1.0)) > 1
+    table_rows = [_row(evidence, role, row, keys, quantities) for row in rows]
     measured_energy = bool(_members(evidence.usable, "energy_j", role, 1.0))
     columns = [
         Column(
@@ -117,70 +129,74 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
         for key in keys
     ]
     columns.append(Column("runs", "runs", "measured"))
-    if any("because" in row for row in filled):
+    if any("because" in row for row in table_rows):
         columns.append(Column("because", "not measured because"))
-    for key in given:
+    for key in quantities:
         title, unit = QUANTITIES[key]
         estimated = key in ("power_w", "energy_j") and not measured_energy
         group = f"{title} ({unit})" if unit else title
         columns.append(Column(f"{key}_published", "published", "published", group=group))
         if key not in MEASURED:
             continue
-        here = "estimate" if estimated else "measured"
-        columns.append(Column(f"{key}_here", f"{here} here", here, group=group))
-        if several and not estimated:
+        kind = "estimate" if estimated else "measured"
+        columns.append(Column(f"{key}_here", f"{kind} here", kind, group=group))
+        if has_several_nodes and not estimated:
             columns.append(Column(f"{key}_each", "each node", "text", group=group))
     where = str(rows[0].get("source") or f"Table {name}")
     return Table(
         f"published-{name}-{role}".replace("_", "-"),
         f"{where}: {role.replace('_', ' ')}{_constants(constant)}",
         [column for column in columns if column.key not in constant],
-        filled,
+        table_rows,
         "From three runs on a 95 % t interval over runs. All nodes of the role are metered: the "
         "value is their mean, “each node” gives every one."
-        if several
+        if has_several_nodes
         else "From three runs on a 95 % t interval over runs.",
     )
 
 
 def _constants(constant: Mapping[str, str]) -> str:
-    told = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
-    return f" ({', '.join(told)})" if told else ""
+    phrases = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
+    return f" ({', '.join(phrases)})" if phrases else ""
 
 
 def _row(
-    evidence: Evidence, role: str, row: Mapping[str, str], keys: Sequence[str], given: Sequence[str]
+    evidence: Evidence,
+    role: str,
+    row: Mapping[str, str],
+    keys: Sequence[str],
+    quantities: Sequence[str],
 ) -> dict[str, Any]:
-    wanted = {key: row[key] for key in keys}
-    filled: dict[str, Any] = dict(wanted)
-    for key in given:
-        filled[f"{key}_published"] = row.get(key) or None  # as printed, every digit of it
-    frame = _matching(evidence.usable, wanted)
-    filled["runs"] = frame.height
+    levels = {key: row[key] for key in keys}
+    cells: dict[str, Any] = dict(levels)
+    for key in quantities:
+        cells[f"{key}_published"] = row.get(key) or None  # as printed, with every digit
+    frame = _matching(evidence.usable, levels)
+    cells["runs"] = frame.height
     if frame.height == 0:
-        filled["because"] = why_absent(evidence, wanted)
-        return filled
-    seconds = window_seconds(evidence, frame)
+        cells["because"] = why_absent(evidence, levels)
+        return cells
+    windows_s = window_seconds(evidence, frame)
     shares = _members(frame, "cpu_share", role, 100.0)
     memories = _members(frame, "memory_kib", role, 1.0)
-    _put(filled, "cpu_percent", shares)
-    _put(filled, "memory_kib", memories)
+    _put_cells(cells, "cpu_percent", shares)
+    _put_cells(cells, "memory_kib", memories)
     joules = _members(frame, "energy_j", role, 1.0)
     if joules:
-        _put(filled, "energy_j", joules)
-        _put(filled, "power_w", [values / seconds for values in joules])
+        _put_cells(cells, "energy_j", joules)
+        _put_cells(cells, "power_w", [values / windows_s for values in joules])
     else:
-        low = mean_of(frame, _names(frame, "energy_estimate_low_j", role))
-        high = mean_of(frame, _names(frame, "energy_estimate_high_j", role))
-        filled["energy_j_here"] = band(low, high)
-        filled["power_w_here"] = band(low / seconds, high / seconds)
-    if not shares and not memories and set(given) & set(MEASURED):
-        filled["because"] = f"no {role} in these runs"
-    return filled
+        low = mean_of(frame, _columns_of_role(frame, "energy_estimate_low_j", role))
+        high = mean_of(frame, _columns_of_role(frame, "energy_estimate_high_j", role))
+        cells["energy_j_here"] = band(low, high)
+        cells["power_w_here"] = band(low / windows_s, high / windows_s)
+    if not shares and not memories and set(quantities) & set(MEASURED):
+        cells["because"] = f"no {role} in these runs"
+    return cells
 
 
-def _put(filled: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
-    """Mean over nodes, then over runs; and each node's mean over runs."""
+def _put_cells(cells: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
+    """Write into `cells` the interval of the mean over nodes, then runs, and each node's mean."""
     if not nodes:
         return
     stack = np.stack(nodes)
@@ -188,34 +204,34 @@ def _put(filled: dict[str, Any], key: str, nodes: Sequence[FloatArray]) -> None:
     per_run = np.where(known, stack, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     per_run = per_run[known.any(axis=0)]
     if per_run.size:
-        filled[f"{key}_here"] = stats.mean_interval(per_run)
-    filled[f"{key}_each"] = " · ".join(
+        cells[f"{key}_here"] = stats.mean_interval(per_run)
+    cells[f"{key}_each"] = " · ".join(
         words.number(float(np.mean(row[np.isfinite(row)])))
         for row in stack
         if np.isfinite(row).any()
     )
 
 
-def _names(frame: pl.DataFrame, prefix: str, role: str) -> list[str]:
+def _columns_of_role(frame: pl.DataFrame, prefix: str, role: str) -> list[str]:
     return [name for name in members(frame, prefix) if name.split(".")[1] == role]
 
 
 def _members(frame: pl.DataFrame, prefix: str, role: str, scale: float) -> list[FloatArray]:
-    found = [column(frame, name) * scale for name in _names(frame, prefix, role)]
-    return [values for values in found if np.isfinite(values).any()]
+    arrays = [column(frame, name) * scale for name in _columns_of_role(frame, prefix, role)]
+    return [values for values in arrays if np.isfinite(values).any()]
 
 
-def _matching(frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
+def _matching(frame: pl.DataFrame, levels: Mapping[str, str]) -> pl.DataFrame:
     if frame.height == 0:
         return frame
     mask = np.ones(frame.height, bool)
-    for key, value in wanted.items():
+    for key, value in levels.items():
         mask &= np.array([same_level(level, value) for level in levels_of(frame, key)])
     return frame.filter(pl.Series(mask))
 
 
 def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
-    """Why a published row has no measured counterpart."""
+    """Return why a published row has no measured counterpart."""
     matches = [
         entry
         for entry in evidence.plan

@@ -1,4 +1,4 @@
-"""A paper's numbers beside those of its own data, and where every imported value comes from."""
+"""Sections of imported campaigns: a paper's numbers recomputed from its data, and provenance."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ LEGEND = (
     "number for its recipe."
 )
 OPEN_ROWS = 12
-"""A table of more rows stays folded."""
+"""Most rows of a table that is shown unfolded."""
 LINES = r"\blines? \d+( to \d+)?"
-"""Where in a table a value stood: each has its own, which is no other way to make it."""
+"""Lines of a value's source file: values that differ only in these are made in the same way."""
 WAYS_MAX = 3
-"""So many ways to make a response's values are told in full."""
+"""Most ways to make a response's values that its row lists in full."""
 COLUMN = "column"
 NUMBER = re.compile(r"[−-]?[0-9][0-9., ]*(e[+-]?[0-9]+)?( %)?")
 
@@ -38,7 +38,7 @@ Check = Mapping[str, Any]
 
 
 def sections(evidence: Evidence) -> list[Section]:
-    """The page's parts that only imported campaigns have."""
+    """Return the sections that only imported campaigns have."""
     reader = evidence.reader
     if not isinstance(reader, ImportedCampaign):
         return []
@@ -48,7 +48,7 @@ def sections(evidence: Evidence) -> list[Section]:
 
 
 def in_short(evidence: Evidence) -> str:
-    """How many printed numbers have which verdict; empty where none belongs to the campaign."""
+    """Return how many printed numbers have each verdict; "" where the campaign has none."""
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else ""
@@ -69,12 +69,12 @@ def _reproduced(checks: Sequence[Check]) -> Section:
     )
     groups = list(dict.fromkeys(check["group"] for check in checks))
     part.parts.append(_tally(groups, checks))
-    for at, group in enumerate(groups, 1):
-        mine = [check for check in checks if check["group"] == group]
-        title = ", ".join([group, *_shared(mine)])
-        tables = _group(f"reproduced-{at}", title, mine)
-        if len(tables[0].rows) > OPEN_ROWS and any(COLUMN in c["place"] for c in mine):
-            part.parts.append(Fold(f"{title}: {_short(mine)}", tables))
+    for number, group in enumerate(groups, 1):
+        group_checks = [check for check in checks if check["group"] == group]
+        title = ", ".join([group, *_shared(group_checks)])
+        tables = _group_tables(f"reproduced-{number}", title, group_checks)
+        if len(tables[0].rows) > OPEN_ROWS and any(COLUMN in c["place"] for c in group_checks):
+            part.parts.append(Fold(f"{title}: {_short(group_checks)}", tables))
         else:
             part.parts += tables
     part.parts.append(Fold("By which recipes", [_recipes(checks)]))
@@ -82,31 +82,35 @@ def _reproduced(checks: Sequence[Check]) -> Section:
 
 
 def counted(checks: Sequence[Check]) -> str:
-    """How many numbers have which verdict, in a sentence."""
-    found = Counter(check["verdict"] for check in checks)
+    """Return a sentence with the number of checks of each verdict."""
+    counts = Counter(check["verdict"] for check in checks)
     weak = sum(bool(check["weak"]) for check in checks)
-    few = f" ({words.count(weak)} of the matches are weak: few digits)" if weak else ""
-    told = f"{words.count(found[EXACT])} exact, {words.count(found[BY_SEARCH])} exact by search"
+    weak_note = f" ({words.count(weak)} of the matches are weak: few digits)" if weak else ""
+    exact = f"{words.count(counts[EXACT])} exact, {words.count(counts[BY_SEARCH])} exact by search"
     return (
-        f"Of {words.plural(len(checks), 'printed number')}: {told}{few}, "
-        f"{words.count(found[NEAR])} within 1 %, {words.count(found[DIFFERS])} differ, "
-        f"{words.count(found[ABSENT])} cannot be computed from these data."
+        f"Of {words.plural(len(checks), 'printed number')}: {exact}{weak_note}, "
+        f"{words.count(counts[NEAR])} within 1 %, {words.count(counts[DIFFERS])} differ, "
+        f"{words.count(counts[ABSENT])} cannot be computed from these data."
     )
 
 
 def _short(checks: Sequence[Check]) -> str:
-    found = Counter(check["verdict"] for check in checks)
-    told = [f"{words.count(found[v])} {v}" for v in VERDICTS if found[v]]
-    return f"{words.plural(len(checks), 'number')}, {', '.join(told)}"
+    counts = Counter(check["verdict"] for check in checks)
+    phrases = [
+        f"{words.count(counts[verdict])} {verdict}" for verdict in VERDICTS if counts[verdict]
+    ]
+    return f"{words.plural(len(checks), 'number')}, {', '.join(phrases)}"
 
 
 def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
     rows = []
     for group in groups:
-        mine = [check for check in checks if check["group"] == group]
-        found = Counter(check["verdict"] for check in mine)
-        weak = sum(bool(check["weak"]) for check in mine)
-        rows.append({"group": group, "all": len(mine), "weak": weak or None, **found})
+        group_checks = [check for check in checks if check["group"] == group]
+        counts = Counter(check["verdict"] for check in group_checks)
+        weak_count = sum(bool(check["weak"]) for check in group_checks)
+        rows.append(
+            {"group": group, "all": len(group_checks), "weak": weak_count or None, **counts}
+        )
     columns = [Column("group", "printed in"), Column("all", "numbers", "published")]
     for verdict in VERDICTS:
         title = f"{MARKS[verdict]} {verdict}".strip()
@@ -115,21 +119,23 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
     return Table("reproduced", "Printed numbers by verdict", columns, rows, LEGEND)
 
 
-def _group(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """A printed table as it was laid out, or a list, and what is to be said on single numbers."""
-    laid_out = all(COLUMN in check["place"] for check in checks)
-    first = [_laid_out(key, title, checks)] if laid_out else _listed(key, title, checks)
-    return [*first, *_remarks(key, title, checks)]
+def _group_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
+    """Return a printed table in its own layout, or as a list, and a table of remarks on it."""
+    has_columns = all(COLUMN in check["place"] for check in checks)
+    tables = (
+        [_laid_out_table(key, title, checks)] if has_columns else _list_tables(key, title, checks)
+    )
+    return [*tables, *_remarks(key, title, checks)]
 
 
-def _laid_out(key: str, title: str, checks: Sequence[Check]) -> Table:
+def _laid_out_table(key: str, title: str, checks: Sequence[Check]) -> Table:
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    names = _names(checks, without=(COLUMN, "table"))
+    names = _place_keys(checks, without=(COLUMN, "table"))
     printed_columns = list(dict.fromkeys(check["place"][COLUMN] for check in checks))
     for check in checks:
         place = check["place"]
-        at = tuple(str(place.get(name, "")) for name in names)
-        row = rows.setdefault(at, dict(zip(names, at, strict=True)))
+        position = tuple(str(place.get(name, "")) for name in names)
+        row = rows.setdefault(position, dict(zip(names, position, strict=True)))
         row[f"{place[COLUMN]} printed"] = _printed(check["published"])
         row[f"{place[COLUMN]} here"] = _cell(check)
     columns = [Column(name, name) for name in names]
@@ -139,10 +145,10 @@ def _laid_out(key: str, title: str, checks: Sequence[Check]) -> Table:
     return Table(key, title, columns, list(rows.values()))
 
 
-def _listed(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Numbers of running text or of a table without columns, one a row."""
-    names = _names(checks, without=("table",))
-    alternatives = any(_differs_by_default(check) for check in checks)
+def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
+    """Return numbers of running text, or of a table without columns, one per row."""
+    names = _place_keys(checks, without=("table",))
+    has_alternatives = any(_differs_by_default(check) for check in checks)
     rows = []
     for check in checks:
         row: dict[str, Any] = {name: str(check["place"].get(name, "")) for name in names}
@@ -151,27 +157,29 @@ def _listed(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
         rows.append(row)
     columns = [Column(name, name.replace("_", " ")) for name in names]
     columns += [Column("printed", "printed", "published"), Column("here", "here", "measured")]
-    if alternatives:
+    if has_alternatives:
         columns.append(Column("default", "by the default recipe", "measured"))
     return [Table(key, title, columns, rows)]
 
 
 def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
-    """Numbers that are not plainly exact, one a row, with what is known of each."""
-    told = [c for c in checks if c["verdict"] in (BY_SEARCH, NEAR, DIFFERS)]
-    if not told:
+    """Return the table of numbers that are not plainly exact, one per row, with explanations."""
+    inexact = [check for check in checks if check["verdict"] in (BY_SEARCH, NEAR, DIFFERS)]
+    if not inexact:
         return []
-    names = _names(checks, without=("table", "section"))
+    names = _place_keys(checks, without=("table", "section"))
     rows = [
         {
-            "where": ", ".join(str(c["place"][name]) for name in names if c["place"].get(name)),
-            "printed": _printed(c["published"]),
-            "here": _cell(c),
-            "default": _number(c["default_value"], c["published"]),
-            "verdict": _verdict(c),
-            "remark": c["explanation"],
+            "where": ", ".join(
+                str(check["place"][name]) for name in names if check["place"].get(name)
+            ),
+            "printed": _printed(check["published"]),
+            "here": _cell(check),
+            "default": _number(check["default_value"], check["published"]),
+            "verdict": _verdict(check),
+            "remark": check["explanation"],
         }
-        for c in told
+        for check in inexact
     ]
     columns = [
         Column("where", "number"),
@@ -184,8 +192,8 @@ def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
     return [Table(f"{key}-remarks", f"{title}: what is not plainly exact", columns, rows)]
 
 
-def _names(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
-    """The keys of places, in order; those that are the same for all say nothing in a row."""
+def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
+    """Return the keys that differ between the checks' places, in order; all keys for one check."""
     names = dict.fromkeys(name for check in checks for name in check["place"])
     return [
         name
@@ -196,25 +204,25 @@ def _names(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
 
 
 def _shared(checks: Sequence[Check]) -> list[str]:
-    """What all numbers of a group have in common, which no column then says."""
+    """Return the place values that all checks of a group share, which no column repeats."""
     names = dict.fromkeys(name for check in checks for name in check["place"])
-    values = {name: {str(c["place"].get(name, "")) for c in checks} for name in names}
+    values = {name: {str(check["place"].get(name, "")) for check in checks} for name in names}
     return [
         text
-        for name, (text, *others) in ((n, tuple(v)) for n, v in values.items())
+        for name, (text, *others) in ((key, tuple(texts)) for key, texts in values.items())
         if not others and text and name not in ("table", "section") and len(checks) > 1
     ]
 
 
 def _verdict(check: Check) -> str:
-    told = str(check["verdict"])
-    if told == BY_SEARCH:
-        told += f" ({words.count(check['searched'])})"
-    return f"{told}, weak" if check["weak"] else told
+    verdict = str(check["verdict"])
+    if verdict == BY_SEARCH:
+        verdict += f" ({words.count(check['searched'])})"
+    return f"{verdict}, weak" if check["weak"] else verdict
 
 
 def _cell(check: Check) -> Marked:
-    """Our number with its mark; pointing at it tells verdict, recipe and what is known."""
+    """Return our number with its mark; its hint holds verdict, recipe and explanation."""
     verdict = check["verdict"]
     hint = "; ".join(
         text for text in (_verdict(check), check["recipe"], check["explanation"]) if text
@@ -224,20 +232,20 @@ def _cell(check: Check) -> Marked:
 
 
 def _differs_by_default(check: Check) -> bool:
-    value, other = check["value"], check["default_value"]
-    if value is None or other is None:
+    value, default = check["value"], check["default_value"]
+    if value is None or default is None:
         return False
-    return abs(value - other) > 1e-6 * max(abs(value), abs(other))
+    return abs(value - default) > 1e-6 * max(abs(value), abs(default))
 
 
 def _printed(text: str) -> str:
-    """A printed number in the page's own way to write one, with all its digits."""
+    """Return a printed number in the page's notation, with all its digits."""
     mantissa, e, exponent = text.lower().partition("e")
     return f"{mantissa}·10{words.superscript(int(exponent))}" if e else text
 
 
 def _number(value: float | None, printed: str) -> str:
-    """Our number with two digits more than are printed, so that cut and rounded can be told."""
+    """Return our number with two digits more than are printed, to tell rounding from cutting."""
     if value is None:
         return words.MISSING
     mantissa, e, _ = printed.lower().partition("e")
@@ -251,29 +259,33 @@ def _number(value: float | None, printed: str) -> str:
 
 
 def _recipes(checks: Sequence[Check]) -> Table:
-    found = Counter((c["recipe"], c["verdict"]) for c in checks if c["recipe"])
+    counts = Counter((check["recipe"], check["verdict"]) for check in checks if check["recipe"])
     by_recipe: dict[str, dict[str, Any]] = {}
-    for (recipe, verdict), count in found.items():
+    for (recipe, verdict), count in counts.items():
         by_recipe.setdefault(recipe, {"recipe": recipe})[verdict] = count
     columns = [Column("recipe", "recipe")]
-    columns += [Column(v, v, "measured") for v in VERDICTS[:4] if any(v in r for _, r in found)]
+    columns += [
+        Column(verdict, verdict, "measured")
+        for verdict in VERDICTS[:4]
+        if any(verdict == recorded for _, recorded in counts)
+    ]
     rows = sorted(by_recipe.values(), key=lambda row: -row.get(EXACT, 0))
     return Table("recipes", "Recipes and what came of them", columns, rows)
 
 
-# -- what the data show ---------------------------------------------------------------------------
+# -- findings ------------------------------------------------------------------------------------
 
 
 def _findings(reader: ImportedCampaign) -> list[Section]:
-    found = reader.findings()
-    if not found:
+    findings = reader.findings()
+    if not findings:
         return []
     part = Section("about-the-data", "What the data show about themselves")
-    for at, finding in enumerate(found, 1):
+    for number, finding in enumerate(findings, 1):
         rows = finding["rows"]
         is_open = 0 < len(rows) <= OPEN_ROWS
-        note = finding["text"] if is_open else ""  # what stands before a fold is not said in it
-        table = Table(f"about-{at}", finding["title"], _columns_of(rows), rows, note)
+        note = finding["text"] if is_open else ""  # the text precedes a fold instead
+        table = Table(f"about-{number}", finding["title"], _columns_of(rows), rows, note)
         if is_open:
             part.parts.append(table)
             continue
@@ -286,26 +298,28 @@ def _findings(reader: ImportedCampaign) -> list[Section]:
 
 
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    names = dict.fromkeys(n for row in rows for n, value in row.items() if value is not None)
-    return [Column(name, *_titled(name, [row.get(name) for row in rows])) for name in names]
+    names = dict.fromkeys(name for row in rows for name, value in row.items() if value is not None)
+    return [Column(name, *_heading(name, [row.get(name) for row in rows])) for name in names]
 
 
-def _titled(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
-    """Title, kind and unit of a finding's column; a name may end in its unit: `energy (J)`."""
+def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
+    """Return title, kind and unit of a finding's column, named with its unit as in `energy (J)`."""
     match = re.fullmatch(r"(.+) \(([^()]{1,6})\)", name)
     title, unit = (match[1], match[2]) if match else (name, "")
     known = [value for value in values if value is not None]
     kind = "text"
-    if known and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known):
+    if known and all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) for value in known
+    ):
         kind = "measured"
-    elif known and all(isinstance(v, str) and NUMBER.fullmatch(v) for v in known):
-        # Digits as written: those of the paper stand back, as everywhere.
+    elif known and all(isinstance(value, str) and NUMBER.fullmatch(value) for value in known):
+        # Digits as written; published numbers are set back, as in every table.
         printed = title.startswith("printed") or title.endswith("printed")
         kind = "published" if printed else "measured"
     return title.replace("_", " "), kind, unit
 
 
-# -- where values come from -----------------------------------------------------------------------
+# -- provenance ----------------------------------------------------------------------------------
 
 
 def _sources(reader: ImportedCampaign) -> Section:
@@ -320,25 +334,25 @@ def _sources(reader: ImportedCampaign) -> Section:
         )
     )
     part.parts += _provenance(reader)
-    part.parts.append(_set_aside(reader))
+    part.parts.append(_excluded_table(reader))
     return part
 
 
 def _provenance(reader: ImportedCampaign) -> list[Any]:
-    """Provenance by response: values, files, rows, and how they were made; ways where many."""
+    """Return the table of provenance by response, and a fold of ways where one has many."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
     used = used.with_columns(pl.col("how").str.replace(LINES, "its own line"))
     files = used.select("column", "files").explode("files")
     counted_files = dict(files.group_by("column").agg(pl.col("files").n_unique()).iter_rows())
-    summed = used.group_by("column", maintain_order=True).agg(
+    by_response = used.group_by("column", maintain_order=True).agg(
         pl.len().alias("values"),
         pl.col("rows_used").sum(),
         pl.col("rows_left_out").sum(),
         pl.col("how").unique(maintain_order=True),
     )
     rows = []
-    for name, values, rows_used, left_out, ways in summed.iter_rows():
-        many = f"{words.count(len(ways))} ways, listed below; the first: {ways[0]}"
+    for name, values, rows_used, left_out, ways in by_response.iter_rows():
+        first_way = f"{words.count(len(ways))} ways, listed below; the first: {ways[0]}"
         rows.append(
             {
                 "column": name,
@@ -346,7 +360,7 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
                 "files": counted_files[name],
                 "used": rows_used,
                 "left": left_out,
-                "how": "; ".join(ways) if len(ways) <= WAYS_MAX else many,
+                "how": "; ".join(ways) if len(ways) <= WAYS_MAX else first_way,
             }
         )
     columns = [
@@ -358,12 +372,12 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
         Column("how", "how"),
     ]
     table = Table("provenance", "Values by response", columns, rows)
-    many_ways = [name for name, *_, ways in summed.iter_rows() if len(ways) > WAYS_MAX]
+    many_ways = [name for name, *_, ways in by_response.iter_rows() if len(ways) > WAYS_MAX]
     return [table, _ways(used.filter(pl.col("column").is_in(many_ways)))] if many_ways else [table]
 
 
 def _ways(used: pl.DataFrame) -> Fold:
-    """Every way in which values of these responses were made, with how many were."""
+    """Return the fold of all ways to make these responses' values, with counts of values."""
     counted_ways = (
         used.group_by("column", "how", maintain_order=True)
         .agg(pl.len().alias("values"), pl.col("run").first())
@@ -380,15 +394,15 @@ def _ways(used: pl.DataFrame) -> Fold:
     return Fold(f"How values were made: {words.plural(len(rows), 'way')}", [table])
 
 
-def _set_aside(reader: ImportedCampaign) -> Table:
-    files: Counter[str] = Counter()
-    rows: Counter[str] = Counter()
-    for one in reader.set_aside():
-        files[one["why"]] += 1
-        rows[one["why"]] += int(one["rows"])
-    told = [
-        {"why": why, "places": count, "rows": rows[why] or None}
-        for why, count in files.most_common()
+def _excluded_table(reader: ImportedCampaign) -> Table:
+    file_counts: Counter[str] = Counter()
+    row_counts: Counter[str] = Counter()
+    for excluded in reader.set_aside():
+        file_counts[excluded["why"]] += 1
+        row_counts[excluded["why"]] += int(excluded["rows"])
+    table_rows = [
+        {"why": why, "places": count, "rows": row_counts[why] or None}
+        for why, count in file_counts.most_common()
     ]
     columns = [
         Column("why", "why"),
@@ -396,4 +410,4 @@ def _set_aside(reader: ImportedCampaign) -> Table:
         Column("rows", "rows", "measured"),
     ]
     note = "set_aside.csv names each. Where no rows are counted, whole files were set aside."
-    return Table("set-aside", "What no value comes from", columns, told, note)
+    return Table("set-aside", "What no value comes from", columns, table_rows, note)

@@ -1,4 +1,4 @@
-"""Tables and figures as the study lays them out, its published numbers beside the measured."""
+"""The section with tables and figures that a study requests, with its published numbers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ Levels = dict[str, Any]
 
 
 def shown_of(evidence: Evidence) -> Shown:
-    """What the study asks to be laid out. It was checked when it was read."""
+    """Return the tables, figures and rankings that the study requests.
+
+    The study was checked when it was read.
+    """
     study = evidence.study
     return parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part with the study's own tables, figures and rankings; None without any."""
+    """Return the section with the study's own tables, figures and rankings; None without any."""
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings):
         return None
@@ -51,8 +54,8 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
-def _about(evidence: Evidence, known: bool) -> str:
-    if not known:
+def _about(evidence: Evidence, has_printed: bool) -> str:
+    if not has_printed:
         name = evidence.study.get("published", "")
         return (
             f"The study's published numbers ({name}) are not in this campaign's folder; copy the "
@@ -70,8 +73,8 @@ def _about(evidence: Evidence, known: bool) -> str:
 def _tables(
     evidence: Evidence, printed: Printed, spec: ShownTable, number: int
 ) -> list[Text | Table]:
-    """A table for each value and role; a sentence says what was not measured."""
-    parts: list[Text | Table] = [Text(spec.note)] if spec.note else []
+    """Return a table for each value and role, after a warning on what was not measured."""
+    contents: list[Text | Table] = [Text(spec.note)] if spec.note else []
     places = [(value, role) for value in spec.values for role in value.roles]
     missing = [
         resolve(value.response, evidence.described).title
@@ -79,17 +82,21 @@ def _tables(
         if not is_measured(evidence, resolve(value.response, evidence.described), role)
     ]
     if missing:
-        told = words.listed(list(dict.fromkeys(missing)))
-        also = " CPU time, where it stands below, was measured; it is no energy."
-        energy = any(resolve(value.response, evidence.described).energy for value, _ in places)
-        parts.append(Text(f"{capital(told)}: {NOT_MEASURED}.{also if energy else ''}", "warning"))
-    for at, (value, role) in enumerate(places, 1):
-        parts.append(_table(evidence, printed, spec, value, role, f"laid-out-{number}-{at}"))
-    return parts
+        titles = words.listed(list(dict.fromkeys(missing)))
+        cpu_note = " CPU time, where it stands below, was measured; it is no energy."
+        has_energy = any(resolve(value.response, evidence.described).energy for value, _ in places)
+        contents.append(
+            Text(f"{capital(titles)}: {NOT_MEASURED}.{cpu_note if has_energy else ''}", "warning")
+        )
+    for table_number, (value, role) in enumerate(places, 1):
+        contents.append(
+            _table(evidence, printed, spec, value, role, f"laid-out-{number}-{table_number}")
+        )
+    return contents
 
 
 def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
-    """The levels of a factor, varied or held."""
+    """Return the planned levels of a factor, varied or held fixed."""
     held = evidence.study.get("fixed", {}).get(factor)
     return evidence.factors.get(factor) or ((held,) if held is not None else ())
 
@@ -103,79 +110,83 @@ def _table(
     key: str,
 ) -> Table:
     response = resolve(value.response, evidence.described)
-    known = is_measured(evidence, response, role)
-    across = planned_levels(evidence, spec.columns) if spec.columns else (None,)
+    was_measured = is_measured(evidence, response, role)
+    column_levels = planned_levels(evidence, spec.columns) if spec.columns else (None,)
     rows = [{"level": evidence.title(spec.rows, level), "_": level} for level in
             planned_levels(evidence, spec.rows)]  # fmt: skip
     values = values_of(evidence, evidence.usable, response, role) / value.divide_by
-    beside = [name for name in spec.published if _is_printed(printed, name, role, value)]
+    published_tables = [name for name in spec.published if _is_printed(printed, name, role, value)]
     columns = [Column("level", words.factor_title(spec.rows), factor=spec.rows)]
     counts = []
-    for place, level in enumerate(across):
+    for place, level in enumerate(column_levels):
         group = evidence.title(spec.columns, level) if spec.columns else ""
         medians = []
         for row in rows:
             levels = {spec.rows: row["_"]} | ({spec.columns: level} if spec.columns else {})
-            mine = _at(evidence, values, levels)
-            counts += [mine.size] if mine.size else []
-            medians.append(float(np.median(mine)) if mine.size else None)
-            for name in beside:
+            cell_values = _values_at(evidence, values, levels)
+            counts += [cell_values.size] if cell_values.size else []
+            medians.append(float(np.median(cell_values)) if cell_values.size else None)
+            for name in published_tables:
                 row[f"{place} {name}"] = printed.text(name, levels, role, value.published)
                 row[f"{place} {name} ratio"] = printed.text(name, levels, role, value.ratio)
-        _put(rows, place, medians, known)
-        columns += _columns(spec, value, printed, beside, place, group, known)
+        _put_medians(rows, place, medians, was_measured)
+        columns += _columns(spec, value, printed, published_tables, place, group, was_measured)
     title = f"{capital(of_role(response, role))}{_unit(response, value.divide_by)}"
-    kept = [{name: held for name, held in row.items() if name != "_"} for row in rows]
-    return Table(key, title, columns, kept, _note(evidence, spec, counts))
+    table_rows = [{name: cell for name, cell in row.items() if name != "_"} for row in rows]
+    return Table(key, title, columns, table_rows, _note(evidence, spec, counts))
 
 
 def _columns(
     spec: ShownTable,
     value: ShownValue,
     printed: Printed,
-    beside: Sequence[str],
+    published_tables: Sequence[str],
     place: int,
     group: str,
-    known: bool,
+    was_measured: bool,
 ) -> list[Column]:
-    found = [Column(f"{place} here", "here", "measured", group=group)]
-    if spec.best and known:
-        found.append(Column(f"{place} best", BEST, "measured", group=group))
-    for name in beside:
-        found.append(Column(f"{place} {name}", printed.source(name), "published", group=group))
+    columns = [Column(f"{place} here", "here", "measured", group=group)]
+    if spec.best and was_measured:
+        columns.append(Column(f"{place} best", BEST, "measured", group=group))
+    for name in published_tables:
+        columns.append(Column(f"{place} {name}", printed.source(name), "published", group=group))
         if value.ratio:
-            found.append(Column(f"{place} {name} ratio", BEST, "published", group=group))
-    return found
+            columns.append(Column(f"{place} {name} ratio", BEST, "published", group=group))
+    return columns
 
 
-def _put(rows: list[Levels], place: int, medians: Sequence[float | None], known: bool) -> None:
-    """The medians of a column and how many times the lowest of them each is."""
-    positive = [one for one in medians if one is not None and one > 0]
+def _put_medians(
+    rows: list[Levels], place: int, medians: Sequence[float | None], was_measured: bool
+) -> None:
+    """Write into the rows a column's medians and the ratio of each to the lowest positive one."""
+    positive = [median for median in medians if median is not None and median > 0]
     for row, median in zip(rows, medians, strict=True):
         row[f"{place} here"] = median
-        if not known:
+        if not was_measured:
             row[f"{place} here"] = Marked(None, "not measured", "", NOT_MEASURED, NOT_MEASURED)
         elif median is not None and positive:
             row[f"{place} best"] = median / min(positive)
 
 
 def _is_printed(printed: Printed, table: str, role: str, value: ShownValue) -> bool:
-    """Whether the published table has this value of this role at all."""
+    """Return whether the published table has any such value of this role."""
     return any(row.get(value.published) for row in printed.of(table, {}, role))
 
 
-def _at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatArray:
-    """The known values of the usable runs with these levels."""
+def _values_at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatArray:
+    """Return the finite values of the usable runs at these levels."""
     kept = np.isfinite(values)
     for factor, level in levels.items():
-        kept &= np.array([same_level(one, level) for one in levels_of(evidence.usable, factor)])
+        kept &= np.array(
+            [same_level(run_level, level) for run_level in levels_of(evidence.usable, factor)]
+        )
     return values[kept]
 
 
 def _unit(response: Response, divide_by: float) -> str:
     multiple = MULTIPLES.get(divide_by, f"{divide_by:g}")
-    told = " ".join(filter(None, (multiple, response.unit)))
-    return f" ({told})" if told else ""
+    unit = " ".join(filter(None, (multiple, response.unit)))
+    return f" ({unit})" if unit else ""
 
 
 def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:

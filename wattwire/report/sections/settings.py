@@ -1,4 +1,4 @@
-"""Under which conditions the numbers came about: what measuring cost, settings in force."""
+"""The page's section on settings in force, as each node's library reported them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ VALUES_MAX = 3
 
 
 def section(evidence: Evidence) -> Section:
-    """The page's part about the settings in force, as the libraries told them."""
+    """Return the section on the settings in force, as the libraries reported them."""
     part = Section("settings", "Settings in force")
-    cards: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     guarantees: dict[str, set[str]] = {}
     for run in evidence.runs.values():
         for node in run.get("nodes", []):
             ready = node.get("ready")
             if not ready:
                 continue
-            key = _card(evidence, node, all_levels(run))
+            key = _row_key(evidence, node, all_levels(run))
             guarantees.setdefault(key[1], set()).add(key[4])
-            cards.setdefault(key, []).append(ready.get("effective") or {})
-    if not cards:
+            groups.setdefault(key, []).append(ready.get("effective") or {})
+    if not groups:
         part.parts.append(Text("No node reported its settings.", "warning"))
         return part
     for pattern, kinds in guarantees.items():
@@ -39,8 +39,8 @@ def section(evidence: Evidence) -> Section:
             )
     rows = [
         dict(zip(("cell", "pattern", "role", "library", "guarantee", "varied"), key, strict=True))
-        | {"effective": merged(told), "nodes": len(told)}
-        for key, told in sorted(cards.items())
+        | {"effective": merged(node_settings), "nodes": len(node_settings)}
+        for key, node_settings in sorted(groups.items())
     ]
     part.parts.append(
         Table(
@@ -64,46 +64,51 @@ def section(evidence: Evidence) -> Section:
     return part
 
 
-def _card(
+def _row_key(
     evidence: Evidence, node: Mapping[str, Any], levels: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """What nodes of one row have in common; varied settings are in it, else levels would mix."""
+    """Return the key of a node's row: cell, pattern, role, library, guarantee and varied settings.
+
+    Varied settings are part of it, since a row would mix levels otherwise.
+    """
     ready = node["ready"]
     varied = [name for name in evidence.varied if name.startswith("settings.")]
-    told = ", ".join(evidence.title(name, levels.get(name)) for name in varied)
+    levels_text = ", ".join(evidence.title(name, levels.get(name)) for name in varied)
     library = ready.get("library") or {}
-    named = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
+    library_text = " ".join(str(library[k]) for k in ("name", "version", "build") if library.get(k))
     guarantee = ", ".join(str(v) for v in (ready.get("guarantee") or {}).values())
     cell, pattern = str(node.get("cell", "")), str(levels.get("pattern", ""))
-    return cell, pattern, str(node.get("role", "")), named, guarantee, told
+    return cell, pattern, str(node.get("role", "")), library_text, guarantee, levels_text
 
 
-def merged(told: Sequence[Mapping[str, Any]]) -> str:
-    """Settings of several nodes as one list: `a = 1, b = 3 | 7`, many values as their number."""
+def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
+    """Return several nodes' settings as one text: `a = 1, b = 3 | 7`; many values as a count."""
     values: dict[str, dict[str, None]] = {}
-    for settings_of_one in told:
-        for key, value in flat(settings_of_one).items():
+    for settings in node_settings:
+        for key, value in flat(settings).items():
             values.setdefault(key, {})[value] = None
-    parts = []
-    for key, known in values.items():
-        few = len(known) <= VALUES_MAX
-        parts.append(f"{key} = {' | '.join(known) if few else f'{len(known)} different values'}")
-    return ", ".join(parts)
+    entries = []
+    for key, distinct in values.items():
+        is_short = len(distinct) <= VALUES_MAX
+        entries.append(
+            f"{key} = {' | '.join(distinct) if is_short else f'{len(distinct)} different values'}"
+        )
+    return ", ".join(entries)
 
 
 def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """A nested table with dotted keys and values in words."""
-    found: dict[str, str] = {}
+    """Return a nested table as a flat one, with dotted keys and values in words."""
+    entries: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{above}{key}.")
+            entries |= flat(value, f"{above}{key}.")
         elif isinstance(value, list):
-            found[f"{above}{key}"] = " ".join(words.plain(v) for v in value) or "none"
+            entries[f"{above}{key}"] = " ".join(words.plain(v) for v in value) or "none"
         else:
-            found[f"{above}{key}"] = words.plain(value) or "none"
-    return found
+            entries[f"{above}{key}"] = words.plain(value) or "none"
+    return entries
 
 
 def pairs(table: Mapping[str, Any]) -> str:
-    """A nested table as `a = 1, b.c = 2`."""
+    """Return a nested table as text: `a = 1, b.c = 2`."""
     return ", ".join(f"{key} = {value}" for key, value in flat(table).items())

@@ -1,6 +1,6 @@
-"""System calls: what each treatment asks of the kernel, and what sets the dearest apart.
+"""The page's section on system calls: calls of each treatment, and which calls differ most.
 
-From runs that do nothing else; no timed number is taken from them.
+Separate runs count system calls; no timed number comes from them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from wattwire.report.tables.factor_columns import factor_columns
 
 STRACE = "strace"
 GROUPED_BY = "language"
-"""Cells of one level of this factor are set side by side; without it, of the first that is not
-the primary one."""
+"""Factor inside whose levels treatments are compared; where it does not vary, the first varied one
+that is not the primary factor."""
 NAMED_MAX = 3
-"""So many calls are named as the difference between two treatments."""
+"""Number of calls named as the difference between two treatments."""
 SHOWN_MIN = 0.005
-"""Calls that are made less often per message are in the sums, not in the table of calls."""
+"""Calls made less often than this per message are in the sums, not in the table of calls."""
 FIGURES = ("syscall_working_us_per_message", "syscall_waiting_us_per_message",
            "kernel_us_per_message")  # fmt: skip
 
 
 @dataclass
 class Traced:
-    """One treatment: means over its runs, by role of the process tree (all of one role added up).
+    """One treatment: means over its runs, by role; process trees of one role are summed.
 
     `calls` is role → call → [calls, µs] per message; `figures` role → response → value;
     `cpu_us` the CPU time per message of its timed runs, NaN where there is none.
@@ -52,35 +52,35 @@ class Traced:
 
     @property
     def total(self) -> float:
-        """Calls per message of all its trees."""
+        """Calls per message of all its process trees."""
         return sum(value[0] for calls in self.calls.values() for value in calls.values())
 
     def merged(self) -> dict[str, float]:
-        """Call → calls per message, all trees added up."""
-        found: dict[str, float] = defaultdict(float)
+        """Return call → calls per message, summed over all process trees."""
+        totals: dict[str, float] = defaultdict(float)
         for calls in self.calls.values():
             for name, value in calls.items():
-                found[name] += value[0]
-        return dict(found)
+                totals[name] += value[0]
+        return dict(totals)
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The page's part on system calls; None where no run was to count them."""
+    """Return the section on system calls; None where the plan has no run that counts them."""
     planned = [entry for entry in evidence.plan if entry.get("control") == "syscalls"]
     if not planned:
         return None
     part = Section("syscalls", "System calls")
     documents = [_document(evidence, row) for row in evidence.traced.iter_rows(named=True)]
-    found = collect(evidence, documents)
-    part.parts.append(Text(_how(documents, len(planned))))
-    part.parts += [Text(told, "warning") for told in _doubts(documents)]
-    if not found:
+    treatments = collect(evidence, documents)
+    part.parts.append(Text(_method_text(documents, len(planned))))
+    part.parts += [Text(warning, "warning") for warning in _warnings(documents)]
+    if not treatments:
         part.parts.append(Text("No run that counts system calls can be used.", "warning"))
         return part
-    part.parts.append(_per_treatment(evidence, found, documents))
-    part.parts.append(_figure(found))
-    part.parts += _side_by_side(evidence, found)
-    part.parts.append(Fold("Every system call", [_every_call(evidence, found)]))
+    part.parts.append(_per_treatment(evidence, treatments, documents))
+    part.parts.append(_figure(treatments))
+    part.parts += _side_by_side(evidence, treatments)
+    part.parts.append(Fold("Every system call", [_every_call(evidence, treatments)]))
     return part
 
 
@@ -89,13 +89,13 @@ def _document(evidence: Evidence, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def collect(evidence: Evidence, documents: Sequence[Mapping[str, Any]]) -> list[Traced]:
-    """What was counted, a treatment each, in the study's order."""
+    """Return the counts of each treatment, in the study's order."""
     frame = evidence.traced.with_row_index("place")
     timed = by_treatment(evidence, evidence.usable)
-    found = []
+    treatments = []
     for levels, rows in by_treatment(evidence, frame).items():
-        raw = {name: levels_of(rows, name)[0] for name in evidence.varied}
-        title = evidence.treatment_title(raw) or "the treatment"
+        raw_levels = {name: levels_of(rows, name)[0] for name in evidence.varied}
+        title = evidence.treatment_title(raw_levels) or "the treatment"
         sums: dict[str, dict[str, list[float]]] = {}
         figures: dict[str, dict[str, list[float]]] = {}
         runs = 0
@@ -105,46 +105,48 @@ def collect(evidence: Evidence, documents: Sequence[Mapping[str, Any]]) -> list[
             if not processes or not sent:
                 continue
             runs += 1
-            for process, told in processes.items():
-                _add(sums.setdefault(_role(process), {}), told["calls"], sent)
+            for process, counted in processes.items():
+                _add_calls(sums.setdefault(_role(process), {}), counted["calls"], sent)
             for role in {_role(process) for process in processes}:
-                _note(figures.setdefault(role, {}), row, role, processes)
+                _add_figures(figures.setdefault(role, {}), row, role, processes)
         if runs:
-            one = Traced(levels, title, runs=runs)
-            one.calls = {
+            treatment = Traced(levels, title, runs=runs)
+            treatment.calls = {
                 role: {name: [v / runs for v in value] for name, value in calls.items()}
                 for role, calls in sums.items()
             }
-            one.figures = {
+            treatment.figures = {
                 role: {name: float(np.mean(values)) for name, values in table.items()}
                 for role, table in figures.items()
             }
             if levels in timed:
-                known = column(timed[levels], CPU.column)
-                known = known[np.isfinite(known)]
-                one.cpu_us = float(np.median(known)) if known.size else math.nan
-            found.append(one)
-    return found
+                timed_cpu_us = column(timed[levels], CPU.column)
+                timed_cpu_us = timed_cpu_us[np.isfinite(timed_cpu_us)]
+                treatment.cpu_us = float(np.median(timed_cpu_us)) if timed_cpu_us.size else math.nan
+            treatments.append(treatment)
+    return treatments
 
 
-def _add(sums: dict[str, list[float]], calls: Mapping[str, Sequence[float]], sent: int) -> None:
+def _add_calls(
+    sums: dict[str, list[float]], calls: Mapping[str, Sequence[float]], sent: int
+) -> None:
     for name, (count, ns, _errors) in calls.items():
-        known = sums.setdefault(name, [0.0, 0.0])
-        known[0] += count / sent
-        known[1] += ns / 1000 / sent
+        call_sums = sums.setdefault(name, [0.0, 0.0])
+        call_sums[0] += count / sent
+        call_sums[1] += ns / 1000 / sent
 
 
-def _note(
+def _add_figures(
     figures: dict[str, list[float]], row: Mapping[str, Any], role: str, processes: Mapping[str, Any]
 ) -> None:
-    """Add a run's figures of all trees of one role; nothing where one of them is not known."""
-    own = [name for name in processes if _role(name) == role]
+    """Add a run's figures, summed over a role's process trees; skip those unknown in a tree."""
+    names = [name for name in processes if _role(name) == role]
     for stem in FIGURES:
-        values = [row.get(f"{stem}.{process.replace('-', '.', 1)}") for process in own]
+        values = [row.get(f"{stem}.{process.replace('-', '.', 1)}") for process in names]
         if all(value is not None for value in values):
             figures.setdefault(stem, []).append(float(sum(v for v in values if v is not None)))
-    kernel_ns = [processes[name].get("kernel_ns") for name in own]
-    user_ns = [processes[name].get("user_ns") for name in own]
+    kernel_ns = [processes[name].get("kernel_ns") for name in names]
+    user_ns = [processes[name].get("user_ns") for name in names]
     if None not in kernel_ns and None not in user_ns and sum(kernel_ns) + sum(user_ns):
         share = sum(kernel_ns) / (sum(kernel_ns) + sum(user_ns))
         figures.setdefault("kernel_share", []).append(share)
@@ -162,18 +164,18 @@ def _by_strace(documents: Sequence[Mapping[str, Any]]) -> bool:
     return any(document.get("way") == STRACE for document in documents)
 
 
-def _how(documents: Sequence[Mapping[str, Any]], planned: int) -> str:
-    told = (
+def _method_text(documents: Sequence[Mapping[str, Any]], planned: int) -> str:
+    text = (
         f"{words.plural(planned, 'run')} after all others did nothing but count system calls; no "
         "other number on this page is from them. Calls are divided by the messages that were sent. "
     )
     if _by_strace(documents):
-        return told + (
+        return text + (
             "They were counted by strace -c -f, from a process's first call to its last: starting "
             "and ending are in them, and weigh less the more messages a run has. Their time is "
             "CPU time in the kernel as strace sees it, tracing included."
         )
-    return told + (
+    return text + (
         "They were counted in the kernel (eBPF), from the last moment of silence to the window's "
         "end. A call's time is from entering to leaving it, waiting included: so it is given apart "
         "for wait-like calls (futex, epoll_wait, poll and their kin), which take no CPU while "
@@ -182,64 +184,66 @@ def _how(documents: Sequence[Mapping[str, Any]], planned: int) -> str:
     )
 
 
-def _doubts(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+def _warnings(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     reasons = dict.fromkeys(
         str(d["because"]) for d in documents if d.get("way") == STRACE and d.get("because")
     )
-    told = [f"strace was used instead of the kernel's own counting: {why}." for why in reasons]
+    sentences = [
+        f"strace was used instead of the kernel's own counting: {reason}." for reason in reasons
+    ]
     uncounted = sum(
         process.get("uncounted") or 0
         for document in documents
         for process in (document.get("processes") or {}).values()
     )
     if uncounted:
-        told.append(f"{words.count(round(uncounted))} calls found no room in the tables.")
-    return told
+        sentences.append(f"{words.count(round(uncounted))} calls found no room in the tables.")
+    return sentences
 
 
 # -- tables ----------------------------------------------------------------------------------
 
 
-def _roles(found: Sequence[Traced]) -> list[str]:
-    """Roles in the order of their names, which puts clients before servers."""
-    return sorted({role for one in found for role in one.calls})
+def _roles(treatments: Sequence[Traced]) -> list[str]:
+    """Return roles in the order of their names, which puts clients before servers."""
+    return sorted({role for treatment in treatments for role in treatment.calls})
 
 
 def _per_treatment(
-    evidence: Evidence, found: Sequence[Traced], documents: Sequence[Mapping[str, Any]]
+    evidence: Evidence, treatments: Sequence[Traced], documents: Sequence[Mapping[str, Any]]
 ) -> Table:
     strace = _by_strace(documents)
     columns = list(factor_columns(evidence))
-    for role in _roles(found):
-        named = role.replace("_", " ")
+    for role in _roles(treatments):
+        title = role.replace("_", " ")
         columns += [
-            Column(f"{role}_calls", "calls", "measured", group=named),
-            Column(f"{role}_kernel", "CPU in the kernel, µs", "measured", group=named),
+            Column(f"{role}_calls", "calls", "measured", group=title),
+            Column(f"{role}_kernel", "CPU in the kernel, µs", "measured", group=title),
         ]
         if strace:
             continue
         columns += [
-            Column(f"{role}_share", "its share of all CPU, %", "measured", group=named),
-            Column(f"{role}_working", "in working calls, µs", "measured", group=named),
-            Column(f"{role}_waiting", "in wait-like calls, µs", "measured", group=named),
+            Column(f"{role}_share", "its share of all CPU, %", "measured", group=title),
+            Column(f"{role}_working", "in working calls, µs", "measured", group=title),
+            Column(f"{role}_waiting", "in wait-like calls, µs", "measured", group=title),
         ]
     rows = []
-    for one in found:
-        row: dict[str, Any] = dict(zip(evidence.varied, one.levels, strict=True))
-        for role, calls in one.calls.items():
-            told = one.figures.get(role, {})
-            share = told.get("kernel_share")
+    for treatment in treatments:
+        row: dict[str, Any] = dict(zip(evidence.varied, treatment.levels, strict=True))
+        for role, calls in treatment.calls.items():
+            figures = treatment.figures.get(role, {})
+            share = figures.get("kernel_share")
             row[f"{role}_calls"] = sum(value[0] for value in calls.values())
-            row[f"{role}_kernel"] = told.get("kernel_us_per_message")
+            row[f"{role}_kernel"] = figures.get("kernel_us_per_message")
             row[f"{role}_share"] = None if share is None else 100 * share
-            row[f"{role}_working"] = told.get("syscall_working_us_per_message")
-            row[f"{role}_waiting"] = told.get("syscall_waiting_us_per_message")
+            row[f"{role}_working"] = figures.get("syscall_working_us_per_message")
+            row[f"{role}_waiting"] = figures.get("syscall_waiting_us_per_message")
         rows.append(row)
     note = "Per message, mean over the runs that count."
     return Table("syscalls", "What a message asks of the kernel", columns, rows, note)
 
 
-def _every_call(evidence: Evidence, found: Sequence[Traced]) -> Table:
+def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
     columns = [
         *factor_columns(evidence),
         Column("role", "process tree"),
@@ -249,10 +253,10 @@ def _every_call(evidence: Evidence, found: Sequence[Traced]) -> Table:
         Column("us_each", "time of one, µs", "measured"),
     ]
     rows: list[dict[str, Any]] = []
-    for one in found:
-        levels = dict(zip(evidence.varied, one.levels, strict=True))
-        for role in sorted(one.calls):
-            shown = sorted(one.calls[role].items(), key=lambda pair: -pair[1][0])
+    for treatment in treatments:
+        levels = dict(zip(evidence.varied, treatment.levels, strict=True))
+        for role in sorted(treatment.calls):
+            shown = sorted(treatment.calls[role].items(), key=lambda pair: -pair[1][0])
             rows += [
                 {
                     **levels, "role": role.replace("_", " "), "call": name, "calls": count,
@@ -268,42 +272,47 @@ def _every_call(evidence: Evidence, found: Sequence[Traced]) -> Table:
 # -- side by side ----------------------------------------------------------------------------
 
 
-def _grouping(evidence: Evidence) -> str | None:
-    others = [name for name in evidence.varied if name != evidence.primary]
+def _grouping_factor(evidence: Evidence) -> str | None:
+    other_factors = [name for name in evidence.varied if name != evidence.primary]
     if GROUPED_BY in evidence.varied and len(evidence.varied) > 1:
         return GROUPED_BY
-    return others[0] if others else None
+    return other_factors[0] if other_factors else None
 
 
-def _side_by_side(evidence: Evidence, found: Sequence[Traced]) -> list[Any]:
-    """Per level of the grouping factor its cheapest and dearest treatment, and what differs."""
-    factor = _grouping(evidence)
-    place = evidence.varied.index(factor) if factor else None
+def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]:
+    """Return a table and sentences on the most and least efficient treatment, and how calls differ.
+
+    Treatments are compared inside each level of the grouping factor, if there is one.
+    """
+    factor = _grouping_factor(evidence)
+    index = evidence.varied.index(factor) if factor else None
     groups: dict[str, list[Traced]] = {}
-    for one in found:
-        if math.isfinite(one.cpu_us):
-            groups.setdefault("" if place is None else one.levels[place], []).append(one)
+    for treatment in treatments:
+        if math.isfinite(treatment.cpu_us):
+            groups.setdefault("" if index is None else treatment.levels[index], []).append(
+                treatment
+            )
     rows, sentences = [], []
     for level, members in groups.items():
         if len(members) < 2:
             continue
-        best, worst = (f(members, key=lambda one: one.cpu_us) for f in (min, max))
-        named = differing(best, worst)
+        best, worst = (choose(members, key=lambda traced: traced.cpu_us) for choose in (min, max))
+        pairs = differing(best, worst)
         title = evidence.title(factor, level) if factor else ""
         rows.append(
             {
                 "level": level, "best": best.title, "best_cpu": best.cpu_us,
                 "best_calls": best.total, "worst": worst.title, "worst_cpu": worst.cpu_us,
                 "worst_calls": worst.total,
-                "calls": "; ".join(f"{name} {_pair(pair)}" for name, pair in named),
+                "calls": "; ".join(f"{name} {_pair_text(pair)}" for name, pair in pairs),
             }
         )  # fmt: skip
-        sentences.append(_sentence(title, best, worst, named))
+        sentences.append(_sentence(title, best, worst, pairs))
     if not rows:
         return []
-    first = Column("level", words.factor_title(factor) if factor else "", factor=factor or "")
+    head = Column("level", words.factor_title(factor) if factor else "", factor=factor or "")
     columns = [
-        first if factor is None else next(c for c in factor_columns(evidence) if c.key == factor),
+        head if factor is None else next(c for c in factor_columns(evidence) if c.key == factor),
         Column("best", "treatment", group="most efficient"),
         Column("best_cpu", "CPU, µs", "measured", group="most efficient"),
         Column("best_calls", "calls", "measured", group="most efficient"),
@@ -326,55 +335,63 @@ def _side_by_side(evidence: Evidence, found: Sequence[Traced]) -> list[Any]:
 
 
 def differing(best: Traced, worst: Traced) -> list[tuple[str, tuple[float, float]]]:
-    """The calls whose number per message differs most: name, (best's, worst's)."""
-    ours, theirs = best.merged(), worst.merged()
-    pairs = {name: (ours.get(name, 0.0), theirs.get(name, 0.0)) for name in {*ours, *theirs}}
+    """Return the calls whose number per message differs most: name, (best's, worst's)."""
+    best_calls, worst_calls = best.merged(), worst.merged()
+    pairs = {
+        name: (best_calls.get(name, 0.0), worst_calls.get(name, 0.0))
+        for name in {*best_calls, *worst_calls}
+    }
     ranked = sorted(pairs.items(), key=lambda pair: (-abs(pair[1][0] - pair[1][1]), pair[0]))
     return [(name, pair) for name, pair in ranked[:NAMED_MAX] if abs(pair[0] - pair[1]) > SHOWN_MIN]
 
 
-def _pair(pair: tuple[float, float]) -> str:
+def _pair_text(pair: tuple[float, float]) -> str:
     return f"{words.number(pair[0], 2)} against {words.number(pair[1], 2)}"
 
 
 def _sentence(
-    title: str, best: Traced, worst: Traced, named: Sequence[tuple[str, tuple[float, float]]]
+    title: str, best: Traced, worst: Traced, pairs: Sequence[tuple[str, tuple[float, float]]]
 ) -> str:
-    times = words.number(worst.cpu_us / best.cpu_us, 3) if best.cpu_us > 0 else words.MISSING
-    told = (
-        f"{title + ': ' if title else ''}{worst.title} used {times} times the CPU time of "
+    ratio = words.number(worst.cpu_us / best.cpu_us, 3) if best.cpu_us > 0 else words.MISSING
+    text = (
+        f"{title + ': ' if title else ''}{worst.title} used {ratio} times the CPU time of "
         f"{best.title} and made {words.number(worst.total, 3)} system calls a message against "
         f"{words.number(best.total, 3)}."
     )
-    if named:
+    if pairs:
         calls = words.listed(
-            [f"{name} ({_pair((theirs, ours))})" for name, (ours, theirs) in named]
+            [f"{name} ({_pair_text((in_worst, in_best))})" for name, (in_best, in_worst) in pairs]
         )
-        told += f" They differ most in {calls}."
-    return told
+        text += f" They differ most in {calls}."
+    return text
 
 
 # -- figure ----------------------------------------------------------------------------------
 
 
-def _figure(found: Sequence[Traced]) -> Figure:
-    """Calls per message as stacked bars: the most frequent calls by colour, the rest as one."""
+def _figure(treatments: Sequence[Traced]) -> Figure:
+    """Return a figure of calls per message as stacked bars; rarer calls share one colour."""
     sums: dict[str, float] = defaultdict(float)
-    for one in found:
-        for name, count in one.merged().items():
-            sums[name] += count / max(one.total, SHOWN_MIN)  # each treatment weighs the same
-    often = sorted(sums, key=lambda name: -sums[name])[: len(PALETTE) - 1]
+    for treatment in treatments:
+        for name, count in treatment.merged().items():
+            sums[name] += count / max(treatment.total, SHOWN_MIN)  # each treatment weighs the same
+    frequent = sorted(sums, key=lambda name: -sums[name])[: len(PALETTE) - 1]
     points = []
-    for one in found:
-        kept: dict[str, float] = defaultdict(float)
-        for name, count in one.merged().items():
-            kept[name if name in often else OTHER] += count
+    for treatment in treatments:
+        counts: dict[str, float] = defaultdict(float)
+        for name, count in treatment.merged().items():
+            counts[name if name in frequent else OTHER] += count
         points += [
-            {"treatment": one.title, "colour": name, "value": rounded(kept[name]), "place": at}
-            for at, name in enumerate([*often, OTHER])
-            if kept.get(name)
+            {
+                "treatment": treatment.title,
+                "colour": name,
+                "value": rounded(counts[name]),
+                "place": index,
+            }
+            for index, name in enumerate([*frequent, OTHER])
+            if counts.get(name)
         ]
-    chart = calls_chart(points, [one.title for one in found], [*often, OTHER])
+    chart = calls_chart(points, [treatment.title for treatment in treatments], [*frequent, OTHER])
     caption = (
         "System calls per message, all process trees together, by call. The calls with the "
         "largest shares have a colour of their own."

@@ -1,4 +1,4 @@
-"""Threats to validity, from what really happened: machine, occasion, meters, limits, verdicts."""
+"""Threats to validity, from the campaign's records: machine, boots, meters, limits, verdicts."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TITLES = {
 FEW_BLOCKS = 5
 OPEN_SHARE = 1.0
 PERIODS_MIN = 20
-"""In a window of fewer periods of the sampler, what lies between two readings is over 5 %."""
+"""In a window of fewer sampling periods, one period is more than 5 % of it."""
 Threat = tuple[str, str]
 
 
 def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
-    """(kind, sentence) of everything that a reader should hold against these numbers."""
+    """Return (kind, sentence) of each threat to the validity of these numbers."""
     by_kind = {
         "construct": _construct(evidence),
         "internal": _internal(evidence),
@@ -53,42 +53,49 @@ def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
 
 
 def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
-    """(kind, sentence) of what the page warns of in its other parts, for a text without them."""
-    told = [("internal", f"{one.title} ({one.standing}). {one.cause}") for one in found.found]
+    """Return (kind, sentence) of the page's warnings in other sections, for texts without them."""
+    warnings = [
+        ("internal", f"{finding.title} ({finding.standing}). {finding.cause}")
+        for finding in found.found
+    ]
     if isinstance(evidence.reader, ImportedCampaign):
-        told += [
+        warnings += [
             (
                 "internal",
-                f"The data show about themselves{_cases(one)}: {one['title']}. {one['text']}",
+                f"The data show about themselves{_rows(item)}: {item['title']}. {item['text']}",
             )
-            for one in evidence.reader.findings()
+            for item in evidence.reader.findings()
         ]
     else:
-        told += [("internal", one.words) for one in audit.carry_over(evidence) if one.moved]
+        warnings += [
+            ("internal", check.words) for check in audit.carry_over(evidence) if check.moved
+        ]
     responses = [item.response for item in (*answers.computed(), *answers.differences())]
-    warned = [*gaps(evidence, answers), *cautions(evidence, list(dict.fromkeys(responses)))]
-    return told + [("conclusion", one) for one in warned]
+    sentences = [*gaps(evidence, answers), *cautions(evidence, list(dict.fromkeys(responses)))]
+    return warnings + [("conclusion", sentence) for sentence in sentences]
 
 
-def _cases(finding: Mapping[str, Any]) -> str:
-    """Where a finding's own table is; a text has no room for it."""
+def _rows(finding: Mapping[str, Any]) -> str:
+    """Return the row count and the file of a finding's table, which a text has no room for."""
     count = len(finding["rows"])
     return f" ({words.plural(count, 'row')} in findings.json)" if count else ""
 
 
 def section(evidence: Evidence, answers: Answers) -> Section:
-    """The page's part on threats to validity: a paragraph a kind."""
+    """Return the section on threats to validity: one paragraph per kind."""
     part = Section("threats", "Threats to validity")
-    found = threats(evidence, answers)
+    all_threats = threats(evidence, answers)
     for kind in KINDS:
-        told = " ".join(sentence for one, sentence in found if one == kind)
-        if told:
-            part.parts.append(Text(f"{TITLES[kind]} {told}"))
+        paragraph = " ".join(
+            sentence for threat_kind, sentence in all_threats if threat_kind == kind
+        )
+        if paragraph:
+            part.parts.append(Text(f"{TITLES[kind]} {paragraph}"))
     return part
 
 
 def _construct(evidence: Evidence) -> Iterator[str]:
-    """Whether what is measured is what it is called."""
+    """Yield threats to construct validity: whether a number measures what its name says."""
     if evidence.imported:
         yield (
             "These data were recorded by others and imported: how their clocks, meters and nodes "
@@ -118,22 +125,22 @@ def _construct(evidence: Evidence) -> Iterator[str]:
 
 
 def _short_windows(evidence: Evidence) -> Iterator[str]:
-    """Say how much of a run's CPU time lies between two readings, where what counts begins there.
+    """Yield how much CPU time is interpolated, where the counted part begins between two readings.
 
-    The window's own begin and end are read as marks; the end of a warm-up of calls is not.
+    The window's own begin and end have readings; the end of a warm-up of calls has none.
     """
-    lengths = column(evidence.usable, "cost_window_s")
-    lengths = lengths[lengths > 0]
+    windows_s = column(evidence.usable, "cost_window_s")
+    windows_s = windows_s[windows_s > 0]
     period_s = 1.0 / float(evidence.study.get("meters", {}).get("tick_hz", MeterUse.tick_hz))
-    if not evidence.warmup_calls or not lengths.size or lengths.min() >= PERIODS_MIN * period_s:
+    if not evidence.warmup_calls or not windows_s.size or windows_s.min() >= PERIODS_MIN * period_s:
         return
-    most = min(1.0, period_s / float(lengths.min()))
+    largest_share = min(1.0, period_s / float(windows_s.min()))
     yield (
         f"CPU time and memory are read every {words.number(period_s)} s, and what counts begins "
         "between two readings, where CPU time is taken to grow evenly: in the shortest window "
-        f"({words.number(float(lengths.min()))} s; the median is "
-        f"{words.number(float(np.median(lengths)))} s) up to {words.percent(most)} of it rests on "
-        "that. More calls in a run (count) make this smaller."
+        f"({words.number(float(windows_s.min()))} s; the median is "
+        f"{words.number(float(np.median(windows_s)))} s) up to {words.percent(largest_share)} of "
+        "it rests on that. More calls in a run (count) make this smaller."
     )
 
 
@@ -144,26 +151,28 @@ def _energy(evidence: Evidence) -> str:
             "Energy is a whole machine's, shared out by CPU time above the silent baseline: what "
             "memory, network and other devices drew goes to whoever computed."
         )
-    told = "No counter of energy was readable, so nothing is said about measured energy"
-    because = _absent(evidence)
-    told += f" ({because})" if because else ""
+    sentence = "No counter of energy was readable, so nothing is said about measured energy"
+    reasons = _absence_reasons(evidence)
+    sentence += f" ({reasons})" if reasons else ""
     if any("energy_estimate" in name for name in frame.columns):
-        told += (
+        sentence += (
             "; figures marked as estimates are CPU time times a constant and hold no information "
             "beyond CPU time"
         )
-    return told + "."
+    return sentence + "."
 
 
-def _absent(evidence: Evidence) -> str:
-    """Why the meters that could have measured energy were absent."""
-    told = []
-    for known in evidence.reader.machine.get("hosts", {}).values():
-        for meter in known.get("meters", []):
-            energies = [q for q in meter.get("quantities", []) if _is_energy(q)]
+def _absence_reasons(evidence: Evidence) -> str:
+    """Return why the meters that could have measured energy were absent."""
+    reasons = []
+    for host in evidence.reader.machine.get("hosts", {}).values():
+        for meter in host.get("meters", []):
+            energies = [
+                quantity for quantity in meter.get("quantities", []) if _is_energy(quantity)
+            ]
             if meter.get("state") != "present" and energies:
-                told.append(f"{meter['name']}: {meter.get('reason') or 'no reason given'}")
-    return "; ".join(told)
+                reasons.append(f"{meter['name']}: {meter.get('reason') or 'no reason given'}")
+    return "; ".join(reasons)
 
 
 def _is_energy(quantity: Any) -> bool:
@@ -171,7 +180,7 @@ def _is_energy(quantity: Any) -> bool:
 
 
 def _internal(evidence: Evidence) -> Iterator[str]:
-    """Whether it was the treatment that made the difference."""
+    """Yield threats to internal validity: whether the treatment caused the difference."""
     if evidence.imported:
         yield (
             "Their order of runs, their machine's other load and their exclusions were theirs to "
@@ -181,11 +190,11 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     if is_virtual(facts_of(evidence)):
         steal = column(evidence.usable, "steal_share")
         steal = steal[np.isfinite(steal)]
-        most = words.percent(float(steal.max())) if steal.size else ""
+        most_steal = words.percent(float(steal.max())) if steal.size else ""
         yield (
             "This was a virtual machine: frequency, neighbours and power states belong to its "
             "host; time that the hypervisor took was watched"
-            + (f" (at most {most} in a used run)." if most else ".")
+            + (f" (at most {most_steal} in a used run)." if most_steal else ".")
         )
     yield from _open_limits(evidence)
     yield from _unseen(evidence)
@@ -196,13 +205,13 @@ def _internal(evidence: Evidence) -> Iterator[str]:
             "difference is not known."
         )
     yield from _warm_up(evidence)
-    aside = evidence.set_aside.height
-    if aside:
-        tried = words.plural(aside + evidence.usable.height, "run")
-        were = "was" if aside == 1 else "were"
+    excluded = evidence.set_aside.height
+    if excluded:
+        runs = words.plural(excluded + evidence.usable.height, "run")
+        were = "was" if excluded == 1 else "were"
         yield (
-            f"{aside} of {tried} {were} set aside; if what disturbed them goes with the treatment, "
-            "those left are a selection (the answers with all of them stand beside)."
+            f"{excluded} of {runs} {were} set aside; if what disturbed them goes with the "
+            "treatment, those left are a selection (the answers with all of them stand beside)."
         )
     untried = evidence.untried(evidence.designed)
     if untried:
@@ -211,7 +220,7 @@ def _internal(evidence: Evidence) -> Iterator[str]:
 
 
 def _unseen(evidence: Evidence) -> Iterator[str]:
-    """Which processes of the machine no meter could see."""
+    """Yield which processes of the machine no meter could see."""
     for host in evidence.reader.machine.get("hosts", {}).values():
         infos = (meter.get("info") or {} for meter in host.get("meters", []))
         for processes in filter(None, (info.get("unseen") for info in infos)):
@@ -222,14 +231,14 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
 
 
 def _unmeasured(evidence: Evidence) -> Iterator[str]:
-    """A condition that no run is excluded for, since nothing read it."""
+    """Yield a sentence where no meter read other programs' load, so that it excludes no run."""
     attempts = evidence.attempts
     if attempts.height and not np.isfinite(column(attempts, OTHER_LOAD)).any():
         yield "No meter read the load of other programs, so no run was excluded for it."
 
 
 def _warm_up(evidence: Evidence) -> Iterator[str]:
-    """What was cut off before what counts, and what that leaves open."""
+    """Yield what the warm-up excludes, and which questions that leaves open."""
     calls = evidence.warmup_calls
     if calls:
         yield (
@@ -237,15 +246,15 @@ def _warm_up(evidence: Evidence) -> Iterator[str]:
             "all that began before the last client had made so many: a stack that is used for "
             "fewer calls than that is as slow as it begins, which these figures do not show."
         )
-        if moving := settling.unsettled(evidence.warm_up):
+        if unsettled_cells := settling.unsettled(evidence.warm_up):
             yield (
-                f"In the settling runs {words.listed(moving)} had not settled by then: the figures "
-                "would be others after a longer warm-up."
+                f"In the settling runs {words.listed(unsettled_cells)} had not settled by then: "
+                "the figures would be others after a longer warm-up."
             )
-        if untold := settling.unknown(evidence.warm_up):
+        if unknown_cells := settling.unknown(evidence.warm_up):
             yield (
-                f"Too few calls were answered in the settling runs of {words.listed(untold)} to "
-                "say how long a warm-up it takes there."
+                "Too few calls were answered in the settling runs of "
+                f"{words.listed(unknown_cells)} to say how long a warm-up it takes there."
             )
     elif not evidence.study.get("plan", {}).get("warmup_s"):
         yield "No warm-up was cut off: the first messages of a run count as the rest."
@@ -262,16 +271,18 @@ def _open_limits(evidence: Evidence) -> Iterator[str]:
     for key, name, title in watched:
         if float(limits.get(key, 0.0)) < OPEN_SHARE:
             continue
-        seen = column(evidence.usable, name)
-        seen = seen[np.isfinite(seen)]
-        told = f"The limit on {title} was open ({key} = {limits[key]:g})"
-        if seen.size:
-            told += f"; the most in a used run was {words.percent(float(seen.max()))} of all cores"
-        yield told + "."
+        shares = column(evidence.usable, name)
+        shares = shares[np.isfinite(shares)]
+        sentence = f"The limit on {title} was open ({key} = {limits[key]:g})"
+        if shares.size:
+            sentence += (
+                f"; the most in a used run was {words.percent(float(shares.max()))} of all cores"
+            )
+        yield sentence + "."
 
 
 def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
-    """Whether it is more than chance."""
+    """Yield threats to conclusion validity: whether a difference is more than chance."""
     if evidence.edited:
         yield (
             f"{edited_words(evidence.edited)} What is asked, the margin and the limits may have "
@@ -301,9 +312,9 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
             "than the others gets an interval that is too narrow."
         )
     if answers.differences():
-        shifted = dict.fromkeys(item.response.title for item in answers.differences())
+        responses = dict.fromkeys(item.response.title for item in answers.differences())
         yield (
-            f"With runs that are zero or negative, {words.listed(list(shifted))} is answered by "
+            f"With runs that are zero or negative, {words.listed(list(responses))} is answered by "
             "differences: one number stands for treatments that may differ by different amounts."
         )
     if evidence.usable.height and not numbers:
@@ -314,18 +325,18 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
             f"In {undecided} of {words.plural(len(numbers), 'answer')} no difference was detected, "
             "which does not say that there is none."
         )
-    without = len(answers.items) - len(numbers)
-    if without and numbers:
+    unanswered = len(answers.items) - len(numbers)
+    if unanswered and numbers:
         titles = [item.response.title for item in answers.items if item not in numbers]
         yield (
             f"Of {words.plural(len(answers.items), 'answer')} that the study asks for, "
-            f"{without} {'has' if without == 1 else 'have'} no number "
+            f"{unanswered} {'has' if unanswered == 1 else 'have'} no number "
             f"({words.listed(list(dict.fromkeys(titles)))})."
         )
-    noisy = max(answers.noise.values(), default=0.0)
-    if noisy:
+    noise = max(answers.noise.values(), default=0.0)
+    if noise:
         yield (
-            f"Two identical labels may differ by up to {100 * math.expm1(noisy):.2g} % (far end of "
+            f"Two identical labels may differ by up to {100 * math.expm1(noise):.2g} % (far end of "
             "their interval): no smaller effect is claimed."
         )
     yield (
@@ -335,27 +346,32 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
 
 
 def _external(evidence: Evidence) -> Iterator[str]:
-    """Whether it holds anywhere else."""
+    """Yield threats to external validity: whether the results hold elsewhere."""
     if evidence.imported:
         yield (
             "On how many machines, boots and builds these data rest is not on record here; what "
             "holds elsewhere is not known from them."
         )
     else:
-        number = boots(evidence)
-        when = "one boot" if number == 1 else f"{number} boots" if number else "one occasion"
+        count = boots(evidence)
+        when = "one boot" if count == 1 else f"{count} boots" if count else "one occasion"
         yield (
             f"One machine, {when}, one build: nothing here speaks for others, and library versions "
             "are part of the result."
         )
     held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
     fixed = {name: evidence.factors[name][0] for name in held}
-    fixed |= {k: v for k, v in evidence.study.get("fixed", {}).items() if k != "literal"}
+    fixed |= {
+        name: level for name, level in evidence.study.get("fixed", {}).items() if name != "literal"
+    }
     if fixed:
-        told = [f"{words.factor_title(k)} ({evidence.title(k, v)})" for k, v in fixed.items()]
-        yield f"Held at one level, so that nothing is known of others: {words.listed(told)}."
+        held_levels = [
+            f"{words.factor_title(name)} ({evidence.title(name, level)})"
+            for name, level in fixed.items()
+        ]
+        yield f"Held at one level, so that nothing is known of others: {words.listed(held_levels)}."
 
 
 def is_virtual(facts: Mapping[str, Any]) -> bool:
-    """Whether the host was a virtual machine, as far as its facts tell."""
+    """Return whether the host was a virtual machine, according to its facts."""
     return facts.get("virtualisation") not in (None, "none", "")

@@ -1,4 +1,4 @@
-"""The page's part on variants: what `compare` says of the campaign."""
+"""The page's section on variants: the verdicts of `compare` on the campaign."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wattwire.report.print.comparison import basis, completed
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Every treatment's verdict; None where the study has no variants."""
+    """Return the section with every treatment's verdict; None where the study has no variants."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return None
     part = Section("variants", "Variants")
@@ -26,14 +26,14 @@ def section(evidence: Evidence) -> Section | None:
         part.parts.append(Text(f"The variants cannot be compared: {error}", "warning"))
         return part
     part.parts.append(Text(judged.first_line(), "warning" if judged.verdict == WORSE else "lead"))
-    part.parts += [Text(one) for one in completed(judged)]
+    part.parts += [Text(sentence) for sentence in completed(judged)]
     part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
     part.parts.append(Fold("What these verdicts rest on", [Text(note) for note in judged.notes]))
     return part
 
 
 def headline(evidence: Evidence) -> str:
-    """What variants lost or failed more than their base; "" for none and without variants."""
+    """Return sentences on variants with more losses or failures than their base; "" without any."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return ""
     try:

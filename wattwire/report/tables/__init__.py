@@ -1,1 +1,1 @@
-"""Tables that several parts of the page, or papers, have."""
+"""Tables shared by several sections of the page, or by papers."""

@@ -12,23 +12,23 @@ from wattwire.report.parts import Column, Table
 
 
 def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
-    """Every alternative in every response, from the lowest up."""
-    words_of = {
+    """Return the table of alternatives, from the lowest up; None where none is ranked."""
+    group_titles = {
         "lowest": "lowest", "equal": "equal within the margin",
         "open": "not told apart", "higher": "higher",
     }  # fmt: skip
     rows = [
         {
             "response": choice.response.title,
-            "alternative": one.title,
-            "typical": one.typical,
+            "alternative": placed.title,
+            "typical": placed.typical,
             "unit": choice.response.unit,
-            "over": one.over_lowest,
-            "at_most": one.at_most,
-            "group": words_of[one.group],
+            "over": placed.over_lowest,
+            "at_most": placed.at_most,
+            "group": group_titles[placed.group],
         }
         for choice in found
-        for one in choice.placed
+        for placed in choice.placed
     ]
     if not rows:
         return None
@@ -37,13 +37,13 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
         for choice in found
         for name, reason in choice.without.items()
     ]
-    named = words.listed([words.factor_title(name) for name in factors_of(evidence)])
+    factor_titles = words.listed([words.factor_title(name) for name in factors_of(evidence)])
     return Table(
         "lowest",
-        f"Which {named} is lowest",
+        f"Which {factor_titles} is lowest",
         [
             Column("response", "response"),
-            Column("alternative", named),
+            Column("alternative", factor_titles),
             Column("typical", "geometric mean", "measured"),
             Column("unit", "unit"),
             Column("over", "over the lowest", "measured"),

@@ -1,4 +1,4 @@
-"""Answers where a run has no logarithm: why there is no ratio, and the differences instead."""
+"""The tables of answers that are differences, where a run has no logarithm and so no ratio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOW = {
 
 
 def why(evidence: Evidence, response: Response) -> str:
-    """How many runs are not positive, which is the least, and what is answered instead."""
+    """Return how many runs are not positive, the least of them, and what is answered instead."""
     values = column(evidence.usable, response.column)
     known = int(np.isfinite(values).sum())
     if response.share:
@@ -33,12 +33,12 @@ def why(evidence: Evidence, response: Response) -> str:
             f"{response.title[:1].upper()}{response.title[1:]}: above zero in {above} of "
             f"{words.plural(known, 'run')}; differences of shares, in percentage points."
         )
-    bad = int(np.sum(values <= 0))
+    not_positive = int(np.sum(values <= 0))
     unit = f" {response.unit}" if response.unit else ""
     least = int(np.nanargmin(values))
-    are = "is" if bad == 1 else "are"
+    are = "is" if not_positive == 1 else "are"
     return (
-        f"{response.title[:1].upper()}{response.title[1:]}: {words.count(bad)} of "
+        f"{response.title[:1].upper()}{response.title[1:]}: {words.count(not_positive)} of "
         f"{words.plural(known, 'run')} {are} zero or negative (the least "
         f"{words.number(float(values[least]))}{unit}, {evidence.usable['run'][least]}). A ratio "
         "of geometric means takes each run's logarithm, which such a run does not have, and to "
@@ -48,7 +48,7 @@ def why(evidence: Evidence, response: Response) -> str:
 
 
 def table(evidence: Evidence, answers: Answers) -> Table:
-    """Every answer that is a difference, with its companion by ranks."""
+    """Return the table of all answers that are differences, each with the difference of means."""
     rows = [
         _row(evidence, answers, answer, answer.result)
         for answer in answers.items
@@ -96,7 +96,7 @@ def _row(
         means = stats.difference(fit, answer.factor, answer.level, answer.baseline, answers.level)
     levels = levels_of(evidence.usable, answer.factor)
     values = column(evidence.usable, answer.response.column)
-    at_baseline = values[[same_level(one, answer.baseline) for one in levels]]
+    at_baseline = values[[same_level(run_level, answer.baseline) for run_level in levels]]
     return {
         "question": answer.question,
         "response": answer.response.title,
@@ -119,19 +119,19 @@ def _row(
 
 
 def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
-    """The differences at each level of the other factors."""
+    """Return the table of differences at each level of the other factors."""
     rows = [
         {
-            "response": one.answer.response.title,
-            "contrast": f"{evidence.title(one.answer.factor, one.answer.level)} − "
-            f"{evidence.title(one.answer.factor, one.answer.baseline)}",
-            "at": evidence.title(one.other, one.level),
-            "difference": one.result.interval
-            if isinstance(one.result, stats.Difference)
-            else one.result,
-            "unit": one.answer.response.unit,
+            "response": at_level.answer.response.title,
+            "contrast": f"{evidence.title(at_level.answer.factor, at_level.answer.level)} − "
+            f"{evidence.title(at_level.answer.factor, at_level.answer.baseline)}",
+            "at": evidence.title(at_level.other, at_level.level),
+            "difference": at_level.result.interval
+            if isinstance(at_level.result, stats.Difference)
+            else at_level.result,
+            "unit": at_level.answer.response.unit,
         }
-        for one in inner
+        for at_level in inner
     ]
     return Table(
         "differences-by-level",

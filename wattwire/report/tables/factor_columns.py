@@ -1,4 +1,4 @@
-"""The columns of a table that say which levels a row is of."""
+"""The columns of a table that hold the levels of each row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wattwire.report.parts import Column
 
 
 def factor_columns(evidence: Evidence) -> list[Column]:
-    """A column for each varied factor, its levels named as the study names them."""
+    """Return a column for each varied factor, with the study's titles of its levels."""
     return [
         Column(
             name,

@@ -1,4 +1,4 @@
-"""A paper's printed numbers, by table, role and levels: what stands beside ours."""
+"""A paper's printed numbers by table, role and levels, for comparison with measured ones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ TABLE, ROLE, SOURCE = "table", "node_role", "source"
 
 @dataclass(frozen=True)
 class Printed:
-    """The rows of the study's published numbers; empty where their file is not there."""
+    """The rows of the study's published numbers; empty where their file is missing."""
 
     rows: Sequence[Mapping[str, str]]
 
     def source(self, table: str) -> str:
-        """What a published table is called."""
-        named = (row.get(SOURCE) for row in self.rows if row.get(TABLE) == table)
-        return next(filter(None, named), f"Table {table}")
+        """Return the name of a published table."""
+        names = (row.get(SOURCE) for row in self.rows if row.get(TABLE) == table)
+        return next(filter(None, names), f"Table {table}")
 
     def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
-        """The rows of a table with these levels, of one role or of all."""
+        """Return the rows of a table with these levels, of one role or of all."""
         return [
             row
             for row in self.rows
@@ -35,18 +35,18 @@ class Printed:
         ]
 
     def text(self, table: str, levels: Mapping[str, Any], role: str, column: str) -> str | None:
-        """A number as printed, every digit of it; None where the table has none there."""
-        found = [row[column] for row in self.of(table, levels, role) if row.get(column)]
-        return found[0] if found and column else None
+        """Return a number as printed, with every digit; None where the table has none."""
+        values = [row[column] for row in self.of(table, levels, role) if row.get(column)]
+        return values[0] if values and column else None
 
     def total(self, table: str, levels: Mapping[str, Any], column: str) -> float | None:
-        """The sum of a column over the roles that the table has it of; None without any."""
-        found = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
-        return sum(found) if found else None
+        """Return the sum of a column over the roles that have it; None where none has."""
+        values = [float(row[column]) for row in self.of(table, levels) if row.get(column)]
+        return sum(values) if values else None
 
 
 def printed_of(evidence: Evidence) -> Printed:
-    """The published numbers of the campaign's study."""
+    """Return the published numbers of the campaign's study."""
     path = locate(evidence.reader.path, evidence.study)
     if path is None:
         return Printed(())

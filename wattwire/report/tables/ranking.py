@@ -23,15 +23,17 @@ HERE, PRINTED = "product_here", "product_printed"
 def parts(
     evidence: Evidence, printed: Printed, spec: ShownRanking, number: int
 ) -> list[Text | Table]:
-    """The ranking beside the published one; a sentence says why where there is none of ours.
+    """Return our ranking with the published one; a warning gives the reason where ours is missing.
 
-    Estimates are no responses, so they are never ranked.
+    Estimates are not responses, so they are never ranked.
     """
     first, second = (resolve(name, evidence.described) for name in spec.product)
-    told: list[Text | Table] = [Text(spec.title, "question")]
-    missing = [one for one in (first, second) if not is_measured(evidence, one, BOTH)]
+    contents: list[Text | Table] = [Text(spec.title, "question")]
+    missing = [
+        response for response in (first, second) if not is_measured(evidence, response, BOTH)
+    ]
     if missing:
-        told.append(Text(_why_not(missing), "warning"))
+        contents.append(Text(_why_not(missing), "warning"))
     rows = _rows(evidence, printed, spec, (first, second))
     measured = [row for row in rows if row.get("order") is not None]
     _number(rows, "order", "rank_here")
@@ -39,11 +41,11 @@ def parts(
     rows.sort(key=lambda row: (row.get("rank_here") or np.inf, row.get("rank_printed") or np.inf))
     rows = [row for row in rows if row.get("rank_here") or row.get("rank_printed")]
     if not rows:
-        return told
+        return contents
     agreement = _agreement(rows)
     if agreement:
-        told.append(Text(agreement))
-    where = printed.source(spec.published) if spec.published else ""
+        contents.append(Text(agreement))
+    source = printed.source(spec.published) if spec.published else ""
     unit = f"{first.unit}·{second.unit}"
     columns = [*factor_columns(evidence)]
     if measured:
@@ -53,17 +55,17 @@ def parts(
         ]
     if spec.published:
         columns += [
-            Column("rank_printed", "rank", "published", group=where),
-            Column(PRINTED, "product", "published", group=where),
+            Column("rank_printed", "rank", "published", group=source),
+            Column(PRINTED, "product", "published", group=source),
         ]
     note = " ".join(filter(None, (spec.note, _note(spec, bool(measured)))))
-    told.append(Table(f"ranking-{number}", spec.title, columns, rows, note))
-    return told
+    contents.append(Table(f"ranking-{number}", spec.title, columns, rows, note))
+    return contents
 
 
 def _why_not(missing: list[Response]) -> str:
-    names = words.listed([one.title for one in missing])
-    if any(one.energy for one in missing):
+    names = words.listed([response.title for response in missing])
+    if any(response.energy for response in missing):
         return (
             "Nothing of this campaign can be ranked: no meter measured energy. An estimate of "
             "energy from CPU time would rank CPU time, so none is ranked."
@@ -72,25 +74,25 @@ def _why_not(missing: list[Response]) -> str:
 
 
 def _rows(
-    evidence: Evidence, printed: Printed, spec: ShownRanking, two: tuple[Response, Response]
+    evidence: Evidence, printed: Printed, spec: ShownRanking, responses: tuple[Response, Response]
 ) -> list[dict[str, Any]]:
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
-        product = values_of(evidence, frame, two[0], BOTH) * values_of(
-            evidence, frame, two[1], BOTH
+        product = values_of(evidence, frame, responses[0], BOTH) * values_of(
+            evidence, frame, responses[1], BOTH
         )
         product = product[np.isfinite(product) & (product > 0)]
         if product.size:
             row["order"] = float(np.exp(np.mean(np.log(product))))
-            found = stats.geometric_mean(product)
-            row[HERE] = found if isinstance(found, stats.Interval) else row["order"]
+            mean = stats.geometric_mean(product)
+            row[HERE] = mean if isinstance(mean, stats.Interval) else row["order"]
         if spec.published:
             levels = {name: levels_of(frame, name)[0] for name in evidence.varied}
-            one, other = (
+            first, second = (
                 printed.total(spec.published, levels, name) for name in spec.published_product
             )
-            row[PRINTED] = None if one is None or other is None else one * other
+            row[PRINTED] = None if first is None or second is None else first * second
         rows.append(row)
     return rows
 
@@ -105,31 +107,32 @@ def _agreement(rows: list[dict[str, Any]]) -> str:
     both = [row for row in rows if row.get("rank_here") and row.get("rank_printed")]
     if not both:
         return ""
-    found = association.spearman([row["order"] for row in both], [row[PRINTED] for row in both])
-    if not isinstance(found, association.Association):
-        return f"How far the two rankings agree: {found}."
-    among = words.plural(len(both), "treatment")
-    reach = ""
-    if isinstance(found.interval, stats.Interval):
-        low, high = words.number(found.interval.low), words.number(found.interval.high)
-        reach = f", 95 % interval {low} to {high}"
+    spearman = association.spearman([row["order"] for row in both], [row[PRINTED] for row in both])
+    if not isinstance(spearman, association.Association):
+        return f"How far the two rankings agree: {spearman}."
+    treatment_count = words.plural(len(both), "treatment")
+    interval_words = ""
+    if isinstance(spearman.interval, stats.Interval):
+        low, high = words.number(spearman.interval.low), words.number(spearman.interval.high)
+        interval_words = f", 95 % interval {low} to {high}"
     return (
-        f"{capital('the')} two rankings agree by Spearman's ρ of {words.number(found.estimate)} "
-        f"among the {among} that both have ({words.p_equals(found.p)}{reach}; exploratory)."
+        f"{capital('the')} two rankings agree by Spearman's ρ of {words.number(spearman.estimate)} "
+        f"among the {treatment_count} that both have "
+        f"({words.p_equals(spearman.p)}{interval_words}; exploratory)."
     )
 
 
 def _note(spec: ShownRanking, measured: bool) -> str:
-    told = []
+    sentences = []
     if measured:
-        told.append(
+        sentences.append(
             "Here: geometric mean over runs, with a 95 % t interval from three runs on; neighbours "
             "whose intervals overlap may stand in either order."
         )
     if spec.published:
         columns = words.listed([name.replace("_", " ") for name in spec.published_product])
-        told.append(
+        sentences.append(
             f"Published: the product of the printed {columns}, each added up over the roles that "
             "it is printed of; the paper itself need not print such a product."
         )
-    return " ".join(told)
+    return " ".join(sentences)

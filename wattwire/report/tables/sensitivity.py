@@ -1,7 +1,7 @@
-"""The answers told another way: by ranks, by shares of variance, and what the errors look like.
+"""Sensitivity analyses of the answers: by ranks, by shares of variance, and checks of the errors.
 
-Nothing here decides an answer. It stands beside the ratios so that a reader who trusts another
-method more sees what that one says, and where the ratios' own assumptions fail.
+No answer depends on these. They are shown for readers who trust another method more, and show
+where the assumptions of the ratios fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from wattwire.report.parts import Column, Fold, Table, Text
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
 PERMUTED = 0.2
-"""An interaction whose p is above this on both scales needs no second one."""
+"""An interaction whose p is above this on both scales needs no p by permutation."""
 SCALES = {"log": "ratios differ", "plain": "differences differ"}
 
 ASSUMED = (
@@ -48,26 +48,28 @@ ASSUMED = (
 
 
 def parts(evidence: Evidence, answers: Answers) -> list[Any]:
-    """A warning where the errors are not what the intervals take them to be, and the fold."""
+    """Return warnings on errors that violate the intervals' assumptions, and the fold."""
     computed = answers.computed()
     responses = list(dict.fromkeys(answer.response for answer in computed))
-    shifts = [answer.response for answer in answers.differences()]
-    every = list(dict.fromkeys([*responses, *shifts]))
-    found: list[Any] = [Text(one, "warning") for one in cautions(evidence, every)]
+    shift_responses = [answer.response for answer in answers.differences()]
+    all_responses = list(dict.fromkeys([*responses, *shift_responses]))
+    warnings: list[Any] = [
+        Text(caution, "warning") for caution in cautions(evidence, all_responses)
+    ]
     if not computed:
-        return found
-    inner: list[Any] = [_by_ranks(evidence, computed)]
-    effects, told = _effects(evidence, responses)
-    inner += [effects, *(Text(one, "item") for one in told)]
-    inner += [Text(one) for one in _identical(evidence, responses)]
-    inner.append(Text(ASSUMED, "note"))
-    return [*found, Fold("How sure, told another way", inner)]
+        return warnings
+    contents: list[Any] = [_by_ranks(evidence, computed)]
+    effects, sentences = _effects(evidence, responses)
+    contents += [effects, *(Text(sentence, "item") for sentence in sentences)]
+    contents += [Text(sentence) for sentence in _identical(evidence, responses)]
+    contents.append(Text(ASSUMED, "note"))
+    return [*warnings, Fold("How sure, told another way", contents)]
 
 
 def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
     rows = []
     for answer in _distinct(computed):
-        both = block_table(
+        sides = block_table(
             evidence, answer.response, answer.factor, [answer.level, answer.baseline]
         )
         levels = [
@@ -77,8 +79,8 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
                 evidence, evidence.usable, answer.response, {answer.factor: level}
             )
         ]
-        every = block_table(evidence, answer.response, answer.factor, levels)
-        ranked, delta = companions(both)
+        all_levels = block_table(evidence, answer.response, answer.factor, levels)
+        ranked, delta = companions(sides)
         rows.append(
             {
                 "response": answer.response.title,
@@ -86,13 +88,13 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
                 f"{evidence.title(answer.factor, answer.baseline)}",
                 "ratio": answer.interval.estimate,
                 "ranked": ranked,
-                "how": "paired" if len(both) >= PAIRS_BY_RANKS_MIN else "two samples",
+                "how": "paired" if len(sides) >= PAIRS_BY_RANKS_MIN else "two samples",
                 "level": words.confidence(ranked.level)
                 if isinstance(ranked, stats.Interval)
                 else None,
                 "delta": delta,
-                "friedman": _p(stats.friedman(every)),
-                "quade": _p(stats.quade(every)),
+                "friedman": _p(stats.friedman(all_levels)),
+                "quade": _p(stats.quade(all_levels)),
             }
         )
     return Table(
@@ -121,7 +123,7 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
 
 
 def companions(sides: FloatArray) -> tuple[Any, Any]:
-    """Hodges–Lehmann's ratio and Cliff's delta of log values, shape (blocks, 2)."""
+    """Return Hodges–Lehmann's ratio and Cliff's delta of log values, shape (blocks, 2)."""
     delta = stats.cliffs_delta(sides[:, 0], sides[:, 1])
     if not np.isfinite(sides).all():
         return stats.NotComputable("unbounded in a block (loss)"), delta
@@ -131,39 +133,39 @@ def companions(sides: FloatArray) -> tuple[Any, Any]:
     return stats.ratio_by_ranks(upper, lower), delta
 
 
-def _p(found: Any) -> Any:
-    return found.p if isinstance(found, stats.BlockRanks) else found
+def _p(result: Any) -> Any:
+    return result.p if isinstance(result, stats.BlockRanks) else result
 
 
 def _distinct(computed: Sequence[Answer]) -> list[Answer]:
-    kept: dict[tuple[str, str, str], Answer] = {}
+    first_answers: dict[tuple[str, str, str], Answer] = {}
     for answer in computed:
-        kept.setdefault((answer.response.column, answer.factor, str(answer.level)), answer)
-    return list(kept.values())
+        first_answers.setdefault((answer.response.column, answer.factor, str(answer.level)), answer)
+    return list(first_answers.values())
 
 
 # -- shares of variance --------------------------------------------------------------------------
 
 
 def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[str]]:
-    """The analysis of variance of each response, and a sentence for each interaction."""
+    """Return the analysis of variance of each response, and a sentence per interaction."""
     frozen = str(evidence.study.get("answers", {}).get("scale", "log"))
     rows: list[dict[str, Any]] = []
-    told: list[str] = []
+    sentences: list[str] = []
     for response in responses:
         fits = {scale: usable_fit(evidence, response, scale) for scale in SCALES}
         fit = fits[frozen]
         for factor in evidence.varied:
-            found = stats.main_effect(fit, factor) if isinstance(fit, stats.Fit) else fit
-            rows.append(_effect_row(response, [factor], found))
-        for one, other in itertools.islice(
+            effect = stats.main_effect(fit, factor) if isinstance(fit, stats.Fit) else fit
+            rows.append(_effect_row(response, [factor], effect))
+        for first, second in itertools.islice(
             itertools.combinations(evidence.varied, 2), PAIRS_OF_FACTORS_MAX
         ):
-            both = _on_both_scales(fits, frozen, one, other)
-            rows.append(_effect_row(response, [one, other], both[frozen]))
-            sentence = interaction_words(response, (one, other), both, frozen)
+            effects = _on_both_scales(fits, frozen, first, second)
+            rows.append(_effect_row(response, [first, second], effects[frozen]))
+            sentence = interaction_words(response, (first, second), effects, frozen)
             if sentence:
-                told.append(sentence)
+                sentences.append(sentence)
     table = Table(
         "effects",
         "What moves each response",
@@ -183,64 +185,68 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
         "Interactions have a second p, from permuting the residuals inside blocks, where the first "
         f"is below {PERMUTED:g} on either scale. Exploratory.",
     )
-    return table, told
+    return table, sentences
 
 
-def _on_both_scales(fits: dict[str, Any], frozen: str, one: str, other: str) -> dict[str, Any]:
-    """The interaction on either scale; on the frozen one permuted too where it may matter."""
-    found = {
-        scale: stats.interaction(fit, one, other, permutations=0)
+def _on_both_scales(fits: dict[str, Any], frozen: str, first: str, second: str) -> dict[str, Any]:
+    """Return the interaction per scale; on the frozen scale by permutation where it may matter."""
+    effects = {
+        scale: stats.interaction(fit, first, second, permutations=0)
         if isinstance(fit, stats.Fit)
         else fit
         for scale, fit in fits.items()
     }
-    notable = [e for e in found.values() if isinstance(e, stats.Effect) and e.p < PERMUTED]
+    notable = [
+        effect
+        for effect in effects.values()
+        if isinstance(effect, stats.Effect) and effect.p < PERMUTED
+    ]
     if notable and isinstance(fits[frozen], stats.Fit):
-        found[frozen] = stats.interaction(fits[frozen], one, other)
-    return found
+        effects[frozen] = stats.interaction(fits[frozen], first, second)
+    return effects
 
 
-def _effect_row(response: Response, factors: Sequence[str], found: Any) -> dict[str, Any]:
+def _effect_row(response: Response, factors: Sequence[str], effect: Any) -> dict[str, Any]:
     source = " × ".join(words.factor_title(name) for name in factors)
     row: dict[str, Any] = {"response": response.title, "source": source}
-    if not isinstance(found, stats.Effect):
-        return row | {"omega": found}
+    if not isinstance(effect, stats.Effect):
+        return row | {"omega": effect}
     return row | {
-        "statistic": found.statistic,
-        "degrees": f"{found.degrees}, {found.error_degrees}",
-        "p": found.p,
-        "permuted": found.permuted_p,
-        "omega": found.omega_squared,
+        "statistic": effect.statistic,
+        "degrees": f"{effect.degrees}, {effect.error_degrees}",
+        "p": effect.p,
+        "permuted": effect.permuted_p,
+        "omega": effect.omega_squared,
     }
 
 
 def interaction_words(
     response: Response, pair: tuple[str, str], found: dict[str, Any], frozen: str
 ) -> str | None:
-    """Whether two factors interact, on the frozen scale; both scales where they disagree."""
+    """Return whether two factors interact on the frozen scale; both scales where they disagree."""
     if not all(isinstance(effect, stats.Effect) for effect in found.values()):
         return None
-    other = next(scale for scale in SCALES if scale != frozen)
-    here, there = found[frozen].p < ALARM, found[other].p < ALARM
-    checked = found[frozen].permuted_p
-    if not here and not there:
+    other_scale = next(scale for scale in SCALES if scale != frozen)
+    on_frozen, on_other = found[frozen].p < ALARM, found[other_scale].p < ALARM
+    permuted_p = found[frozen].permuted_p
+    if not on_frozen and not on_other:
         return None
     names = words.listed([words.factor_title(name) for name in pair])
-    verb = SCALES[frozen] if here else f"no sign that {SCALES[frozen]}"
-    told = (
+    verb = SCALES[frozen] if on_frozen else f"no sign that {SCALES[frozen]}"
+    text = (
         f"{names}, {response.title}: {verb} ({frozen} scale, {words.p_equals(found[frozen].p)}"
-        f", by permutation {words.number(checked, 2)})"
+        f", by permutation {words.number(permuted_p, 2)})"
     )
-    if here != there:
-        verb = SCALES[other] if there else f"there is no sign that {SCALES[other]}"
-        told += f"; on the {other} scale {verb} ({words.p_equals(found[other].p)})"
-    if here != (checked is not None and checked < ALARM):
-        told += ". The two p on that scale disagree: take it for undecided"
-    return told + "."
+    if on_frozen != on_other:
+        verb = SCALES[other_scale] if on_other else f"there is no sign that {SCALES[other_scale]}"
+        text += f"; on the {other_scale} scale {verb} ({words.p_equals(found[other_scale].p)})"
+    if on_frozen != (permuted_p is not None and permuted_p < ALARM):
+        text += ". The two p on that scale disagree: take it for undecided"
+    return text + "."
 
 
 def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
-    """How often two runs of one treatment under two labels differed by more than errors do."""
+    """Return how often two identical labels of one treatment differed by more than errors do."""
     alarms = trials = 0
     for response in responses:
         fit = usable_fit(evidence, response)
@@ -251,14 +257,11 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
             trials += logs.size
     if not trials:
         return []
-    found = stats.alarm_rate(alarms, trials)
-    rate = str(found)
-    if isinstance(found, stats.Interval):
-        rate = f"{words.percent(found.low)} to {words.percent(found.high)}"
+    alarm_rate = stats.alarm_rate(alarms, trials)
+    rate = str(alarm_rate)
+    if isinstance(alarm_rate, stats.Interval):
+        rate = f"{words.percent(alarm_rate.low)} to {words.percent(alarm_rate.high)}"
     return [
         f"Two identical labels differed by more than {words.confidence(CONFIDENCE)} of errors do "
         f"in {alarms} of {words.plural(trials, 'pair')}, all responses together; as a rate: {rate}."
     ]
-
-
-# -- what the errors look like -------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Every answer in a line, decided ones first: what page and terminal begin with."""
+"""The answers in short, one per line, decided ones first, for the page and the terminal."""
 
 from __future__ import annotations
 
@@ -16,18 +16,31 @@ KEYS = ("response", "contrast", "estimate", "outcome")
 def rows(document: Mapping[str, Any]) -> list[Row]:
     """Return response, sides, estimate with its interval, and outcome of each contrast.
 
-    `document` is report/analysis.json. Of contrasts without a number only shares are among them,
-    as "none in any of 18 runs"; lines of their own name the others.
+    `document` is report/analysis.json. Contrasts without a number are left out, except shares, as
+    "none in any of 18 runs"; the page names the others in lines of their own.
     """
     contrasts = document["contrasts"]
-    known = [one for one in contrasts if one["kind"] != "none" and one["estimate"] is not None]
-    shares = [one for one in contrasts if one["kind"] == "none" and one.get("is_share")]
-    none = dict.fromkeys((one["response_title"], "", one["reason"], "") for one in shares)
-    return [*(_row(one) for one in sorted(known, key=place)), *none]
+    known = [
+        contrast
+        for contrast in contrasts
+        if contrast["kind"] != "none" and contrast["estimate"] is not None
+    ]
+    shares = [
+        contrast
+        for contrast in contrasts
+        if contrast["kind"] == "none" and contrast.get("is_share")
+    ]
+    none = dict.fromkeys(
+        (contrast["response_title"], "", contrast["reason"], "") for contrast in shares
+    )
+    return [*(_row(contrast) for contrast in sorted(known, key=place)), *none]
 
 
 def place(contrast: Mapping[str, Any]) -> tuple[int, float]:
-    """Decided ones first; among them ratios by how far they lie from 1, then differences."""
+    """Return the key that sorts decided contrasts first.
+
+    Within an outcome ratios come first, those farthest from 1 before others, then differences.
+    """
     order = list(words.OUTCOMES).index(contrast["outcome"])
     if contrast["kind"] == "ratio":
         return order, -abs(math.log(contrast["estimate"]))
@@ -40,22 +53,22 @@ def _row(contrast: Mapping[str, Any]) -> Row:
     if contrast["kind"] == "ratio":
         finite = [math.inf if value is None else value for value in values]
         estimate, low, high = words.limits(finite[0], finite[1], finite[2])
-        told = f"{estimate} [{low}, {high}]"
+        interval = f"{estimate} [{low}, {high}]"
         sides = f"{level} / {baseline}"
     else:
         estimate, low, high = (words.number(value) for value in values)
-        told = f"{estimate} [{low}, {high}] {contrast['unit']}".rstrip()
+        interval = f"{estimate} [{low}, {high}] {contrast['unit']}".rstrip()
         sides = f"{level} − {baseline}"
-    return contrast["response_title"], sides, told, words.OUTCOMES[contrast["outcome"]]
+    return contrast["response_title"], sides, interval, words.OUTCOMES[contrast["outcome"]]
 
 
 def table(document: Mapping[str, Any]) -> Table | None:
-    """Return the page's table; None where one sentence says it all."""
-    every = rows(document)
-    if len(every) < 2:
+    """Return the page's table; None where one sentence says as much."""
+    all_rows = rows(document)
+    if len(all_rows) < 2:
         return None
     level, family = words.confidence(document["confidence"]), document["family"]
-    together = f" ({family} together)" if family > 1 else ""
+    family_note = f" ({family} together)" if family > 1 else ""
     return Table(
         "short-answers",
         "In short",
@@ -65,7 +78,7 @@ def table(document: Mapping[str, Any]) -> Table | None:
             Column("estimate", "estimate [interval]"),
             Column("outcome", "outcome"),
         ],
-        [dict(zip(KEYS, row, strict=True)) for row in every],
-        f"Decided answers first, among them the largest effect. Intervals at {level}{together}; "
+        [dict(zip(KEYS, row, strict=True)) for row in all_rows],
+        f"Decided answers first, among them the largest effect. Intervals at {level}{family_note}; "
         "questions, models and reasons are below.",
     )

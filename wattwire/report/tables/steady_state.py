@@ -1,8 +1,8 @@
-"""Whether the runs of a treatment settled, and what the warm-up's cut did to their latency.
+"""Whether the runs of a treatment reach a steady state, and what the warm-up does to latency.
 
-The cut is the study's, or that of its settling runs; the same for all treatments, and fixed before
-the first block. What stands here only classifies: nothing is cut by it, and a run that never
-settles is kept like any other.
+The warm-up is the study's, or that of its settling runs; it is the same for all treatments, and
+fixed before the first block. This module only classifies: it excludes nothing, and a run that
+never settles is kept like any other.
 """
 
 from __future__ import annotations
@@ -30,91 +30,99 @@ MOVING = (WARM_UP, UNSETTLED)
 
 
 def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
-    """The table of courses, closed away; None where no run carries a latency."""
-    cut = _by_time(evidence) or evidence.warmup_calls > 0
+    """Return the fold with the table of courses; None where no run has a latency."""
+    cut = _cuts_by_time(evidence) or evidence.warmup_calls > 0
     rows = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
         runs = [run for run in frame["run"].to_list() if run in series]
         if not any(series[run].values_us.size for run in runs):
             continue
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
-        row |= _course(series, runs)
+        row |= _course_cells(series, runs)
         if cut:
-            lost = dict(zip(frame["run"].to_list(), unanswered(frame), strict=True))
-            whole = (
-                series_of(evidence.reader.recorded(run), evidence.runs[run], float(lost[run]), True)
+            lost_counts = dict(zip(frame["run"].to_list(), unanswered(frame), strict=True))
+            with_warm_up = (
+                series_of(
+                    evidence.reader.recorded(run), evidence.runs[run], float(lost_counts[run]), True
+                )
                 for run in runs
             )
-            row["cut"] = _median(series[run].values_us for run in runs)
-            row["whole"] = _median(one.values_us for one in whole)
+            row["cut"] = _typical_latency_us(series[run].values_us for run in runs)
+            row["whole"] = _typical_latency_us(course.values_us for course in with_warm_up)
         rows.append(row)
     if not rows:
         return None
     return Fold("Whether the runs settled", [_table(evidence, rows, cut)])
 
 
-def _by_time(evidence: Evidence) -> bool:
+def _cuts_by_time(evidence: Evidence) -> bool:
     return float(evidence.study.get("plan", {}).get("warmup_s") or 0.0) > 0
 
 
 def are_asked(evidence: Evidence) -> bool:
-    """Whether calls back to back came after a warm-up, so that they ought to be settled."""
+    """Return whether back-to-back calls follow a warm-up, so that runs ought to be settled."""
     closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
-    return evidence.warmup_calls > 0 or (closed and _by_time(evidence))
+    return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
 
 
 def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
-    """Closed-loop treatments that have not settled though the study asks for a warm-up.
+    """Return the closed-loop treatments that have not settled though the study has a warm-up.
 
-    By the settling runs of their cell, or where the courses of most windows move and do so in one
-    direction: a machine that is faster at times moves windows, too, and is no cell's warm-up.
+    Either the settling runs of its cell show that, or most of its windows move, and in one
+    direction: a machine that is faster at times also moves windows, but in both directions.
     """
     if not are_asked(evidence):
         return []
-    named = dict.fromkeys(settling.unsettled(evidence.warm_up))
+    titles = dict.fromkeys(settling.unsettled(evidence.warm_up))
     for frame in by_treatment(evidence, evidence.usable).values():
         runs = [run for run in frame["run"].to_list() if run in series]
         levels = all_levels(evidence.runs[runs[0]]) if runs else {}
-        if levels.get("loop") != "closed" or _course(series, runs)["consensus"] not in MOVING:
+        if levels.get("loop") != "closed" or _course_cells(series, runs)["consensus"] not in MOVING:
             continue
         if drifts([series[run].values_us for run in runs]):
-            named[evidence.treatment_title(levels) or "the only treatment"] = None
-    return list(named)
+            titles[evidence.treatment_title(levels) or "the only treatment"] = None
+    return list(titles)
 
 
 def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> str:
-    """Who has not settled, for the first sentence; empty where everybody has."""
-    named = unsettled(evidence, series)
-    if not named:
+    """Return a sentence on the treatments that have not settled, for the headline; "" for none."""
+    titles = unsettled(evidence, series)
+    if not titles:
         return ""
-    listed = words.listed_first(named, NAMED_MAX)
+    treatments = words.listed_first(titles, NAMED_MAX)
     calls = words.plural(evidence.warmup_calls, "call") if evidence.warmup_calls else "its time"
     return (
-        f"Not settled after the warm-up ({calls}): {listed}; those figures are not of a steady "
+        f"Not settled after the warm-up ({calls}): {treatments}; those figures are not of a steady "
         "state."
     )
 
 
-def _course(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
-    """Classes of the runs of one treatment, in the order of time inside each."""
-    found = []
+def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
+    """Return the classes of the runs of one treatment, each run in the order of time."""
+    courses = []
     for run in runs:
-        one = series[run]
-        # Losses of which nobody knows when they were sent stand at the end: no part of a course.
-        found.append(stats.classify(one.values_us[: one.values_us.size - one.loose]))
-    counted = Counter(course.name for course in found)
-    settled = [c.settled_after for c in found if c.settled_after]
+        run_series = series[run]
+        # Lost calls whose send time is unknown are at the end, and part of no course.
+        courses.append(
+            stats.classify(run_series.values_us[: run_series.values_us.size - run_series.loose])
+        )
+    counted = Counter(course.name for course in courses)
+    settled = [course.settled_after for course in courses if course.settled_after]
     return {
-        "runs": len(found),
+        "runs": len(courses),
         "classes": ", ".join(f"{name} {count}" for name, count in counted.most_common()),
-        "consensus": stats.consensus([course.name for course in found]),
+        "consensus": stats.consensus([course.name for course in courses]),
         "settled": float(np.median(settled)) * 100 if settled else None,
     }
 
 
-def _median(values: Iterable[FloatArray]) -> Any:
-    """Geometric mean over runs of their median latency, µs."""
-    medians = [stats.nearest_rank(np.sort(one), 0.5) for one in values if one.size]
+def _typical_latency_us(values: Iterable[FloatArray]) -> Any:
+    """Return the geometric mean over runs of each run's median latency, in µs."""
+    medians = [
+        stats.nearest_rank(np.sort(latencies_us), 0.5)
+        for latencies_us in values
+        if latencies_us.size
+    ]
     if len(medians) < KEPT_MIN:
         return stats.TooFew(len(medians), KEPT_MIN, "runs")
     return stats.geometric_mean(medians)

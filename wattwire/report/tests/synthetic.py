@@ -236,7 +236,7 @@ def _write_run(
             "silent": {"begin_ns": SECOND, "end_ns": 2 * SECOND},
         },
         "outcome": "completed",
-        "verdict": "unknown" if unknown else "ok",
+        "verdict": "invalid" if unknown else "valid",
         "reasons": [
             {
                 "code": "other_load",
@@ -384,7 +384,7 @@ def _summary(
         "attempt": 1,
         "block": entry["block"],
         "position": entry["position"],
-        "verdict": "unknown" if unknown else "ok",
+        "verdict": "invalid" if unknown else "valid",
         "outcome": "completed",
         "used": not unknown,
         **{f"factor.{k}": v for k, v in treatment.items()},

@@ -146,17 +146,17 @@ def test_a_damaged_library_in_the_cache_is_made_anew(tmp_path, monkeypatch) -> N
     (kept,) = (tmp_path / "blobs").iterdir()
     whole = kept.read_bytes()
     kept.write_bytes(whole[:-1000])
-    monkeypatch.setattr(vega_bundle, "_made", lambda: made)
+    monkeypatch.setattr(vega_bundle, "_bundle", lambda: made)
     assert vega_bundle.for_pages() == made
     assert kept.read_bytes() == whole
-    monkeypatch.setattr(vega_bundle, "_made", lambda: "another")
+    monkeypatch.setattr(vega_bundle, "_bundle", lambda: "another")
     assert vega_bundle.for_pages() == made
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(vega_bundle, "_made", lambda: "made")
+    monkeypatch.setattr(vega_bundle, "_bundle", lambda: "made")
     assert vega_bundle.for_pages() == "made"
 
 

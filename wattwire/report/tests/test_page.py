@@ -215,7 +215,7 @@ def test_what_was_set_aside_skipped_and_absent_is_listed_with_its_reason(ordinar
     words, page = ordinary
     verdicts = table(page, "verdicts")
     assert len(verdicts) == 1
-    assert verdicts[0]["verdict"] == "unknown"
+    assert verdicts[0]["verdict"] == "invalid"
     assert "40 % <of> a core" in verdicts[0]["reasons"]
     assert {r["because"] for r in table(page, "skipped")} == {"the cell has no such capability"}
     meters = {r["meter"]: r for r in table(page, "meters")}
@@ -306,7 +306,7 @@ def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_pa
     assert "15 runs)" in words.heading
     verdicts = table(page, "verdicts")
     assert [(r["outcome"], r["verdict"], r["reasons"]) for r in verdicts] == [
-        ("died", "ok", "client-0: killed by signal 9")
+        ("died", "valid", "client-0: killed by signal 9")
     ]
 
 

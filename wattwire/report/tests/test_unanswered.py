@@ -31,9 +31,9 @@ def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
             continue
         codes = ["other_load", "stall"] if document["block"] == 1 else ["other_load"]
         document["reasons"] = [{"code": c, "detail": c, "evidence": ""} for c in codes]
-        (run / "run.json").write_text(json.dumps(document | {"verdict": "unknown"}))
+        (run / "run.json").write_text(json.dumps(document | {"verdict": "invalid"}))
         row = pl.read_parquet(run / "summary.parquet")
-        row = row.with_columns(verdict=pl.lit("unknown"), used=pl.lit(False))
+        row = row.with_columns(verdict=pl.lit("invalid"), used=pl.lit(False))
         row.write_parquet(run / "summary.parquet")
     return gather(FileCampaign(path))
 

@@ -39,7 +39,7 @@ def test_a_new_verdict_comes_with_its_reason_and_the_rest_of_the_run(busy):
     judged = Rejudged(busy, ValidityLimits(other_load_max=0.005), "other_load_max=0.005")
     run = busy.plan[0]["run"]
     document, before = judged.run(run), busy.run(run)
-    assert document["verdict"] == "unknown"
+    assert document["verdict"] == "invalid"
     assert [reason["code"] for reason in document["reasons"]] == ["other_load"]
     assert document["window"] == before["window"]
     assert judged.study["validity"]["other_load_max"] == 0.005
@@ -48,7 +48,7 @@ def test_a_new_verdict_comes_with_its_reason_and_the_rest_of_the_run(busy):
 def test_what_no_validity_limit_excluded_stays_excluded(busy):
     path = busy.path / "runs" / f"{busy.plan[3]['run']}-1" / "run.json"
     document = json.loads(path.read_text())
-    document["reasons"].append({"verdict": "unknown", "code": "corrupt", "detail": "2 arrived so"})
+    document["reasons"].append({"verdict": "invalid", "code": "corrupt", "detail": "2 arrived so"})
     path.write_text(json.dumps(document))
     judged = Rejudged(busy, ValidityLimits(look=True), "look=true")
     (left,) = gather(judged).set_aside["run"].to_list()

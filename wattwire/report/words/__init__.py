@@ -1,1 +1,1 @@
-"""Sentences that page, terminal and papers share."""
+"""Sentences shared by the page, the terminal and papers."""

@@ -1,4 +1,4 @@
-"""Answers in words: one sentence each, and the page's first."""
+"""Sentences for single answers, and the first sentence of the page."""
 
 from __future__ import annotations
 
@@ -22,91 +22,95 @@ from wattwire.report.words import best_alternative
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
-"""From so large a ratio on, or its reciprocal, both sides stand beside it."""
+"""From this ratio on, and up to its reciprocal, a sentence also states both sides' means."""
 FEW_DEGREES, ENOUGH_DEGREES = 1, 4
-"""Up to so many degrees of freedom an interval comes with a warning; what that compares with."""
+"""Most degrees of freedom that call for a warning, and the number that it compares with."""
 
 
 def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str | None:
-    """The answer with the set-aside runs counted all the same; None where it has no number."""
+    """Return the answer with excluded runs counted as well; None where it has no number."""
     if not isinstance(answer.with_all, NUMBER):
         return None
-    other = replace(answer, result=answer.with_all)
+    counted = replace(answer, result=answer.with_all)
     return "Counting the runs set aside as well: " + sentence(
-        evidence, other, answers.family_of_all
+        evidence, counted, answers.family_of_all
     )
 
 
 def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
-    """The answer in words: who, how many times what, with interval, level, runs and blocks.
+    """Return the answer in words: levels, ratio, interval, confidence level, runs and blocks.
 
-    A difference is told in the response's unit.
+    A difference is stated in the response's unit.
     """
     level = evidence.title(answer.factor, answer.level)
     baseline = evidence.title(answer.factor, answer.baseline)
     result = answer.result
     if isinstance(result, stats.Difference):
-        return _of_difference(evidence, answer, result, family)
+        return _difference_sentence(evidence, answer, result, family)
     if not isinstance(result, stats.Ratio):
         return f"{level} against {baseline}, {answer.response.title}: {result}."
     interval = result.interval
     ratio, low, high = words.limits(interval.estimate, interval.low, interval.high)
     return (
         f"{level} {answer.response.had} {ratio} times the "
-        f"{answer.response.title} of {baseline} ({_together(interval, family)} {low} to "
-        f"{high}, {_basis(result)}{_far_apart(evidence, answer, interval)})."
+        f"{answer.response.title} of {baseline} ({_interval_name(interval, family)} {low} to "
+        f"{high}, {_basis(result)}{_side_means(evidence, answer, interval)})."
     )
 
 
-def _far_apart(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
-    """Both sides in the response's unit, where a ratio is so large that it hides them; else ""."""
+def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) -> str:
+    """Return both sides' geometric means with unit where a large ratio hides them; else ""."""
     if 1 / FAR_APART < interval.estimate < FAR_APART:
         return ""
     values = column(evidence.usable, answer.response.column)
     levels = levels_of(evidence.usable, answer.factor)
     means = []
     for side in (answer.level, answer.baseline):
-        mine = values[[same_level(one, side) for one in levels]]
-        mine = mine[np.isfinite(mine) & (mine > 0)]
-        if not mine.size:
+        side_values = values[[same_level(run_level, side) for run_level in levels]]
+        side_values = side_values[np.isfinite(side_values) & (side_values > 0)]
+        if not side_values.size:
             return ""
-        means.append(words.number(float(np.exp(np.mean(np.log(mine))))))
+        means.append(words.number(float(np.exp(np.mean(np.log(side_values))))))
     return f", {means[0]} against {means[1]} {answer.response.unit}".rstrip()
 
 
-def _of_difference(
+def _difference_sentence(
     evidence: Evidence, answer: Answer, result: stats.Difference, family: int
 ) -> str:
     interval, sides = result.interval, ""
     unit = f" {answer.response.unit}" if answer.response.unit else ""
     if answer.response.share:
-        unit, sides = " percentage points", f", {_of_each_side(evidence, answer)}"
-        low, centre, high = (100 * v for v in (interval.low, interval.estimate, interval.high))
+        unit, sides = " percentage points", f", {_mean_of_each_side(evidence, answer)}"
+        low, centre, high = (
+            100 * value for value in (interval.low, interval.estimate, interval.high)
+        )
         interval = replace(interval, low=low, estimate=centre, high=high)
     place = "above" if interval.estimate > 0 else "below"
-    lies = "typically lies" if result.kind in BY_RANKS else "lies on average"
+    verb = "typically lies" if result.kind in BY_RANKS else "lies on average"
     return (
-        f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} {lies} "
+        f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} {verb} "
         f"{words.number(abs(interval.estimate))}{unit} {place} that of "
-        f"{evidence.title(answer.factor, answer.baseline)} ({_together(interval, family)} "
+        f"{evidence.title(answer.factor, answer.baseline)} ({_interval_name(interval, family)} "
         f"{words.number(interval.low)} to {words.number(interval.high)}{unit}, "
         f"{_basis(result)}{sides})."
     )
 
 
-def _of_each_side(evidence: Evidence, answer: Answer) -> str:
-    """The response's mean over the usable runs of either level, as "0.93 % against 0 %"."""
+def _mean_of_each_side(evidence: Evidence, answer: Answer) -> str:
+    """Return the response's mean over each level's usable runs, as "mean 0.93 % against 0 %"."""
     values = column(evidence.usable, answer.response.column)
     levels = levels_of(evidence.usable, answer.factor)
     means = []
     for side in (answer.level, answer.baseline):
-        mine = values[[same_level(one, side) for one in levels]]
-        mine = mine[np.isfinite(mine)]
-        means.append(words.percent(float(np.mean(mine))) if mine.size else words.MISSING)
+        side_values = values[[same_level(run_level, side) for run_level in levels]]
+        side_values = side_values[np.isfinite(side_values)]
+        means.append(
+            words.percent(float(np.mean(side_values))) if side_values.size else words.MISSING
+        )
     return f"mean {means[0]} against {means[1]}"
 
 
-def _together(interval: stats.Interval, family: int) -> str:
+def _interval_name(interval: stats.Interval, family: int) -> str:
     if family > 1:
         return f"simultaneous {words.confidence(CONFIDENCE)} interval"
     return f"{words.confidence(interval.level)} interval"
@@ -124,21 +128,25 @@ def _basis(result: stats.Ratio | stats.Difference) -> str:
 
 
 def few_degrees(answers: Answers) -> str:
-    """How little can be told where hardly anything is left for the error; empty where enough is."""
-    numbers = [item.interval for item in (*answers.computed(), *answers.differences())]
-    few = [one for one in numbers if one.degrees and one.degrees <= FEW_DEGREES]
+    """Return a warning where hardly any degrees of freedom are left; "" where enough are."""
+    intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
+    few = [
+        interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES
+    ]
     if not few:
         return ""
     least = few[0]
-    here, enough = special.stdtrit([least.degrees, ENOUGH_DEGREES], 0.5 + least.level / 2)
+    few_limit, enough_limit = special.stdtrit(
+        [least.degrees, ENOUGH_DEGREES], 0.5 + least.level / 2
+    )
     blocks = words.plural(answers.block_count, "block")
     leaves = "leaves" if answers.block_count == 1 else "leave"
     return (
         f"{blocks} of so few treatments {leaves} {_degrees(least)} of freedom for the error: a "
-        f"limit stands {words.number(float(here))} standard errors from its estimate, where "
-        f"{ENOUGH_DEGREES} degrees would put it at {words.number(float(enough))}, and that error "
-        "is itself hardly known. Only a very large difference can show, and one that does not "
-        "may be there all the same: measure more blocks."
+        f"limit stands {words.number(float(few_limit))} standard errors from its estimate, where "
+        f"{ENOUGH_DEGREES} degrees would put it at {words.number(float(enough_limit))}, and that "
+        "error is itself hardly known. Only a very large difference can show, and one that does "
+        "not may be there all the same: measure more blocks."
     )
 
 
@@ -147,20 +155,20 @@ def _degrees(interval: stats.Interval) -> str:
 
 
 def headline(evidence: Evidence, answers: Answers) -> str:
-    """The page's first sentence, after those it does not speak for; then whose calls failed."""
+    """Return the headline: edited files, what is not compared, first sentence, failed calls."""
     failed = failed_words(evidence)
-    apart = not_compared.headline(evidence, asked_responses(evidence))
-    told = [
+    uncompared = not_compared.headline(evidence, asked_responses(evidence))
+    texts = [
         words.edited_words(evidence.edited),
-        "" if all_ended(evidence) else apart,
+        "" if all_ended(evidence) else uncompared,
         first_sentence(evidence, answers),
         failed,
     ]
-    return " ".join(sentence for sentence in told if sentence)
+    return " ".join(text for text in texts if text)
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> str:
-    """The primary factor's first answer that is not about energy."""
+    """Return the primary factor's first answer that is not about energy, or why there is none."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):
@@ -169,9 +177,9 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     if untried:
         prefix = f"Incomplete, {runs - untried} of {runs} runs of the design so far. "
-    chosen = best_alternative.headline(evidence, choices(evidence, answers))
-    if chosen:
-        return prefix + chosen
+    best = best_alternative.headline(evidence, choices(evidence, answers))
+    if best:
+        return prefix + best
     numbers = [*answers.computed(), *answers.differences()]
     candidates = [item for item in numbers if not item.response.energy]
     candidates.sort(
@@ -179,62 +187,72 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     )
     if not candidates:
         return prefix + _without_contrast(evidence, answers)
-    words_of_it = sentence(evidence, candidates[0], answers.family)
+    text = sentence(evidence, candidates[0], answers.family)
     outcome = answers.outcome(candidates[0])
     if outcome == "within noise":
-        words_of_it += " Two identical labels may differ by as much: no difference is claimed."
+        text += " Two identical labels may differ by as much: no difference is claimed."
     elif outcome == "undecided":
-        same = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
-        words_of_it += f" The two cannot be told apart: {same} lies inside the interval."
-    words_of_it += _depending(evidence, answers, candidates[0])
+        no_effect = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
+        text += f" The two cannot be told apart: {no_effect} lies inside the interval."
+    text += _depending(evidence, answers, candidates[0])
     if 0 < (candidates[0].interval.degrees or 0) <= FEW_DEGREES:
         degrees = _degrees(candidates[0].interval)
-        words_of_it += f" So few runs tell very little: the error has {degrees} of freedom."
+        text += f" So few runs tell very little: the error has {degrees} of freedom."
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
-    return prefix + words_of_it
+    return prefix + text
 
 
 def _depending(evidence: Evidence, answers: Answers, answer: Answer) -> str:
-    """That a ratio is another one at other levels of a factor, with the two that differ most."""
-    told = ""
+    """Return on which factors a ratio depends, with its two extreme levels; "" for none."""
+    text = ""
     for change in changes(by_level(evidence, answers, [answer])):
-        ends = sorted(change.levels, key=lambda one: one[1].estimate)
-        at = (
+        ends = sorted(change.levels, key=lambda pair: pair[1].estimate)
+        extremes = (
             f"{words.number(interval.estimate)} at {evidence.title(change.other, level)}"
             for level, interval in (ends[0], ends[-1])
         )
-        told += f" It depends on {words.factor_title(change.other)}: {' and '.join(at)}."
-    return told
+        text += f" It depends on {words.factor_title(change.other)}: {' and '.join(extremes)}."
+    return text
 
 
 def all_ended(evidence: Evidence) -> str:
-    """That the nodes of every usable run ended without a record of a message, with the first
-    reason; empty where a run measured something, or where there is none."""
+    """Return that the nodes of every usable run ended without a record of a message, and why.
+
+    The reason is the first that a run gives. Empty where a run measured something, or where no
+    run is usable.
+    """
     frame = evidence.usable
     if not frame.height or not all(map(ended_unsent, frame.iter_rows(named=True))):
         return ""
     documents = [evidence.runs.get(run, {}) for run in frame["run"].to_list()]
-    ready = all(node.get("ready") for one in documents for node in one.get("nodes", []))
-    how = {str(outcome).replace("_", " ") for outcome in frame["outcome"]}
-    before = "anything was sent" if ready else "READY"
+    ready = all(node.get("ready") for document in documents for node in document.get("nodes", []))
+    outcomes = {str(outcome).replace("_", " ") for outcome in frame["outcome"]}
+    stage = "anything was sent" if ready else "READY"
     which = words.plural(frame.height, "usable run" if evidence.set_aside.height else "run")
     which = f"All {which}" if frame.height > 1 else "The only" + which.removeprefix("1")
-    why = next((str(one["outcome_detail"]) for one in documents if one.get("outcome_detail")), "")
+    why = next(
+        (
+            str(document["outcome_detail"])
+            for document in documents
+            if document.get("outcome_detail")
+        ),
+        "",
+    )
     unsent = (frame["sent"] == 0).all() if "sent" in frame.columns else True
-    when = f"before {before}" if unsent else "and left no record of what they sent"
-    told = f"{which} {' or '.join(sorted(how))} {when}"
-    return f"{told}: {why.removesuffix(f' {when}')}." if why else f"{told}."
+    when = f"before {stage}" if unsent else "and left no record of what they sent"
+    summary = f"{which} {' or '.join(sorted(outcomes))} {when}"
+    return f"{summary}: {why.removesuffix(f' {when}')}." if why else f"{summary}."
 
 
-def _codes(evidence: Evidence) -> list[str]:
-    """The reasons why runs were set aside, in words."""
-    codes = {r["code"] for run in evidence.runs.values() for r in run.get("reasons", [])}
+def _exclusion_reasons(evidence: Evidence) -> list[str]:
+    """Return the reasons for which runs were excluded, in words."""
+    codes = {reason["code"] for run in evidence.runs.values() for reason in run.get("reasons", [])}
     return sorted(code.replace("_", " ") for code in codes)
 
 
 def _no_runs(evidence: Evidence) -> str:
-    reasons = _codes(evidence)
+    reasons = _exclusion_reasons(evidence)
     because = f" ({words.listed(reasons)})" if reasons else ""
     planned = words.plural(len(evidence.designed), "run")
     done = len(evidence.designed) - evidence.untried(evidence.designed)
@@ -245,13 +263,15 @@ def _no_runs(evidence: Evidence) -> str:
 def _without_contrast(evidence: Evidence, answers: Answers) -> str:
     pending = [item for item in answers.items if not item.response.energy]
     pending.sort(key=lambda item: item.factor != evidence.primary)
-    told = next(filter(None, (sentence_of_all(evidence, a, answers) for a in pending)), None)
-    if told and evidence.set_aside.height:
+    of_all = next(
+        filter(None, (sentence_of_all(evidence, item, answers) for item in pending)), None
+    )
+    if of_all and evidence.set_aside.height:
         tried = evidence.usable.height + evidence.set_aside.height
-        codes = words.listed(_codes(evidence))
+        codes = words.listed(_exclusion_reasons(evidence))
         return (
             f"{evidence.set_aside.height} of {words.plural(tried, 'run')} were set aside ({codes})"
-            f" and those left answer nothing. {told}"
+            f" and those left answer nothing. {of_all}"
         )
     if answers.items:
         return f"No question can be answered with a number: {answers.items[0].result}."
@@ -259,24 +279,26 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> str:
 
 
 def nothing_to_compare(evidence: Evidence) -> str:
-    """Why there is no answer where no question has two levels, and what to give instead."""
+    """Return why there is no answer where no question has two levels, and what to change."""
     runs = words.plural(evidence.usable.height, "run")
-    asked = [pair for q in evidence.study.get("question", []) for pair in evidence.held(q)]
-    if asked and not evidence.imported:
-        names = dict.fromkeys(f"{words.factor_title(n)} {words.plain(level)}" for n, level in asked)
-        told = (
+    held_levels = [pair for q in evidence.study.get("question", []) for pair in evidence.held(q)]
+    if held_levels and not evidence.imported:
+        names = dict.fromkeys(
+            f"{words.factor_title(name)} {words.plain(level)}" for name, level in held_levels
+        )
+        statement = (
             f"{runs} measured, all with {words.listed(list(names))}: there is nothing to compare."
         )
-        return f"{told} Give one of these two levels or more."
+        return f"{statement} Give one of these two levels or more."
     if not evidence.factors or evidence.varied:
         return f"{runs} measured; the study asks for no comparison: a [[question]] names what of."
     held = [f"{words.factor_title(name)} {words.plain(levels[0])}" for name, levels in
             evidence.factors.items() if levels]  # fmt: skip
-    told = f"{runs} measured, all with {words.listed(held)}: there is nothing to compare."
+    statement = f"{runs} measured, all with {words.listed(held)}: there is nothing to compare."
     if not evidence.imported:
-        return f"{told} Give one of these two levels or more."
+        return f"{statement} Give one of these two levels or more."
     if "comparable" not in evidence.study:
-        return told
+        return statement
     columns = evidence.study["comparable"]
     which = f": {', '.join(columns)}" if columns else ""
-    return f"{told} Import again, with --factor for a column in which runs differ{which}."
+    return f"{statement} Import again, with --factor for a column in which runs differ{which}."

@@ -1,4 +1,4 @@
-"""Which of the alternatives is lowest, in sentences: in the first line, and under the question."""
+"""Sentences on which alternative is lowest: the first sentence, and those under a question."""
 
 from __future__ import annotations
 
@@ -17,76 +17,83 @@ from wattwire.model.derived import column
 from wattwire.report.parts import Text
 
 NAMED_MAX = 4
-"""So many alternatives, or levels, are named in a row."""
+"""Most alternatives, or levels, that a list names."""
 Medians = dict[tuple[Any, ...], float]
 
 
 def sentences(
     evidence: Evidence, question: Mapping[str, Any], found: Sequence[Choice]
 ) -> list[Text]:
-    """For each response of the question: the lowest alternative, and where each level is lowest.
+    """Return for each response of the question the lowest alternative, and where levels are lowest.
 
-    `found` are the choices of the study's alternatives; where they could not be compared, what
-    was seen is told, and why nothing more. Empty where the question asks of other factors.
+    `found` are the choices of the study's alternatives; where these could not be compared, the
+    sentence says what was seen, and why nothing more can be said. Empty where the question is
+    about other factors.
     """
-    named = factors_of(evidence)
-    if not named or not set(named) <= set(question.get("factors", [])):
+    factors = factors_of(evidence)
+    if not factors or not set(factors) <= set(question.get("factors", [])):
         return []
-    asked = {resolve(name, evidence.described) for name in question.get("responses", [])}
-    told = []
+    responses = {resolve(name, evidence.described) for name in question.get("responses", [])}
+    texts = []
     for choice in found:
-        medians = _medians(evidence, choice, named)
-        if choice.response not in asked or len(medians) < 2:
+        medians = _medians(evidence, choice, factors)
+        if choice.response not in responses or len(medians) < 2:
             continue
-        placed = _ranked(choice) if choice.placed else _by_medians(evidence, choice, named, medians)
-        told += [placed, *_won(evidence, choice.response, named, medians)]
-    return [Text(one, "item") for one in told]
+        text = (
+            _ranked_sentence(choice)
+            if choice.placed
+            else _medians_sentence(evidence, choice, factors, medians)
+        )
+        texts += [text, *_wins_by_level(evidence, choice.response, factors, medians)]
+    return [Text(text, "item") for text in texts]
 
 
-def _medians(evidence: Evidence, choice: Choice, named: Sequence[str]) -> Medians:
-    """Median over the runs of each combination of the named factors that can be compared."""
+def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medians:
+    """Return the median over runs of each combination of the factors that can be compared."""
     values: dict[tuple[Any, ...], list[float]] = {}
     for frame in by_treatment(evidence, evidence.usable).values():
-        key = tuple(levels_of(frame, name)[0] for name in named)
-        if " ".join(map(evidence.title, named, key)) in choice.without:
+        key = tuple(levels_of(frame, name)[0] for name in factors)
+        if " ".join(map(evidence.title, factors, key)) in choice.without:
             continue
         known = column(frame, choice.response.column)
         values.setdefault(key, []).extend(known[np.isfinite(known)].tolist())
-    return {key: float(np.median(found)) for key, found in values.items() if found}
+    return {key: float(np.median(run_values)) for key, run_values in values.items() if run_values}
 
 
 def _value(response: Response, value: float) -> str:
     return f"{words.number(value)} {response.unit}".rstrip()
 
 
-def _ranked(choice: Choice) -> str:
-    """The lowest, those as low or not told apart, and how far above it the others lie."""
+def _ranked_sentence(choice: Choice) -> str:
+    """Return a sentence on the lowest, those not shown to be higher, and how high the rest are."""
     first, response = choice.placed[0], choice.response
-    told = f"The lowest {response.title} is that of {first.title}: "
-    told += f"{_value(response, first.typical)} (geometric mean)"
+    text = f"The lowest {response.title} is that of {first.title}: "
+    text += f"{_value(response, first.typical)} (geometric mean)"
     near = [*choice.titles("equal"), *choice.titles("open")]
     if near:
         more = len(near) - NAMED_MAX
         names = near[:NAMED_MAX] + ([f"{words.count(more)} more"] if more > 0 else [])
-        told += f"; not shown to lie above it: {words.listed(names)}"
-    higher = [one for one in choice.placed if one.group == "higher"]
+        text += f"; not shown to lie above it: {words.listed(names)}"
+    higher = [placed for placed in choice.placed if placed.group == "higher"]
     if not higher:
-        return f"{told}. No other is shown to lie above it."
+        return f"{text}. No other is shown to lie above it."
     last = higher[-1]
     nearest = f"{words.number(higher[0].over_lowest)} times ({higher[0].title})"
     if len(higher) == 1:
-        return f"{told}. One lies above it: {nearest}."
+        return f"{text}. One lies above it: {nearest}."
     return (
-        f"{told}. {words.count(len(higher))} lie above it, from {nearest} to "
+        f"{text}. {words.count(len(higher))} lie above it, from {nearest} to "
         f"{words.number(last.over_lowest)} times as much ({last.title}; at most "
         f"{words.number(last.at_most)})."
     )
 
 
-def _by_medians(evidence: Evidence, choice: Choice, named: Sequence[str], medians: Medians) -> str:
+def _medians_sentence(
+    evidence: Evidence, choice: Choice, factors: Sequence[str], medians: Medians
+) -> str:
     ordered = sorted(medians, key=lambda key: medians[key])
     low, high = (
-        f"{' '.join(evidence.title(*one) for one in zip(named, key, strict=True))} "
+        f"{' '.join(evidence.title(*pair) for pair in zip(factors, key, strict=True))} "
         f"({_value(choice.response, medians[key])})"
         for key in (ordered[0], ordered[-1])
     )
@@ -97,129 +104,135 @@ def _by_medians(evidence: Evidence, choice: Choice, named: Sequence[str], median
     )
 
 
-def _won(
-    evidence: Evidence, response: Response, named: Sequence[str], medians: Medians
+def _wins_by_level(
+    evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
 ) -> list[str]:
-    """For two factors: at how many levels of the one each level of the other is lowest."""
-    if len(named) != 2:
+    """Return for two factors at how many levels of one each level of the other is lowest."""
+    if len(factors) != 2:
         return []
-    told = []
-    for at, factor in enumerate(named):
+    texts = []
+    for index, factor in enumerate(factors):
         groups: dict[Any, list[tuple[Any, ...]]] = {}
         for key in medians:
-            groups.setdefault(key[1 - at], []).append(key)
-        whole = [keys for keys in groups.values() if len(keys) > 1]
-        wins = Counter(min(keys, key=lambda key: medians[key])[at] for keys in whole)
-        listed = [
+            groups.setdefault(key[1 - index], []).append(key)
+        compared = [keys for keys in groups.values() if len(keys) > 1]
+        wins = Counter(min(keys, key=lambda key: medians[key])[index] for keys in compared)
+        winners = [
             f"{evidence.title(factor, level)} at {words.count(count)}"
             for level, count in wins.most_common(NAMED_MAX)
         ]
-        if listed:
-            other = words.plural(len(whole), "level")
-            told.append(
-                f"By medians, of {other} of {words.factor_title(named[1 - at])} the lowest "
-                f"{response.title} stands with {words.listed(listed)}."
+        if winners:
+            level_count = words.plural(len(compared), "level")
+            texts.append(
+                f"By medians, of {level_count} of {words.factor_title(factors[1 - index])} the "
+                f"lowest {response.title} stands with {words.listed(winners)}."
             )
-    return told
+    return texts
 
 
 # -- the page's first sentence ------------------------------------------------------------------
 
 
 HEADLINE_NAMED_MAX = 6
-"""Up to so many alternatives a sentence names one by one."""
+"""Most alternatives that a sentence names one by one."""
 CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
 def headline(evidence: Evidence, found: Sequence[Choice]) -> str:
-    """One sentence over all responses; empty where none of them could be compared."""
-    known = [one for one in found if one.placed]
-    if not known:
+    """Return one sentence over all responses; "" where none of them could be compared."""
+    compared = [choice for choice in found if choice.placed]
+    if not compared:
         return ""
-    parts = []
-    before = ""
-    for one in known:
-        leader = one.placed[0].title
-        had = "the lowest" if leader == before else f"{leader} had the lowest"
-        parts.append(f"{had} {one.response.title} ({_beside(evidence, one)})")
-        before = leader
+    phrases = []
+    previous = ""
+    for choice in compared:
+        leader = choice.placed[0].title
+        had = "the lowest" if leader == previous else f"{leader} had the lowest"
+        phrases.append(
+            f"{had} {choice.response.title} ({_comparison_with_lowest(evidence, choice)})"
+        )
+        previous = leader
     return (
-        f"{_conditions(evidence)}of {words.plural(len(known[0].placed), 'alternative')}, "
-        f"{words.listed(parts)}."
+        f"{_conditions(evidence)}of {words.plural(len(compared[0].placed), 'alternative')}, "
+        f"{words.listed(phrases)}."
     )
 
 
 def _conditions(evidence: Evidence) -> str:
-    """What all runs share of what a reader would ask for: payload, clients, rate."""
+    """Return the fixed conditions that a reader would ask for: payload, clients, rate."""
     fixed = evidence.study.get("fixed", {})
     closed = fixed.get("loop") == "closed"
-    told = []
+    phrases = []
     for name in CONDITIONS:
         useless = closed and name in ("rate_hz", "interval_s")
         hidden = name == "payload_bytes" and fixed.get("literal")
         if name in evidence.varied or fixed.get(name) in (None, "") or useless or hidden:
             continue
         value = fixed[name]
-        told.append(f"“{value}”" if name == "literal" else evidence.title(name, value))
-    return f"With {words.listed(told)}, " if told else "By these runs, "
+        phrases.append(f"“{value}”" if name == "literal" else evidence.title(name, value))
+    return f"With {words.listed(phrases)}, " if phrases else "By these runs, "
 
 
-def _beside(evidence: Evidence, choice: Choice) -> str:
+def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> str:
     lowest = choice.placed[0]
     unit = f" {choice.response.unit}" if choice.response.unit else ""
-    told = [f"{words.number(lowest.typical)}{unit}"]
+    phrases = [f"{words.number(lowest.typical)}{unit}"]
     margin = evidence.study.get("answers", {}).get("margin")
     if margin is not None:
-        equal = _named(choice.titles("equal")) or "none shown"
-        told.append(f"equal within {words.percent(margin)}: {equal}")
+        equal = _first_names(choice.titles("equal")) or "none shown"
+        phrases.append(f"equal within {words.percent(margin)}: {equal}")
     if choice.titles("open"):
-        told.append(f"not told apart from it: {_named(choice.titles('open'))}")
-    placed = [one for one in choice.placed if one.group == "higher"]
-    higher = [one.over_lowest for one in placed]
-    if 0 < len(higher) <= HEADLINE_NAMED_MAX:
-        each = [f"{one.title} {words.number(one.over_lowest)}" for one in placed]
-        told.append(f"times as much: {words.listed(each)}")
-    elif higher:
-        ends = list(dict.fromkeys(words.number(one) for one in (min(higher), max(higher))))
-        whose = "every other" if len(told) == 1 else f"{len(higher)} more"
-        told.append(f"{whose}: {' to '.join(ends)} times as much")
-    return "; ".join(told)
+        phrases.append(f"not told apart from it: {_first_names(choice.titles('open'))}")
+    higher_placed = [placed for placed in choice.placed if placed.group == "higher"]
+    ratios = [placed.over_lowest for placed in higher_placed]
+    if 0 < len(ratios) <= HEADLINE_NAMED_MAX:
+        ratios_by_name = [
+            f"{placed.title} {words.number(placed.over_lowest)}" for placed in higher_placed
+        ]
+        phrases.append(f"times as much: {words.listed(ratios_by_name)}")
+    elif ratios:
+        extremes = list(dict.fromkeys(words.number(ratio) for ratio in (min(ratios), max(ratios))))
+        which = "every other" if len(phrases) == 1 else f"{len(ratios)} more"
+        phrases.append(f"{which}: {' to '.join(extremes)} times as much")
+    return "; ".join(phrases)
 
 
-def _named(titles: Sequence[str]) -> str:
-    """Names in a row; of many the first ones, and how many more there are."""
+def _first_names(titles: Sequence[str]) -> str:
+    """Return the names in a list; of many the first ones, and the number of further ones."""
     shown = list(titles[:HEADLINE_NAMED_MAX])
     more = len(titles) - len(shown)
     return words.listed([*shown, f"{more} more"] if more else shown)
 
 
 def notes(evidence: Evidence, found: Sequence[Choice]) -> list[str]:
-    """What the first sentence rests on, and what has no place in it."""
-    known = [one for one in found if one.placed]
-    told = [f"Lowest {one.response.title}: {one.why_not}." for one in found if one.why_not]
-    if known:
-        told.append(
+    """Return the method of the first sentence, and what that sentence leaves out."""
+    compared = [choice for choice in found if choice.placed]
+    texts = [
+        f"Lowest {choice.response.title}: {choice.why_not}." for choice in found if choice.why_not
+    ]
+    if compared:
+        texts.append(
             "Who is lowest, who may be and who is equal holds for "
-            f"{words.listed([one.response.title for one in known])} together at "
+            f"{words.listed([choice.response.title for choice in compared])} together at "
             f"{words.confidence(CONFIDENCE)}: multiple comparisons with the best (Hsu 1984), one-"
             "sided t limits of each against all others, Bonferroni. “Equal” is whose upper limit "
             "over the truly lowest one lies within the margin; “not told apart” may be the lowest."
         )
     missing = _unmeasured(evidence) if found else []
     if missing:
-        told.append(f"Without a usable run: {_named(missing)}.")
-    return told
+        texts.append(f"Without a usable run: {_first_names(missing)}.")
+    return texts
 
 
 def _unmeasured(evidence: Evidence) -> list[str]:
-    """Alternatives of the design of which no run can be used."""
+    """Return the alternatives of the design that no usable run belongs to."""
     factors = factors_of(evidence)
     usable = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
-    lacking: dict[str, None] = {}
+    missing: dict[str, None] = {}
     for entry in evidence.designed:
         levels = {**(entry.get("levels") or {}), **(entry.get("treatment") or {})}
-        own = [levels.get(name) for name in factors]
-        if not any(all(map(same_level, own, one)) for one in usable):
-            named = zip(factors, own, strict=True)
-            lacking[" ".join(evidence.title(name, value) for name, value in named)] = None
-    return list(lacking)
+        alternative = [levels.get(name) for name in factors]
+        if not any(all(map(same_level, alternative, measured)) for measured in usable):
+            pairs = zip(factors, alternative, strict=True)
+            missing[" ".join(evidence.title(name, value) for name, value in pairs)] = None
+    return list(missing)

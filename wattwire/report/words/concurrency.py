@@ -1,8 +1,9 @@
-"""Whether as many clients were at work in the counted part of a closed loop as the study has.
+"""Whether the counted part of a closed loop had as many clients at work as the study specifies.
 
-Clients go on until the slowest one has made its calls, as far as their records have room. One that
-is faster than the slowest by much more ends sooner, and what the others make then is measured with
-fewer clients at work than was asked for. So are campaigns measured before clients went on.
+Clients continue until the slowest one has made its calls, as far as their records have room. A
+client that is much faster than the slowest ends sooner, and the later calls of the others are
+measured with fewer clients at work than requested. The same holds for campaigns measured before
+clients continued.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from wattwire.model import words
 from wattwire.model.derived import column
 
 ACTIVE_SHARE_MIN = 0.8
-"""Share of a treatment's clients that are at work on average, below which it is named."""
+"""Mean share of a treatment's clients at work below which a sentence names the treatment."""
 NAMED_MAX = 6
 
 
 def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
-    """Yield title, median number of clients at work, and number of clients of each treatment whose
-    runs had fewer than ACTIVE_SHARE_MIN of their clients at work."""
+    """Yield title, median clients at work and number of clients of each treatment with too few.
+
+    Too few is a median over runs below ACTIVE_SHARE_MIN of the treatment's clients.
+    """
     for frame in by_treatment(evidence, evidence.usable).values():
         levels = all_levels(evidence.runs[frame["run"][0]]) if frame.height else {}
         clients = int(levels.get("clients", 1))
@@ -36,14 +39,14 @@ def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
 
 
 def sentence(evidence: Evidence) -> str:
-    """Name those treatments, for the page's headline; empty where there are none."""
-    found = [
+    """Return a sentence that names those treatments, for the headline; "" where there are none."""
+    treatments = [
         f"{title} ({active:.1f} of {clients})"
         for title, active, clients in too_few_active(evidence)
     ]
-    if not found:
+    if not treatments:
         return ""
-    listed = words.listed_first(found, NAMED_MAX)
+    listed = words.listed_first(treatments, NAMED_MAX)
     return (
         f"Fewer clients were at work than the study has: {listed}. Some clients ended before the "
         "others; those figures are of fewer concurrent calls."

@@ -1,4 +1,4 @@
-"""Whether a question's responses go along with what it sets beside them, in sentences."""
+"""Sentences on how a question's responses correlate with the quantities that it names."""
 
 from __future__ import annotations
 
@@ -24,90 +24,108 @@ COUNTED = ("syscalls_per_message", *syscalls.FIGURES)
 
 
 def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
-    """One for each response and each quantity beside it; nothing where none is set beside.
+    """Return a sentence for each response and each of its correlates; empty without correlates.
 
-    Medians of treatments are the points: runs of one treatment are no further ones.
+    Points are medians of treatments; runs of one treatment are no further points.
     """
-    beside = [resolve(name, evidence.described) for name in question.get("beside", [])]
-    if not beside or evidence.usable.height == 0:
+    correlates = [resolve(name, evidence.described) for name in question.get("beside", [])]
+    if not correlates or evidence.usable.height == 0:
         return []
-    medians = {one: _medians(evidence, one) for one in beside}
-    absent = [one for one, found in medians.items() if not found]
-    told, measured_any = [], False
+    medians = {correlate: _medians(evidence, correlate) for correlate in correlates}
+    absent = [correlate for correlate, points in medians.items() if not points]
+    texts, measured_any = [], False
     for name in dict.fromkeys(question.get("responses", [])):
         response = resolve(name, evidence.described)
         if not is_measured(evidence, response, BOTH):
             energy = "cannot be answered here: no meter measured energy"
-            what = energy if response.energy else NOT_MEASURED
-            told.append(f"{capital(response.title)}: {what}.")
+            reason = energy if response.energy else NOT_MEASURED
+            texts.append(f"{capital(response.title)}: {reason}.")
             continue
         measured_any = True
-        others = [one for one in beside if one != response and one not in absent]
-        ours = _medians(evidence, response)
-        told += [_sentence(response, ours, other, medians[other]) for other in others]
+        available = [
+            correlate
+            for correlate in correlates
+            if correlate != response and correlate not in absent
+        ]
+        response_medians = _medians(evidence, response)
+        texts += [
+            _sentence(response, response_medians, correlate, medians[correlate])
+            for correlate in available
+        ]
     if measured_any and absent:
-        told.append(_unmeasured(absent))
-    if measured_any and len(absent) < len(beside):
-        told.append(
+        texts.append(_unmeasured(absent))
+    if measured_any and len(absent) < len(correlates):
+        texts.append(
             "Points are medians of treatments; intervals are 95 %, each alone; exploratory. To go "
             "along is not to be in proportion, and neither says what causes what."
         )
-    return [Text(one, "item") for one in told]
+    return [Text(text, "item") for text in texts]
 
 
 def _unmeasured(absent: Sequence[Response]) -> str:
-    titles = words.listed([one.title for one in absent])
-    counted = any(one.column in COUNTED for one in absent)
-    how = "; plan.syscall_runs = 1 counts system calls, in runs of their own" if counted else ""
-    return f"{capital(titles)}: not measured{how}."
+    titles = words.listed([response.title for response in absent])
+    countable = any(response.column in COUNTED for response in absent)
+    advice = (
+        "; plan.syscall_runs = 1 counts system calls, in runs of their own" if countable else ""
+    )
+    return f"{capital(titles)}: not measured{advice}."
 
 
-def _sentence(response: Response, ours: Medians, other: Response, theirs: Medians) -> str:
-    both = [key for key in ours if key in theirs and ours[key] > 0 and theirs[key] > 0]
-    if len(both) < TREATMENTS_MIN:
+def _sentence(
+    response: Response, response_medians: Medians, correlate: Response, correlate_medians: Medians
+) -> str:
+    shared = [
+        key
+        for key in response_medians
+        if key in correlate_medians and response_medians[key] > 0 and correlate_medians[key] > 0
+    ]
+    if len(shared) < TREATMENTS_MIN:
         return (
-            f"{capital(response.title)} beside {other.title}: "
-            f"{stats.TooFew(len(both), TREATMENTS_MIN, 'treatments that hold both')}."
+            f"{capital(response.title)} beside {correlate.title}: "
+            f"{stats.TooFew(len(shared), TREATMENTS_MIN, 'treatments that hold both')}."
         )
-    up = np.array([ours[key] for key in both])
-    across = np.array([theirs[key] for key in both])
-    found, power = association.spearman(across, up), association.exponent(across, up)
-    if not isinstance(found, association.Association) or not isinstance(power, stats.Interval):
-        why = found if not isinstance(found, association.Association) else power
-        return f"{capital(response.title)} beside {other.title}: {why}."
-    rank = found.interval
-    if isinstance(rank, stats.Interval):
-        sure = rank.excludes(0.0)
-        reach = f"{words.number(rank.low)} to {words.number(rank.high)}"
+    y = np.array([response_medians[key] for key in shared])
+    x = np.array([correlate_medians[key] for key in shared])
+    spearman, exponent = association.spearman(x, y), association.exponent(x, y)
+    if not isinstance(spearman, association.Association) or not isinstance(
+        exponent, stats.Interval
+    ):
+        reason = spearman if not isinstance(spearman, association.Association) else exponent
+        return f"{capital(response.title)} beside {correlate.title}: {reason}."
+    interval = spearman.interval
+    if isinstance(interval, stats.Interval):
+        is_significant = interval.excludes(0.0)
+        range_text = f"{words.number(interval.low)} to {words.number(interval.high)}"
     else:
-        sure, reach = found.p < 0.05, words.p_equals(found.p)
+        is_significant, range_text = spearman.p < 0.05, words.p_equals(spearman.p)
     verb = "does not show to go along with"
-    if sure:
-        verb = "goes along with" if found.estimate > 0 else "falls with"
+    if is_significant:
+        verb = "goes along with" if spearman.estimate > 0 else "falls with"
     return (
-        f"{capital(response.title)} {verb} {other.title}: Spearman's ρ "
-        f"{words.number(found.estimate)} ({reach}) over {words.plural(len(both), 'treatment')}; "
-        f"as a power of it {words.number(power.estimate)} ({words.number(power.low)} to "
-        f"{words.number(power.high)}): {reading(power)}."
+        f"{capital(response.title)} {verb} {correlate.title}: Spearman's ρ "
+        f"{words.number(spearman.estimate)} ({range_text}) over "
+        f"{words.plural(len(shared), 'treatment')}; as a power of it "
+        f"{words.number(exponent.estimate)} ({words.number(exponent.low)} to "
+        f"{words.number(exponent.high)}): {reading(exponent)}."
     )
 
 
 def _medians(evidence: Evidence, response: Response) -> Medians:
-    """Median of each treatment, from runs of the design, else from those that count calls."""
+    """Return each treatment's median, from runs of the design, else from runs that count calls."""
     for frame in (evidence.usable, evidence.traced):
-        found = _of(evidence, frame, response)
-        if found:
-            return found
+        medians = _treatment_medians(evidence, frame, response)
+        if medians:
+            return medians
     return {}
 
 
-def _of(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Medians:
+def _treatment_medians(evidence: Evidence, frame: pl.DataFrame, response: Response) -> Medians:
     if frame.height == 0:
         return {}
-    found = {}
-    for key, part in by_treatment(evidence, frame).items():
-        values = values_of(evidence, part, response, BOTH)
+    medians = {}
+    for key, runs in by_treatment(evidence, frame).items():
+        values = values_of(evidence, runs, response, BOTH)
         values = values[np.isfinite(values)]
         if values.size:
-            found[key] = float(np.median(values))
-    return found
+            medians[key] = float(np.median(values))
+    return medians

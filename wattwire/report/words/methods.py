@@ -1,4 +1,4 @@
-"""How a campaign was measured, in sentences for a paper: only what really happened."""
+"""The sentences of a paper's methods section, from what the campaign recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GIB = 1 << 30
 LEVELS_MAX = 8
 STUDY = "study.json"
 BOOT_GAP_S = 30.0
-"""No machine boots twice within it; the wall clock may be set by a few seconds."""
+"""Shortest time between two boots; a smaller difference is an adjusted wall clock."""
 CONTROL_TEXT = (
     "Each block also held one treatment under two identical labels and once with the sampler "
     "silent in the window."
@@ -36,9 +36,9 @@ CONTROL_TEXT = (
 
 
 def methods(evidence: Evidence, answers: Answers) -> list[str]:
-    """Sentences on machine, design, runs, meters, exclusions and statistics, in that order."""
+    """Return sentences on machine, design, runs, meters, exclusions and statistics, in order."""
     if evidence.imported:
-        return list(_of_import(evidence, answers))
+        return list(_imported(evidence, answers))
     return [
         *_edited(evidence),
         *_machine(evidence),
@@ -54,7 +54,7 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
 
 
 def _edited(evidence: Evidence) -> Iterator[str]:
-    """That what follows tells of documents that are no longer those of the campaign's begin."""
+    """Yield that the sentences describe documents that were edited after the campaign began."""
     if evidence.edited:
         yield (
             f"{edited_words(evidence.edited)} Factors, questions, margin and limits are told here "
@@ -62,44 +62,44 @@ def _edited(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _of_import(evidence: Evidence, answers: Answers) -> Iterator[str]:
+def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
     source = evidence.study.get("source")
     yield (
         "The data were not measured here: they were imported from files that others recorded"
         + (f" ({source})." if source else ".")
     )
     held, used = evidence.attempts.height, evidence.usable.height
-    aside = "; the others were set aside with a reason each" if used < held else ""
+    excluded = "; the others were set aside with a reason each" if used < held else ""
     of_all = f"Of {words.plural(held, 'run')} that the files hold"
-    yield f"{of_all}, {words.count(used)} are used{aside}."
+    yield f"{of_all}, {words.count(used)} are used{excluded}."
     yield from statistics(evidence, answers)
 
 
 def facts_of(evidence: Evidence) -> dict[str, Any]:
-    """Every fact of the first host, by key; empty for imported data."""
-    for known in evidence.reader.machine.get("hosts", {}).values():
-        return {str(fact["key"]): fact.get("value") for fact in known.get("facts", [])}
+    """Return every fact of the first host, by key; empty for imported data."""
+    for host in evidence.reader.machine.get("hosts", {}).values():
+        return {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
     return {}
 
 
 def _machine(evidence: Evidence) -> Iterator[str]:
     facts = facts_of(evidence)
-    parts = []
+    details = []
     if facts.get("cpu_name"):
         cpus = facts.get("cpus") or facts.get("cores")
-        parts.append(f"{facts['cpu_name']}" + (f", {cpus} logical CPUs" if cpus else ""))
+        details.append(f"{facts['cpu_name']}" + (f", {cpus} logical CPUs" if cpus else ""))
     if isinstance(facts.get("memory_total"), int):
-        parts.append(f"{facts['memory_total'] / GIB:.1f} GiB of memory")
-    parts += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
-    parts += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
-    virtual = facts.get("virtualisation") not in (None, "none", "")
-    parts += ["a virtual machine"] if virtual else []
+        details.append(f"{facts['memory_total'] / GIB:.1f} GiB of memory")
+    details += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
+    details += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
+    is_virtual = facts.get("virtualisation") not in (None, "none", "")
+    details += ["a virtual machine"] if is_virtual else []
     versions = evidence.reader.machine.get("versions") or {}
-    told = f"wattwire {versions.get('wattwire', 'of an unknown version')}"
+    tool = f"wattwire {versions.get('wattwire', 'of an unknown version')}"
     hosts = len(evidence.reader.machine.get("hosts", {}))
     where = "one machine" if hosts == 1 else f"{hosts} machines"
-    yield f"All runs were made with {told} on {where}" + (
-        f" ({', '.join(parts)})." if parts else "."
+    yield f"All runs were made with {tool} on {where}" + (
+        f" ({', '.join(details)})." if details else "."
     )
 
 
@@ -115,13 +115,13 @@ def _design(evidence: Evidence) -> Iterator[str]:
         yield f"The factors were {words.listed(factors)}."
     fixed = evidence.study.get("fixed", {})
     if fixed:
-        held = ", ".join(f"{k} = {words.plain(v)}" for k, v in sorted(fixed.items()))
+        held = ", ".join(f"{name} = {words.plain(level)}" for name, level in sorted(fixed.items()))
         yield f"Held fixed were {held}."
     yield from _variants(evidence)
     blocks = len({entry["block"] for entry in evidence.designed})
-    whole = len(evidence.designed) == blocks * len(treatments)
+    is_complete = len(evidence.designed) == blocks * len(treatments)
     order = (
-        f"Each of {words.plural(blocks, 'block')} held {'each' if whole else 'some'} of "
+        f"Each of {words.plural(blocks, 'block')} held {'each' if is_complete else 'some'} of "
         f"{words.plural(len(treatments), 'treatment')} once, in an order drawn at random (seed "
         f"{plan.get('seed', 1)})"
     )
@@ -149,25 +149,27 @@ def _levels(evidence: Evidence, factor: str) -> str:
 
 def _variants(evidence: Evidence) -> Iterator[str]:
     for name, table in evidence.study.get("variants", {}).items():
-        levels = ", ".join(f"{k} = {words.plain(v)}" for k, v in table.get("levels", {}).items())
-        told = [f"with {levels}"] if levels else []
+        levels = ", ".join(
+            f"{key} = {words.plain(value)}" for key, value in table.get("levels", {}).items()
+        )
+        changes = [f"with {levels}"] if levels else []
         commit = table.get("commit")
-        cells = f"with the cells of commit {commit}" if commit else "with cells of its own"
-        told += [cells] if table.get("root") else []
-        yield f"Variant {name} was run {words.listed(told) or 'as things were'}."
+        source = f"with the cells of commit {commit}" if commit else "with cells of its own"
+        changes += [source] if table.get("root") else []
+        yield f"Variant {name} was run {words.listed(changes) or 'as things were'}."
 
 
 def _run(evidence: Evidence) -> Iterator[str]:
     plan = evidence.study.get("plan", {})
     window_s = column(evidence.usable, "window_s")
-    known = window_s[window_s == window_s]
+    known_s = window_s[window_s == window_s]
     baseline = plan.get("baseline_s", 1.0)
-    told = (
+    sentence = (
         f"A run began with a baseline of the machine alone and one of the connected, silent nodes "
         f"({words.duration(baseline)} each), then all nodes sent from one common start time"
     )
-    if known.size:
-        told += f" for a window of {words.duration(float(known.mean()))}"
+    if known_s.size:
+        sentence += f" for a window of {words.duration(float(known_s.mean()))}"
     left_out = (
         "are warm-up, which latency, CPU time, memory and energy leave out, and the messages that "
         "they are divided by"
@@ -180,13 +182,13 @@ def _run(evidence: Evidence) -> Iterator[str]:
     else:
         by_time = f"its first {words.duration(warmup)} {left_out}"
         cut = by_time if warmup else "nothing was cut off as warm-up"
-    yield f"{told}; {cut}."
+    yield f"{sentence}; {cut}."
     if evidence.warm_up:
         yield f"{warm_up.ruled(evidence.warm_up)}."
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:
-    """What came of all that the usable runs were to deliver; nothing where a count is unknown."""
+    """Yield how many deliveries of the usable runs arrived; nothing where a count is unknown."""
     sums = {
         name: float(column(evidence.usable, name).sum())
         for name in ("expected", "received_unique", "failed", "lost")
@@ -205,27 +207,29 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
 
 
 def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
-    """Meter → (quantity, kind) of everything that was read in any usable run."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    """Return the (quantity, kind) of each series that any usable run has, by meter."""
+    by_meter: dict[str, set[tuple[str, str]]] = {}
     for run in evidence.usable["run"].to_list() if evidence.usable.height else []:
-        for one in (evidence.runs[run].get("sampling") or {}).get("series", []):
-            kind = str(one.get("kind", "measured"))
-            found.setdefault(str(one.get("meter")), set()).add((str(one.get("quantity")), kind))
-    return found
+        for series in (evidence.runs[run].get("sampling") or {}).get("series", []):
+            kind = str(series.get("kind", "measured"))
+            by_meter.setdefault(str(series.get("meter")), set()).add(
+                (str(series.get("quantity")), kind)
+            )
+    return by_meter
 
 
 def _meters(evidence: Evidence) -> Iterator[str]:
     series = _series(evidence)
     hz = evidence.study.get("meters", {}).get("tick_hz", 10.0)
     for kind in ("measured", "estimate", "bound"):
-        named = [
+        listed = [
             f"{meter} ({', '.join(sorted(q for q, k in quantities if k == kind))})"
             for meter, quantities in sorted(series.items())
             if any(k == kind for _, k in quantities)
         ]
-        if named:
+        if listed:
             verb = {"measured": "Read", "estimate": "Estimated", "bound": "Bounded"}[kind]
-            yield f"{verb} at up to {hz:g} Hz: {'; '.join(named)}."
+            yield f"{verb} at up to {hz:g} Hz: {'; '.join(listed)}."
     sources = sorted(
         set(evidence.usable["energy_source"].drop_nulls().to_list())
         if "energy_source" in evidence.usable.columns
@@ -238,15 +242,15 @@ def _meters(evidence: Evidence) -> Iterator[str]:
 
 
 def _libraries(evidence: Evidence) -> Iterator[str]:
-    found: dict[str, None] = {}
+    libraries: dict[str, None] = {}
     for run in evidence.runs.values():
         for node in run.get("nodes", []):
             library = (node.get("ready") or {}).get("library") or {}
             if library.get("name"):
                 version = library.get("version") or "of unknown version"
-                found[f"{node['cell']}: {library['name']} {version}"] = None
-    if found:
-        yield f"Libraries, as they told themselves: {'; '.join(sorted(found))}."
+                libraries[f"{node['cell']}: {library['name']} {version}"] = None
+    if libraries:
+        yield f"Libraries, as they told themselves: {'; '.join(sorted(libraries))}."
 
 
 def _verdicts(evidence: Evidence) -> Iterator[str]:
@@ -262,40 +266,48 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
     codes = Counter(
         reason["code"].replace("_", " ")
         for run in evidence.set_aside["run"].to_list()
-        for reason in {r["code"]: r for r in evidence.runs[run].get("reasons", [])}.values()
+        for reason in {
+            reason["code"]: reason for reason in evidence.runs[run].get("reasons", [])
+        }.values()
     )
-    told = f"{words.count(evidence.usable.height)} of {words.plural(tried, 'run')} are used"
+    sentence = f"{words.count(evidence.usable.height)} of {words.plural(tried, 'run')} are used"
     if codes:
-        told += " (set aside for: " + ", ".join(f"{c} {n}×" for c, n in codes.most_common()) + ")"
+        sentence += (
+            " (set aside for: "
+            + ", ".join(f"{code} {number}×" for code, number in codes.most_common())
+            + ")"
+        )
     extra = evidence.attempts.height - len(set(evidence.attempts["run"].to_list()))
-    yield told + f"; {words.plural(extra, 'attempt was', 'attempts were')} repeats of such runs."
+    yield (
+        sentence + f"; {words.plural(extra, 'attempt was', 'attempts were')} repeats of such runs."
+    )
     untried = evidence.untried(evidence.designed)
     if untried:
         yield f"{words.plural(untried, 'planned run was', 'planned runs were')} never made."
 
 
 def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
-    """How the study's questions were answered, with the levels that were used."""
-    computed, shifts = answers.computed(), answers.differences()
-    if not computed and not shifts:
+    """Yield how the study's questions were answered, with the confidence levels in use."""
+    computed, differences = answers.computed(), answers.differences()
+    if not computed and not differences:
         yield "No comparison is made of these data."
         return
-    told = "A run is the experimental unit: messages inside a run add no degrees of freedom."
+    sentence = "A run is the experimental unit: messages inside a run add no degrees of freedom."
     if computed:
-        named = words.listed(list(dict.fromkeys(item.response.title for item in computed)))
-        told += (
-            f" The logarithm of each run's {named} was modelled by least squares with fixed "
-            f"effects of blocks and {_kind(computed)}, the error pooled; ratios are of geometric "
+        titles = words.listed(list(dict.fromkeys(item.response.title for item in computed)))
+        sentence += (
+            f" The logarithm of each run's {titles} was modelled by least squares with fixed "
+            f"effects of blocks and {_terms(computed)}, the error pooled; ratios are of geometric "
             "means with t intervals."
         )
-    if shifts:
-        named = words.listed(list(dict.fromkeys(item.response.title for item in shifts)))
-        told += (
-            f" Where runs were zero or negative ({named}), levels were compared by the "
+    if differences:
+        titles = words.listed(list(dict.fromkeys(item.response.title for item in differences)))
+        sentence += (
+            f" Where runs were zero or negative ({titles}), levels were compared by the "
             "Hodges–Lehmann difference of runs matched inside blocks, with limits by inversion of "
             "the rank test, or by the difference of means where these were too few."
         )
-    yield told
+    yield sentence
     yield (
         f"Intervals are simultaneous at {words.confidence(CONFIDENCE)} over the family of "
         f"{answers.family} (Bonferroni; each at {words.confidence(answers.level)})."
@@ -306,10 +318,10 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
             "signed-rank test at its exact level."
         )
     if answers.margin is not None:
-        where = _chosen(evidence, "frozen in the study", "stated by the edited study")
+        chosen = _when_chosen(evidence, "frozen in the study", "stated by the edited study")
         yield (
             f"A ratio counts as equivalent where its whole interval lies within a margin of "
-            f"{100 * answers.margin:g} % {where}."
+            f"{100 * answers.margin:g} % {chosen}."
         )
     if factors_of(evidence):
         yield (
@@ -321,66 +333,70 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
         yield "What came out worse was measured in more blocks; the error is split over two looks."
     for limit in evidence.study.get("limit", []):
         bounds = ", ".join(f"{key} {limit[key]:g}" for key in ("max", "min") if key in limit)
-        at = ", ".join(f"{k} = {words.plain(v)}" for k, v in limit.get("where", {}).items())
+        where = ", ".join(
+            f"{factor} = {words.plain(level)}" for factor, level in limit.get("where", {}).items()
+        )
         response = resolve(limit["response"], evidence.described)
         title, unit = response.title, f" {response.unit}" if response.unit else ""
-        when = _chosen(evidence, "stated before the runs", "of the edited study")
-        yield f"Limit {when}: {title} {bounds}{unit}{f' where {at}' if at else ''}."
+        when = _when_chosen(evidence, "stated before the runs", "of the edited study")
+        yield f"Limit {when}: {title} {bounds}{unit}{f' where {where}' if where else ''}."
 
 
-def _chosen(evidence: Evidence, registered: str, edited: str) -> str:
-    """Since when a margin or a limit stands: what nobody froze before the runs is not called so."""
+def _when_chosen(evidence: Evidence, registered: str, edited: str) -> str:
+    """Return when a margin or a limit was chosen: `registered` only for a study without edits."""
     if evidence.imported:
         return "chosen after the data were recorded"
     return edited if STUDY in evidence.edited else registered
 
 
 def _comparison(evidence: Evidence) -> Iterator[str]:
-    """How the variants were judged, where there are any that can be."""
+    """Yield how the variants were compared, where they can be."""
     try:
-        judged = compare_inside(evidence, Wanted())
+        comparison = compare_inside(evidence, Wanted())
     except UsageError:
         return
-    level = f"t interval at {words.confidence(judged.level)}"
-    if judged.family * judged.looks > 1:
-        of_them = words.plural(judged.family, "interval")
-        looks = f" over {judged.looks} looks" if judged.looks > 1 else ""
+    level = f"t interval at {words.confidence(comparison.level)}"
+    if comparison.family * comparison.looks > 1:
+        intervals = words.plural(comparison.family, "interval")
+        looks = f" over {comparison.looks} looks" if comparison.looks > 1 else ""
         level = (
-            f"{of_them}{looks} together at {words.confidence(CONFIDENCE)}; Bonferroni, each at "
-            f"{words.confidence(judged.level)}"
+            f"{intervals}{looks} together at {words.confidence(CONFIDENCE)}; Bonferroni, each at "
+            f"{words.confidence(comparison.level)}"
         )
     yield (
-        f"Variants were compared treatment by treatment ({judged.method}); a variant is called "
-        f"worse where the whole interval lies beyond a margin of {margin_words(judged.margin)} "
+        f"Variants were compared treatment by treatment ({comparison.method}); a variant is called "
+        f"worse where the whole interval lies beyond a margin of {margin_words(comparison.margin)} "
         f"({level})."
     )
 
 
-def _kind(computed: Sequence[Any]) -> str:
+def _terms(computed: Sequence[Any]) -> str:
     kinds = {item.result.kind for item in computed}
     return "treatments" if kinds == {"treatments"} else "the factors' main effects"
 
 
 def boots(evidence: Evidence) -> int:
-    """In how many boots the runs were made, by their clocks; 0 where these do not tell."""
-    begun = []
+    """Return in how many boots the runs were made, from their clocks; 0 without clocks."""
+    boots_s = []
     for run in evidence.runs.values():
-        for one in (run.get("clocks") or {}).get("begin", [])[:1]:
-            if "boottime_ns" in one and "realtime_ns" in one:
-                begun.append((one["realtime_ns"] - one["boottime_ns"]) / 1e9)
-    begun.sort()
-    gaps = sum(later - sooner > BOOT_GAP_S for sooner, later in zip(begun, begun[1:], strict=False))
-    return gaps + 1 if begun else 0
+        for clocks in (run.get("clocks") or {}).get("begin", [])[:1]:
+            if "boottime_ns" in clocks and "realtime_ns" in clocks:
+                boots_s.append((clocks["realtime_ns"] - clocks["boottime_ns"]) / 1e9)
+    boots_s.sort()
+    gaps = sum(
+        later - earlier > BOOT_GAP_S for earlier, later in zip(boots_s, boots_s[1:], strict=False)
+    )
+    return gaps + 1 if boots_s else 0
 
 
 def measured_on(evidence: Evidence) -> datetime.date | None:
-    """The day of the last run, by the wall clock of its host; None where no run says."""
-    ends = [
-        int(one["realtime_ns"])
+    """Return the day (UTC) when the last run ended, by its host's clock; None without a clock."""
+    ends_ns = [
+        int(clocks["realtime_ns"])
         for run in evidence.runs.values()
-        for one in (run.get("clocks") or {}).get("end", [])
-        if "realtime_ns" in one
+        for clocks in (run.get("clocks") or {}).get("end", [])
+        if "realtime_ns" in clocks
     ]
-    if not ends:
+    if not ends_ns:
         return None
-    return datetime.datetime.fromtimestamp(max(ends) / 1e9, datetime.timezone.utc).date()
+    return datetime.datetime.fromtimestamp(max(ends_ns) / 1e9, datetime.timezone.utc).date()

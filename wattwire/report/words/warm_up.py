@@ -1,4 +1,4 @@
-"""How a page says how its warm-up was found."""
+"""The sentence on how settling runs determined the warm-up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wattwire.stats.series.settling import TOLERANCE
 
 
 def ruled(found: Mapping[str, Any]) -> str:
-    """How the number was found, for a page's methods."""
+    """Return how the number of warm-up calls was determined, for a page's methods."""
     return (
         f"Settling runs before the first block ({words.count(len(found['cells']))} cells, "
         f"{SETTLING_CALLS:,} calls or {SETTLING_S:g} s each; in no answer) said after how many "

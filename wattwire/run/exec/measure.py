@@ -25,16 +25,19 @@ LOOK_MS = 100
 POLL_S = 0.1
 MARK_FIRST_S = 0.5
 MARK_PERIOD_S = 10.0
-"""Proportional memory is read at marks only: each walks all pages of each process."""
+"""Proportional memory is read at marks only: a reading walks all pages of each process."""
 ALIVE_PERIOD_S = 1.0
 BASELINE_MIN_S, BASELINE_MAX_S, BASELINE_UNMETERED_S = 2.0, 60.0, 0.5
 STOPS = (("INT", 12.0), ("TERM", 5.0), ("KILL", 5.0))
-"""As at a terminal, a launcher is given time to stop its own nodes before it is pressed."""
+"""Signals that end a command, and the wait (s) after each.
+
+As at a terminal, a launcher gets time to stop its own nodes before the next signal.
+"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be measured, and how."""
+    """A measurement to make: a command or targets, and how to measure them."""
 
     command: tuple[str, ...]
     targets: tuple[Target, ...] = ()
@@ -48,15 +51,15 @@ class Request:
 
     @property
     def subjects(self) -> list[str]:
-        """The names under which the agent knows what is measured."""
-        own = [COMMAND] if self.command else []
-        return own + [attached_name(i) for i in range(len(self.targets))]
+        """Return the agent's names of what is measured."""
+        names = [COMMAND] if self.command else []
+        return names + [attached_name(i) for i in range(len(self.targets))]
 
 
 def check_program(request: Request) -> None:
-    """Refuse a command whose program is not there, before anything is measured or written.
+    """Refuse a command whose program is missing, before anything is measured or written.
 
-    Raises UsageError where it is not found, MissingError where it may not be executed.
+    Raises UsageError where it does not exist, MissingError where it may not be executed.
     """
     if not request.command:
         return
@@ -76,20 +79,20 @@ def attached_name(index: int) -> str:
 
 @dataclass
 class Repeat:
-    """What one repeat did; rows are computed from it and from the sampler's readings."""
+    """Record of one repeat; rows are computed from it and from the sampler's readings."""
 
     token: str
     window: tuple[int, int] = (0, 0)
     baselines: list[tuple[int, int]] = field(default_factory=list)
     before: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Subject → what the agent knew of its processes at the window's begin."""
+    """Subject → the agent's table of its processes at the window's begin."""
     after: dict[str, dict[str, Any]] = field(default_factory=dict)
     exit: dict[str, Any] | None = None
     ended_by: str = "itself"
-    """itself, --for, Ctrl-C, or the signal that it took to end it."""
+    """itself, --for, Ctrl-C, or the signal that ended the command."""
     messages: float | None = None
     totals: Totals | None = None
-    """Running totals of messages in the output, where the command prints some."""
+    """Running totals of messages in the output, where the command prints any."""
     notes: list[str] = field(default_factory=list)
     sampling: dict[str, Any] = field(default_factory=dict)
 
@@ -126,11 +129,11 @@ class OneExecution:
                 self._baseline(self._baseline_before_s())
             self._window()
             if self._request.command and repeat.ended_by != "Ctrl-C":
-                with contextlib.suppress(KeyboardInterrupt):  # shorter, but what there is counts
+                with contextlib.suppress(KeyboardInterrupt):  # a shorter baseline counts, too
                     self._baseline(self._baseline_after_s())
         finally:
             if not agent.lost.is_set():
-                self._leave_nothing()
+                self._clean_up()
                 repeat.sampling = agent.request("sample_stop")
         for tail in self._tails:
             tail.end()
@@ -140,12 +143,12 @@ class OneExecution:
     # -- phases ------------------------------------------------------------------------------
 
     def _start_sampling(self) -> None:
-        use = [m["name"] for m in self._agent.hello["meters"] if m.get("default", True)]
+        meters = [m["name"] for m in self._agent.hello["meters"] if m.get("default", True)]
         self._agent.request(
             "sample_start",
             path=str(self._folder / "readings.bin"),
             tick_hz=self._request.tick_hz,
-            meters=use,
+            meters=meters,
             subjects={},
         )
 
@@ -162,26 +165,29 @@ class OneExecution:
             self.repeat.baselines.append((begin_ns, end_ns))
 
     def _is_metered(self) -> bool:
-        """Whether a counter of energy can be read; only then a long baseline says anything."""
+        """Return whether an energy counter can be read; else a long baseline is useless."""
         return any(
             meter["state"] == "present"
             and any(
-                q["unit"] == "uj" and q["kind"] == "measured" and q["scope"] == "package"
-                for q in meter["quantities"]
+                quantity["unit"] == "uj"
+                and quantity["kind"] == "measured"
+                and quantity["scope"] == "package"
+                for quantity in meter["quantities"]
             )
             for meter in self._agent.hello["meters"]
         )
 
     def _baseline_before_s(self) -> float:
+        """Return the length (s) of the baseline before the window."""
         if self._request.baseline_s is not None:
             return self._request.baseline_s / 2
         if not self._is_metered():
             return BASELINE_UNMETERED_S
-        half = (self._request.for_s or 2 * BASELINE_MIN_S) / 2
-        return min(BASELINE_MAX_S, max(BASELINE_MIN_S, half))
+        half_s = (self._request.for_s or 2 * BASELINE_MIN_S) / 2
+        return min(BASELINE_MAX_S, max(BASELINE_MIN_S, half_s))
 
     def _baseline_after_s(self) -> float:
-        """So long that both baselines together last as long as the window, within a bound."""
+        """Return the length (s) with which both baselines last as long as the window, bounded."""
         before_s = self._baseline_before_s()
         if self._request.baseline_s is not None or not self._is_metered():
             return before_s
@@ -200,7 +206,7 @@ class OneExecution:
         except KeyboardInterrupt:
             repeat.ended_by = "Ctrl-C"
         self._mark("window_end")
-        # The mark's readings come after its time: up to here nothing of them is cut off.
+        # A mark's readings come after its time: a window up to here includes all of them.
         repeat.window = begin_ns, time.monotonic_ns()
         for name in request.subjects:
             repeat.after[name] = self._members(name)
@@ -221,7 +227,7 @@ class OneExecution:
             stderr=str(logs / f"{COMMAND}.err"),
             clear_env=False,
         )
-        # Sent at once, so that no process of the tree is older than the first look at it.
+        # Sent without waiting, so that the first look sees every process of the tree.
         first_look = self._agent.submit("members", process=COMMAND, period_ms=LOOK_MS)
         reply = spawned.result()
         first_look.result()
@@ -231,14 +237,14 @@ class OneExecution:
             self._agent.request("write", process=COMMAND, close=True)
 
     def _members(self, name: str) -> dict[str, Any]:
-        """What the agent knows of a subject's processes; empty for one too short to be seen."""
+        """Return the agent's table of a subject's processes; empty for one too short to be seen."""
         try:
             return self._agent.request("members", process=name, period_ms=LOOK_MS)
         except AgentError:
             return {"members": [], "unfollowed": 0}
 
     def _wait(self, begin_ns: int) -> None:
-        """Until the command ends, the time is up, or nothing attached is left."""
+        """Wait until the command ends, the time is up, or no attached process is left."""
         request = self._request
         end_s = begin_ns / SECOND_NS + request.for_s if request.for_s else None
         next_mark_s = begin_ns / SECOND_NS + MARK_FIRST_S
@@ -252,7 +258,7 @@ class OneExecution:
                 self._mark("memory")
                 next_mark_s = now_s + MARK_PERIOD_S
             if not request.command and now_s >= next_look_s:
-                if not self._anything_lives():
+                if not self._any_process_lives():
                     self.repeat.notes.append("everything that was attached ended")
                     return
                 next_look_s = now_s + ALIVE_PERIOD_S
@@ -260,7 +266,7 @@ class OneExecution:
             for tail in self._tails:
                 tail.take()
 
-    def _anything_lives(self) -> bool:
+    def _any_process_lives(self) -> bool:
         return any(
             member["ended_ns"] is None
             for name in self._request.subjects
@@ -278,7 +284,7 @@ class OneExecution:
             self.repeat.notes.append("the guard of the command was killed: its sums are not known")
 
     def _stop(self) -> None:
-        """INT first, as at a terminal, then TERM, then KILL, each to the whole tree."""
+        """Send INT, as a terminal does, then TERM, then KILL, each to the whole tree."""
         for signal, patience_s in STOPS:
             try:
                 with contextlib.suppress(AgentError):  # it ended by itself meanwhile
@@ -296,8 +302,8 @@ class OneExecution:
                     self.repeat.notes.append(text)
                 return
 
-    def _leave_nothing(self) -> None:
-        """Whatever happened: nothing of the command is left, what is attached goes on."""
+    def _clean_up(self) -> None:
+        """Kill what is left of the command; attached systems go on."""
         if self._request.command and self.repeat.exit is None:
             with contextlib.suppress(AgentError):
                 self._agent.request("signal", process=COMMAND, signal="KILL", tree=True)
@@ -320,7 +326,7 @@ class OneExecution:
             repeat.totals = self._counter.totals(POLL_S)
 
     def document(self) -> dict[str, Any]:
-        """run.json of this repeat."""
+        """Return run.json of this repeat."""
         repeat = self.repeat
         return {
             "token": repeat.token,

@@ -1,4 +1,4 @@
-"""What a process is called in a table: its node's name, its script, or its program."""
+"""Names of processes in tables: the node's name, the script or the program."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-# Robots' nodes are renamed on the command line: `-r __node:=talker -r __ns:=/left`, or, in the
-# older form, `__name:=talker`.
+# ROS nodes are renamed on the command line: `-r __node:=talker -r __ns:=/left` or, in the older
+# form, `__name:=talker`.
 _NODE = re.compile(r"(?:^|:)(?:__node|__name):=(.+)$")
-_SPACE = re.compile(r"(?:^|:)__ns:=(.+)$")
+_NAMESPACE = re.compile(r"(?:^|:)__ns:=(.+)$")
 _INTERPRETER = re.compile(r"^(?:python[\d.]*|bash|sh|dash|zsh|perl|ruby|node|nodejs|java|php)$")
 _TAKES_MODULE = "-m"
 _TAKES_CODE = "-c"
 
 
 def process_name(argv: Sequence[str], command: str) -> str:
-    """The name of a process from its arguments; `command` is the kernel's name for it."""
+    """Return a process's table name from its arguments; `command` is the kernel's name for it."""
     nodes = _matches(_NODE, argv)
     if nodes:
-        spaces = _matches(_SPACE, argv)
-        space = spaces[-1].strip("/") if spaces else ""
-        return "+".join(f"{space}/{node}" if space else node for node in dict.fromkeys(nodes))
+        namespaces = _matches(_NAMESPACE, argv)
+        namespace = namespaces[-1].strip("/") if namespaces else ""
+        return "+".join(
+            f"{namespace}/{node}" if namespace else node for node in dict.fromkeys(nodes)
+        )
     if not argv:
         return command or "?"
     program = PurePosixPath(argv[0]).name.lstrip("-") or command
@@ -32,11 +34,12 @@ def process_name(argv: Sequence[str], command: str) -> str:
 
 
 def _matches(pattern: re.Pattern[str], argv: Sequence[str]) -> list[str]:
+    """Return the first group of `pattern` from each argument that matches."""
     return [match[1] for word in argv if (match := pattern.search(word))]
 
 
 def _script(arguments: Sequence[str]) -> str:
-    """What an interpreter was given to run: a file's name, `-m MODULE`, or nothing."""
+    """Return what an interpreter runs: a script's file name, `-m MODULE`, `-c`, or nothing."""
     for index, word in enumerate(arguments):
         if word == _TAKES_MODULE and index + 1 < len(arguments):
             return f"-m {arguments[index + 1]}"

@@ -1,4 +1,4 @@
-"""A command's output: shown while it comes, and searched for a count of messages."""
+"""Output of a command: passed on as it arrives, and searched for a count of messages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Totals:
-    """Running totals of messages: the first and the last that was read, and when (s, monotonic).
+    """Running totals of messages: the first and the last reading, each as (s monotonic, messages).
 
-    `seen_every_s` is how often output is looked at: by so much a total may be older than its time.
+    `seen_every_s` is the period at which output is read: a total may be older than its time by
+    that much.
     """
 
     first: tuple[float, float]
@@ -32,22 +33,22 @@ class Totals:
 
     @property
     def per_s(self) -> float | None:
-        """Messages a second between both; None where both are too close to tell."""
+        """Return messages per second between both readings; None where they are too close."""
         if self.readings < 2 or self.span_s <= 2 * self.seen_every_s:
             return None
         return (self.last[1] - self.first[1]) / self.span_s
 
     @property
     def resolution_share(self) -> float | None:
-        """By what share the rate may be wrong because of the times; None without a rate."""
+        """Return the relative error of the rate due to the reading times; None without a rate."""
         return None if self.per_s is None else self.seen_every_s / self.span_s
 
 
 class MessageCounter:
     """Counts messages in lines of text by a regular expression.
 
-    Without a group each match is one message. `(?P<n>…)` is a running total, whose last value
-    counts; `(?P<add>…)` is an amount, and all of them are summed up.
+    Without a group each match is one message. `(?P<n>…)` is a running total, of which the last
+    value counts; `(?P<add>…)` is an amount, and the count is the sum of all amounts.
     """
 
     def __init__(self, expression: str) -> None:
@@ -57,14 +58,19 @@ class MessageCounter:
             raise UsageError(
                 f'--count-from: "{expression}" is no regular expression: {error}'
             ) from error
-        self._group = next((g for g in ("n", "add") if g in self._pattern.groupindex), None)
+        self._group = next(
+            (group for group in ("n", "add") if group in self._pattern.groupindex), None
+        )
         self._count = 0.0
         self._matches = 0
         self._first: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
 
     def line(self, text: str, at_s: float = 0.0) -> None:
-        """Take one line, read at a time. Raises UsageError where a group holds no number."""
+        """Count the messages in one line, read at `at_s` (monotonic).
+
+        Raises UsageError where a group holds no number.
+        """
         for match in self._pattern.finditer(text):
             self._matches += 1
             if self._group is None:
@@ -77,7 +83,7 @@ class MessageCounter:
                 self._last = (at_s, value)
 
     def totals(self, seen_every_s: float) -> Totals | None:
-        """The running totals that were read; None where there were none."""
+        """Return the running totals; None where the output holds none."""
         if self._first is None or self._last is None:
             return None
         return Totals(self._first, self._last, self._matches, seen_every_s)
@@ -92,12 +98,12 @@ class MessageCounter:
 
     @property
     def count(self) -> float | None:
-        """Messages so far; None where nothing ever matched."""
+        """Return the messages counted so far; None where nothing has matched."""
         return self._count if self._matches else None
 
 
 class Tail:
-    """Follows a log file that grows: gives its bytes on, and its whole lines to a counter."""
+    """Follows a growing log file: passes its bytes on, and its whole lines to a counter."""
 
     def __init__(
         self, path: Path, show: Callable[[bytes], None], counter: MessageCounter | None
@@ -106,10 +112,10 @@ class Tail:
         self._offset = 0
         self._partial = b""
         self.truncated = False
-        """The log has a bound, and this one reached it: what followed was not counted."""
+        """Whether the log reached its size limit: messages after that were not counted."""
 
     def take(self) -> None:
-        """Take all that was written since the last call."""
+        """Read everything written since the last call."""
         if not self._path.exists():
             return
         with open(self._path, "rb") as file:
@@ -123,7 +129,7 @@ class Tail:
                     self._line(line)
 
     def end(self) -> None:
-        """Take the rest, an unfinished last line included."""
+        """Read the rest, including an unfinished last line."""
         self.take()
         if self._partial:
             self._line(self._partial)

@@ -1,4 +1,4 @@
-"""From one repeat's readings to a row per process and a row for the whole."""
+"""Rows of one repeat, one per process and one in total, from the sampler's readings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wattwire.run.results.resources import (
 UNSEEN = "(ended between two looks)"
 UNSEEN_MIN_NS = 1_000_000
 BIRTH_STEP_NS = 20_000_000
-"""Births are known in clock ticks, and two clocks were read to convert them."""
+"""Uncertainty of a birth: it is known in clock ticks, and converted by readings of two clocks."""
 
 COLUMNS: dict[str, tuple[str, str, str]] = {
     "repeat": ("", "identity", "repeat, from 1"),
@@ -71,8 +71,11 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 
 
 def describe_columns() -> dict[str, dict[str, str]]:
-    """Unit, kind and summary of each column of both tables."""
-    return {n: {"unit": u, "kind": k, "summary": s} for n, (u, k, s) in COLUMNS.items()}
+    """Return the unit, kind and summary of each column of both tables."""
+    return {
+        name: {"unit": unit, "kind": kind, "summary": summary}
+        for name, (unit, kind, summary) in COLUMNS.items()
+    }
 
 
 class ExecRows:
@@ -90,19 +93,22 @@ class ExecRows:
         self._model = model
         self._readings = Readings(_with_births(quantities, repeat))
         self._frame = quantities
-        self._energy = self._root_energies()
-        parts = [self._subject_rows(name) for name in request.subjects]
-        self.processes = [row for rows in parts for row in rows]
+        self._energy = self._subject_energies()
+        subject_rows = [self._subject_rows(name) for name in request.subjects]
+        self.processes = [row for rows in subject_rows for row in rows]
         self.summary = self._summary()
 
     # -- sums of a subject -------------------------------------------------------------------
 
     def cpu_ns(self, subject: str) -> float | None:
-        """CPU time of a subject, or of one process of it, in the window."""
+        """Return the CPU time (ns) of a subject, or of one process of it, in the window."""
         return self._readings.increase(CPU_TIME, "process", subject, *self._repeat.window)
 
     def _power(self) -> tuple[float | None, float | None]:
-        """Power of the machine in the baselines, weighted by their lengths, and in the window."""
+        """Return the machine's power (W) in the baselines and in the window; None where unknown.
+
+        The baselines are weighted by their lengths.
+        """
         spans = [*self._repeat.baselines, self._repeat.window]
         series = self._repeat.sampling.get("series", [])
         source = power.choose(self._readings, series, spans)
@@ -116,51 +122,58 @@ class ExecRows:
         base_w = joules / seconds if seconds else None
         return base_w, power.mean_w(self._readings, source, self._repeat.window)
 
-    def _root_energies(self) -> dict[str, float | None]:
-        """Measured energy (only what was started here has a baseline) and the model's range."""
+    def _subject_energies(self) -> dict[str, float | None]:
+        """Return measured energy and the model's range (J) by column.
+
+        Only a command that was started here has a baseline, and so a measured energy.
+        """
         repeat, names = self._repeat, self._request.subjects
-        found = energy_estimates(self._readings, names, repeat.window, self._model)
+        energies = energy_estimates(self._readings, names, repeat.window, self._model)
         base_w, window_w = self._power()
         if base_w is None or window_w is None or not repeat.baselines or self._request.targets:
-            return found
+            return energies
         dynamic_j = (window_w - base_w) * repeat.window_s
-        silent = max(repeat.baselines, key=lambda span: span[1] - span[0])
-        return found | attributed_energy(self._readings, names, repeat.window, silent, dynamic_j)
+        longest_baseline = max(repeat.baselines, key=lambda baseline: baseline[1] - baseline[0])
+        return energies | attributed_energy(
+            self._readings, names, repeat.window, longest_baseline, dynamic_j
+        )
 
     def _energy_share(self, stem: str, subject: str, cpu_ns: float | None) -> float | None:
-        """A process's part of its subject's energy: pro rata of CPU time."""
-        whole, whole_ns = self._energy.get(column(stem, subject)), self.cpu_ns(subject)
-        if whole is None or cpu_ns is None or not whole_ns:
-            return 0.0 if whole is not None and cpu_ns == 0 else None
-        return whole * cpu_ns / whole_ns
+        """Return a process's share of its subject's energy (J), in proportion to CPU time."""
+        subject_j, subject_ns = self._energy.get(column(stem, subject)), self.cpu_ns(subject)
+        if subject_j is None or cpu_ns is None or not subject_ns:
+            return 0.0 if subject_j is not None and cpu_ns == 0 else None
+        return subject_j * cpu_ns / subject_ns
 
     # -- rows --------------------------------------------------------------------------------
 
     def _subject_rows(self, subject: str) -> list[dict[str, Any]]:
         members = self._repeat.after[subject]["members"]
         begin_ns, end_ns = self._repeat.window
-        inside = [
-            m
-            for m in members
-            if m["born_ns"] < end_ns and (m["ended_ns"] is None or m["ended_ns"] > begin_ns)
+        in_window = [
+            member
+            for member in members
+            if member["born_ns"] < end_ns
+            and (member["ended_ns"] is None or member["ended_ns"] > begin_ns)
         ]
-        rows = [self._row(subject, member) for member in inside]
-        whole_ns = self.cpu_ns(subject)
+        rows = [self._row(subject, member) for member in in_window]
+        subject_ns = self.cpu_ns(subject)
         seen_ns = sum(row["cpu_s"] or 0.0 for row in rows) * SECOND_NS
-        if whole_ns is not None and whole_ns - seen_ns > UNSEEN_MIN_NS:
-            rows.append(self._unseen_row(subject, whole_ns - seen_ns))
+        if subject_ns is not None and subject_ns - seen_ns > UNSEEN_MIN_NS:
+            rows.append(self._unseen_row(subject, subject_ns - seen_ns))
         return rows
 
     def _row(self, subject: str, member: dict[str, Any]) -> dict[str, Any]:
         name = member["subject"]
-        earlier = self._member_before(subject, name)
-        user_ns = member["user_ns"] - earlier.get("user_ns", 0)
-        system_ns = member["system_ns"] - earlier.get("system_ns", 0)
-        read_ns = self.cpu_ns(name)
-        cpu_ns = read_ns if read_ns is not None else float(user_ns + system_ns)
-        if not earlier:
-            # Ticks are cut off, so they never say too much of a whole life; they may know more of
-            # its end than the last reading. Of a part of a life they are two roundings apart.
+        at_begin = self._member_before(subject, name)
+        user_ns = member["user_ns"] - at_begin.get("user_ns", 0)
+        system_ns = member["system_ns"] - at_begin.get("system_ns", 0)
+        metered_ns = self.cpu_ns(name)
+        cpu_ns = metered_ns if metered_ns is not None else float(user_ns + system_ns)
+        if not at_begin:
+            # Ticks are truncated, so over a whole life they never overstate CPU time, and they may
+            # include its end, which the last reading misses. Over part of a life they would carry
+            # two rounding errors.
             cpu_ns = max(cpu_ns, float(user_ns + system_ns))
         user_share = user_ns / (user_ns + system_ns) if user_ns + system_ns else None
         begin_ns = self._repeat.window[0]
@@ -175,16 +188,16 @@ class ExecRows:
             "began_s": (member["born_ns"] - begin_ns) / SECOND_NS,
             "ended_s": None if ended_ns is None else (ended_ns - begin_ns) / SECOND_NS,
             **self._cpu_columns(cpu_ns, user_share),
-            **self._memory(name, member if not earlier else None),
+            **self._memory(name, member if not at_begin else None),
             "threads_max": member["threads_max"],
         }
         for key in ("voluntary_switches", "involuntary_switches"):
-            row[key] = member[key] - earlier.get(key, 0)
+            row[key] = member[key] - at_begin.get(key, 0)
         return row | self._energy_columns(subject, cpu_ns)
 
     def _member_before(self, subject: str, name: str) -> dict[str, Any]:
         members = self._repeat.before.get(subject, {}).get("members", [])
-        return next((m for m in members if m["subject"] == name), {})
+        return next((member for member in members if member["subject"] == name), {})
 
     def _cpu_columns(self, cpu_ns: float, user_share: float | None) -> dict[str, float | None]:
         cpu_s = cpu_ns / SECOND_NS
@@ -200,23 +213,24 @@ class ExecRows:
         return {stem: self._energy_share(stem, subject, cpu_ns) for stem in stems}
 
     def _memory(self, name: str, member: dict[str, Any] | None) -> dict[str, float | None]:
-        """Resident and proportional memory in KiB. `member`: it was born here, its own peak counts.
+        """Return resident and proportional memory in KiB.
 
-        The kernel's peak of a process that was there before may be older than the window.
+        `member` is given only for a process born in the window: then the kernel's peak counts, too.
+        The kernel's peak of an older process may date from before the window.
         """
         begin_ns, end_ns = self._repeat.window
         columns: dict[str, float | None] = {}
         for quantity, stem in (("rss", "memory"), ("pss", "pss")):
-            inside = self._frame.filter(
+            in_window = self._frame.filter(
                 pl.col("quantity") == quantity,
                 pl.col("subject") == name,
                 pl.col("t_ns").is_between(begin_ns, end_ns),
                 pl.col("value") > 0,
             )
-            values = inside["value"].to_numpy() / 1024
-            known = len(values) > 0
-            columns[f"{stem}_mean_kib"] = float(values.mean()) if known else None
-            columns[f"{stem}_peak_kib"] = float(values.max()) if known else None
+            values = in_window["value"].to_numpy() / 1024
+            is_known = len(values) > 0
+            columns[f"{stem}_mean_kib"] = float(values.mean()) if is_known else None
+            columns[f"{stem}_peak_kib"] = float(values.max()) if is_known else None
         if member is not None and member["rss_peak_bytes"]:
             own_kib = member["rss_peak_bytes"] / 1024
             columns["memory_peak_kib"] = max(columns["memory_peak_kib"] or 0.0, own_kib)
@@ -235,35 +249,36 @@ class ExecRows:
         repeat, names = self._repeat, self._request.subjects
         cpu_ns = total(self.cpu_ns(name) for name in names)
         base_w, window_w = self._power()
-        end = repeat.exit or {}
+        exit_status = repeat.exit or {}
         row: dict[str, Any] = {
             "repeat": self._number,
             "window_s": repeat.window_s,
             "ended_by": repeat.ended_by,
-            "exit_code": end.get("code"),
-            "exit_signal": end.get("signal"),
+            "exit_code": exit_status.get("code"),
+            "exit_signal": exit_status.get("signal"),
             **self._cpu_columns(cpu_ns or 0.0, self._user_share()),
-            **self._whole_memory(),
+            **self._total_memory(),
             "processes": sum(1 for row in self.processes if row.get("pid")),
-            "unfollowed": sum(int(t.get("unfollowed", 0)) for t in repeat.after.values()),
+            "unfollowed": sum(int(table.get("unfollowed", 0)) for table in repeat.after.values()),
             "power_baseline_w": base_w,
             "power_window_w": window_w,
-            "baseline_s": sum(e - b for b, e in repeat.baselines) / SECOND_NS,
+            "baseline_s": sum(end_ns - begin_ns for begin_ns, end_ns in repeat.baselines)
+            / SECOND_NS,
             "messages": repeat.messages,
             **self._rate(),
-            **self._machine(cpu_ns),
+            **self._machine_load(cpu_ns),
         }
         if cpu_ns is None:
             row |= dict.fromkeys(("cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share"))
         for stem in ("energy_j", "energy_estimate_low_j", "energy_estimate_high_j"):
-            parts = [self._energy.get(column(stem, name)) for name in names]
-            row[stem] = total(parts) if parts else None
+            energies = [self._energy.get(column(stem, name)) for name in names]
+            row[stem] = total(energies) if energies else None
             row[f"{stem}_per_message"] = _per(row[stem], repeat.messages)
         row["cpu_us_per_message"] = _per(row["cpu_s"], repeat.messages, 1e6)
         return row
 
     def _rate(self) -> dict[str, float]:
-        """The rate by running totals: from the first to the last, whatever came around them."""
+        """Return the message rate between the first and the last running total, if there is one."""
         totals = self._repeat.totals
         if totals is None or totals.per_s is None or totals.resolution_share is None:
             return {}
@@ -276,30 +291,35 @@ class ExecRows:
         }
 
     def _user_share(self) -> float | None:
-        """Of the whole: by what the guard reaped where there is that, else by the rows."""
+        """Return the share of CPU time in user space, over all subjects.
+
+        It comes from the usage that the guard reaped where that is known, else from the rows.
+        """
         usage = (self._repeat.exit or {}).get("rusage")
         if usage and self._request.subjects == [COMMAND]:
-            whole = usage["user_ns"] + usage["system_ns"]
-            return usage["user_ns"] / whole if whole else None
-        user = sum(row.get("cpu_user_s") or 0.0 for row in self.processes)
-        system = sum(row.get("cpu_system_s") or 0.0 for row in self.processes)
-        return user / (user + system) if user + system else None
+            total_ns = usage["user_ns"] + usage["system_ns"]
+            return usage["user_ns"] / total_ns if total_ns else None
+        user_s = sum(row.get("cpu_user_s") or 0.0 for row in self.processes)
+        system_s = sum(row.get("cpu_system_s") or 0.0 for row in self.processes)
+        return user_s / (user_s + system_s) if user_s + system_s else None
 
-    def _whole_memory(self) -> dict[str, float | None]:
-        """Of all subjects together: a sum over them where each is known."""
-        parts = [self._memory(name, None) for name in self._request.subjects]
-        return {key: total(part[key] for part in parts) for key in parts[0]}
+    def _total_memory(self) -> dict[str, float | None]:
+        """Return the memory (KiB) of all subjects together; None where one of them is unknown."""
+        memories = [self._memory(name, None) for name in self._request.subjects]
+        return {key: total(memory[key] for memory in memories) for key in memories[0]}
 
-    def _machine(self, cpu_ns: float | None) -> dict[str, float | None]:
+    def _machine_load(self, cpu_ns: float | None) -> dict[str, float | None]:
         window = self._repeat.window
         seconds = self._repeat.window_s
-        busy = self._readings.increase("busy_time", "machine", "machine", *window)
-        own = self._readings.increase(CPU_TIME, "harness", "agent", *window)
-        other = None
-        if busy is not None and cpu_ns is not None and seconds:
-            other = max(0.0, busy - cpu_ns - (own or 0.0)) / SECOND_NS / seconds
-        share = None if own is None or not seconds else own / SECOND_NS / seconds
-        return {"other_load_cores": other, "harness_cpu_share": share}
+        busy_ns = self._readings.increase("busy_time", "machine", "machine", *window)
+        harness_ns = self._readings.increase(CPU_TIME, "harness", "agent", *window)
+        other_cores = None
+        if busy_ns is not None and cpu_ns is not None and seconds:
+            other_cores = max(0.0, busy_ns - cpu_ns - (harness_ns or 0.0)) / SECOND_NS / seconds
+        harness_share = (
+            None if harness_ns is None or not seconds else harness_ns / SECOND_NS / seconds
+        )
+        return {"other_load_cores": other_cores, "harness_cpu_share": harness_share}
 
 
 def _per(value: float | None, messages: float | None, factor: float = 1.0) -> float | None:
@@ -307,7 +327,10 @@ def _per(value: float | None, messages: float | None, factor: float = 1.0) -> fl
 
 
 def _with_births(quantities: pl.DataFrame, repeat: Repeat) -> pl.DataFrame:
-    """Add what is known of a process born in the window: then its CPU time was 0."""
+    """Add a reading of 0 at the birth of each process born in the window.
+
+    Its CPU time was 0 then, which no reading shows.
+    """
     begin_ns, end_ns = repeat.window
     births = {
         member["subject"]: member["born_ns"]
@@ -317,11 +340,13 @@ def _with_births(quantities: pl.DataFrame, repeat: Repeat) -> pl.DataFrame:
     }
     if COMMAND in repeat.after:
         births[COMMAND] = begin_ns
-    cpu = quantities.filter(pl.col("quantity") == CPU_TIME, pl.col("subject").is_in(list(births)))
-    first = cpu.sort("t_ns").unique(subset=["subject", "meter"], keep="first")
-    if first.is_empty():
+    cpu_readings = quantities.filter(
+        pl.col("quantity") == CPU_TIME, pl.col("subject").is_in(list(births))
+    )
+    first_readings = cpu_readings.sort("t_ns").unique(subset=["subject", "meter"], keep="first")
+    if first_readings.is_empty():
         return quantities
-    zeros = first.with_columns(
+    zeros = first_readings.with_columns(
         pl.min_horizontal(
             pl.col("t_ns") - 1,
             pl.max_horizontal(

@@ -1,27 +1,25 @@
-"""`exec`: repeats of one measurement of a command or of a system that runs already."""
+"""`exec`: repeats of one measurement of a command or of a running system."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wattwire import __version__
 from wattwire.rig import AgentClient
 from wattwire.run.exec.measure import OneExecution, Repeat, Request, attached_name
 from wattwire.run.exec.results import ExecRows, describe_columns
+from wattwire.run.machine import HOST, describe_machine, energy_model
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
 from wattwire.run.results.convert import quantities_frame
-from wattwire.run.results.summary import HOST
 from wattwire.store import Execution
 from wattwire.store.files import write_table
 from wattwire.store.redact import note_names
 
 
 class Executor:
-    """Measures a request into its folder. The caller reads the tables from there."""
+    """Measures a request into its folder, from which the caller reads the tables."""
 
     def __init__(self, folder: Path, request: Request, progress: Progress) -> None:
         self._request, self._progress = request, progress
@@ -31,7 +29,7 @@ class Executor:
         self.last: Repeat | None = None
 
     def execute(self, show: Callable[[bytes], None]) -> None:
-        """Run all repeats; Ctrl-C ends the one in flight, keeps it, and leaves out the rest."""
+        """Run all repeats; Ctrl-C ends the current one, keeps it, and skips the rest."""
         agent = AgentClient(self.store.path / "agent")
         processes: list[dict[str, Any]] = []
         repeats: list[dict[str, Any]] = []
@@ -52,10 +50,10 @@ class Executor:
 
     def _attach(self, agent: AgentClient) -> None:
         for index, target in enumerate(self._request.targets):
-            what: dict[str, Any] = {"pid": target.pid}
+            identity: dict[str, Any] = {"pid": target.pid}
             if target.cgroup is not None:
-                what = {"cgroup": str(target.cgroup)}
-            reply = agent.request("attach", process=attached_name(index), **what)
+                identity = {"cgroup": str(target.cgroup)}
+            reply = agent.request("attach", process=attached_name(index), **identity)
             if target.cgroup is not None and reply.get("usage") is None:
                 text = (
                     f"{target.label}: its cgroup does not count CPU time; processes that end in "
@@ -65,16 +63,16 @@ class Executor:
 
     def _repeat(self, agent: AgentClient, number: int, show: Callable[[bytes], None]) -> ExecRows:
         folder = self.store.open_repeat(number)
-        one = OneExecution(agent, self._request, folder, show)
-        repeat = self.last = one.execute()
+        execution = OneExecution(agent, self._request, folder, show)
+        repeat = self.last = execution.execute()
         self.interrupted = repeat.ended_by == "Ctrl-C"
         readings = folder / "readings.bin"
         series = repeat.sampling.get("series", [])
         quantities = quantities_frame(f"{number:04}", HOST, readings, series)
         write_table(quantities, folder / "quantities.parquet")
-        one.write_document()
-        for raw in (readings, readings.with_name("readings.bin.json")):
-            raw.unlink(missing_ok=True)
+        execution.write_document()
+        for path in (readings, readings.with_name("readings.bin.json")):
+            path.unlink(missing_ok=True)
         rows = ExecRows(number, self._request, repeat, quantities, energy_model(agent))
         self.store.commit_repeat(number, folder)
         for text in repeat.notes:
@@ -82,41 +80,16 @@ class Executor:
         return rows
 
 
-def describe_machine(agent: AgentClient) -> dict[str, Any]:
-    """machine.json: facts, meters, rights and versions, in a campaign's form."""
-    hello = agent.hello
-    return {
-        "hosts": {
-            HOST: {
-                "facts": agent.request("fingerprint")["facts"],
-                **{key: hello[key] for key in ("meters", "cgroup", "rights")},
-            }
-        },
-        "versions": {
-            "wattwire": __version__,
-            "agent": hello["version"],
-            "agent_build": hello["build"],
-            "python": sys.version.split()[0],
-        },
-    }
-
-
-def energy_model(agent: AgentClient) -> dict[str, float] | None:
-    """The range of joules per CPU second that a present model states, if there is one."""
-    keys = ("joules_per_cpu_second_low", "joules_per_cpu_second_high")
-    for meter in agent.hello["meters"]:
-        info: Mapping[str, Any] = meter.get("info") or {}
-        if meter.get("state") == "present" and keys[0] in info:
-            return {key: float(info[key]) for key in keys}
-    return None
-
-
 def _document(request: Request) -> dict[str, Any]:
     return {
         "command": list(request.command),
         "attached": [
-            {"label": t.label, "pid": t.pid, "cgroup": str(t.cgroup) if t.cgroup else None}
-            for t in request.targets
+            {
+                "label": target.label,
+                "pid": target.pid,
+                "cgroup": str(target.cgroup) if target.cgroup else None,
+            }
+            for target in request.targets
         ],
         "for_s": request.for_s,
         "repeats": request.repeats,

@@ -1,1 +1,1 @@
-"""From what nodes and meters recorded to a run's tables, its verdict and its row of the summary."""
+"""Tables, verdict and summary row of a run, computed from what nodes and meters recorded."""

@@ -1,4 +1,4 @@
-"""From the binary files that processes wrote to tables with one meaning a column."""
+"""Tables with one meaning per column, from the binary files that processes wrote."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from wattwire.model.records import (
 from wattwire.run.node_specs import NodePlan
 
 FILES_MAX = 1_000
-"""Of samples, per node: one for each of its processes (C-24)."""
+"""Sample files per node: one for each of its processes (C-24)."""
 MESSAGE_SCHEMA = {
     "run": pl.String,
     "flow": pl.String,
@@ -55,19 +55,22 @@ QUANTITY_SCHEMA = {
 
 
 def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samples]]:
-    """Samples of every node that left any: node number → its files. Raises SampleFileError."""
-    found: dict[int, list[Samples]] = {}
+    """Return node number → samples, one per file, of nodes that left any.
+
+    Raises SampleFileError.
+    """
+    samples_by_node: dict[int, list[Samples]] = {}
     for node in nodes:
-        parts: list[Samples] = [
+        files: list[Samples] = [
             _open_samples(path, node) for path in sample_files(folder, node.process)
         ]
-        if parts:
-            found[node.node] = parts
-    return found
+        if files:
+            samples_by_node[node.node] = files
+    return samples_by_node
 
 
 def sample_files(folder: Path, process: str) -> list[Path]:
-    """The files of samples that a node left (C-24), whatever they are. Raises SampleFileError."""
+    """Return the sample files that a node left (C-24), of any type. Raises SampleFileError."""
     out = folder / "out" / process
     if out.is_symlink():
         raise SampleFileError(f"{out}: C-24: the node put a link where its folder was")
@@ -93,7 +96,7 @@ def _open_samples(path: Path, node: NodePlan) -> SampleFile:
 def messages_frame(
     run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
 ) -> pl.DataFrame:
-    """All records of a run in one frame (MESSAGE_SCHEMA); unknown times and peers are null."""
+    """Return all records of a run (MESSAGE_SCHEMA); unknown times and peers are null."""
     return pl.concat(
         [pl.DataFrame(schema=MESSAGE_SCHEMA), *message_batches(run, pattern, host, samples)]
     )
@@ -102,23 +105,23 @@ def messages_frame(
 def message_batches(
     run: str, pattern: str, host: str, samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[pl.DataFrame]:
-    """The same piece by piece, ordered by node, end (unknown ones last) and counter.
+    """Yield all records of a run in batches, ordered by node, end (unknown ones last) and counter.
 
-    Of each node in turn two columns are in memory, and of its records one piece.
+    Only two columns of one node, and one batch of its records, are in memory at a time.
     """
     for node in sorted(samples):
         order = _order(samples[node])
         for begin in range(0, len(order), CHUNK_RECORDS):
-            records = _taken(samples[node], order[begin : begin + CHUNK_RECORDS])
+            records = _records_at(samples[node], order[begin : begin + CHUNK_RECORDS])
             yield _frame(run, pattern, host, node, records)
 
 
-def _order(parts: Sequence[Samples]) -> npt.NDArray[np.int64]:
-    """Places of a node's records, counted through all its files, by end and counter."""
-    ends_ns = np.empty(sum(part.count for part in parts), np.int64)
+def _order(files: Sequence[Samples]) -> npt.NDArray[np.int64]:
+    """Return the indices of a node's records, over all its files, ordered by end and counter."""
+    ends_ns = np.empty(sum(file.count for file in files), np.int64)
     counters = np.empty(len(ends_ns), np.uint64)
     begin = 0
-    for records in itertools.chain.from_iterable(part.chunks() for part in parts):
+    for records in itertools.chain.from_iterable(file.chunks() for file in files):
         end = begin + len(records)
         ends_ns[begin:end] = records["end_ns"]
         counters[begin:end] = records["seq"] & np.uint64(COUNTER_MASK)
@@ -127,20 +130,20 @@ def _order(parts: Sequence[Samples]) -> npt.NDArray[np.int64]:
     return np.lexsort((counters, ends_ns))
 
 
-def _taken(parts: Sequence[Samples], places: npt.NDArray[np.int64]) -> Records:
-    """The records at these places. Files are nearly in order, so few pieces are read for it."""
-    taken = np.empty(len(places), MESSAGE_RECORD)
+def _records_at(files: Sequence[Samples], indices: npt.NDArray[np.int64]) -> Records:
+    """Return the records at these indices. Files are nearly in order, so few chunks are read."""
+    selected = np.empty(len(indices), MESSAGE_RECORD)
     first = 0
-    for part in parts:
-        pieces = (places - first) // CHUNK_RECORDS
-        mine = (places >= first) & (places < first + part.count)
-        for piece in np.unique(pieces[mine]):
-            inside = mine & (pieces == piece)
-            begin = int(piece) * CHUNK_RECORDS
-            (records,) = part.chunks(begin, min(part.count, begin + CHUNK_RECORDS))
-            taken[inside] = records[places[inside] - first - begin]
-        first += part.count
-    return taken
+    for file in files:
+        chunk_numbers = (indices - first) // CHUNK_RECORDS
+        in_file = (indices >= first) & (indices < first + file.count)
+        for chunk_number in np.unique(chunk_numbers[in_file]):
+            in_chunk = in_file & (chunk_numbers == chunk_number)
+            begin = int(chunk_number) * CHUNK_RECORDS
+            (records,) = file.chunks(begin, min(file.count, begin + CHUNK_RECORDS))
+            selected[in_chunk] = records[indices[in_chunk] - first - begin]
+        first += file.count
+    return selected
 
 
 def _frame(run: str, pattern: str, host: str, node: int, records: Records) -> pl.DataFrame:
@@ -172,21 +175,21 @@ def _frame(run: str, pattern: str, host: str, node: int, records: Records) -> pl
 
 
 def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any]]) -> pl.DataFrame:
-    """The sampler's readings as a long table: run, host, scope, …, t_ns, value."""
+    """Return the sampler's readings as a long table: run, host, scope, …, t_ns, value."""
     readings = read_readings(path)
-    unknown = np.setdiff1d(readings["series"], [int(s["series"]) for s in series])
+    unknown = np.setdiff1d(readings["series"], [int(entry["series"]) for entry in series])
     if len(unknown):
         raise SampleFileError(f"{path}: readings of a series {unknown[0]} that nobody declared")
     table = pl.DataFrame(
         {
-            "series": pl.Series([int(s["series"]) for s in series], dtype=pl.UInt32),
+            "series": pl.Series([int(entry["series"]) for entry in series], dtype=pl.UInt32),
             **{
-                name: [str(s[name]) for s in series]
+                name: [str(entry[name]) for entry in series]
                 for name in ("scope", "subject", "meter", "quantity", "unit", "kind")
             },
         }
     )
-    long = pl.DataFrame(
+    values = pl.DataFrame(
         {
             "series": readings["series"].copy(),
             "t_ns": readings["t_ns"].copy(),
@@ -194,7 +197,7 @@ def quantities_frame(run: str, host: str, path: Path, series: list[dict[str, Any
         }
     )
     return (
-        long.join(table, on="series", how="inner")
+        values.join(table, on="series", how="inner")
         .select(
             pl.lit(run).alias("run"),
             pl.lit(host).alias("host"),

@@ -19,15 +19,15 @@ from wattwire.store import Messages
 CALL_KINDS = ("call", "result")
 LATENCY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p99": 0.99}
 RESTING_ON_SENT = ("sent", "expected", "received_unique", "failed", "lost", "duplicates", "late")
-"""Counts that are not known where a sender left no records."""
+"""Counts that are unknown where a sender left no records."""
 AFTER_WARMUP = ("expected_after_warmup", "failed_after_warmup", "lost_after_warmup")
-"""The same of what counts."""
+"""The same counts without the warm-up."""
 NONE_FAILED = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One expected stream: `sent` messages of `sender` that `receiver` is to get.
+    """One expected stream: `sent` messages of `sender` that `receiver` should get.
 
     sent = unique + failed + lost. Only calls fail: they end with an error before their timeout.
     """
@@ -43,28 +43,30 @@ class Pair:
 
 
 def count_pairs(messages: pl.DataFrame, nodes: list[NodePlan]) -> list[Pair]:
-    """Loss per (sender, receiver). For calls the receiver of the reply is the sender itself."""
+    """Return the loss per (sender, receiver). Of a call's reply the sender is the receiver."""
     pairs: list[Pair] = []
     for node in nodes:
         if not node.sends:
             continue
         if node.role == "publisher":
             sent = _counters(_sent_records(messages, node))
-            receivers = [other.node for other in nodes if other.role == "subscriber"]
+            receivers = [receiver.node for receiver in nodes if receiver.role == "subscriber"]
             arrived = messages.filter(pl.col("kind") == "message", pl.col("sender") == node.node)
             pairs += [
-                _pair(node.node, r, sent, arrived.filter(pl.col("node") == r)) for r in receivers
+                _pair(node.node, receiver, sent, arrived.filter(pl.col("node") == receiver))
+                for receiver in receivers
             ]
         else:
             calls = _sent_records(messages, node)
-            bad = FLAG_TIMEOUT | FLAG_FAILED
-            answered = calls.filter((pl.col("flags") & bad) == 0)
+            unanswered = FLAG_TIMEOUT | FLAG_FAILED
+            answered = calls.filter((pl.col("flags") & unanswered) == 0)
             failed = _counters(calls.filter((pl.col("flags") & FLAG_FAILED) != 0))
             pairs.append(_pair(node.node, node.node, _counters(calls), answered, failed))
     return pairs
 
 
 def _counters(frame: pl.DataFrame) -> npt.NDArray[np.uint64]:
+    """Return the distinct counters of records, ascending."""
     return frame["counter"].unique().sort().to_numpy().astype(np.uint64)
 
 
@@ -75,6 +77,7 @@ def _pair(
     arrived: pl.DataFrame,
     failed: npt.NDArray[np.uint64] = NONE_FAILED,
 ) -> Pair:
+    """Return the counts of one stream from the counters sent and the records that arrived."""
     unique = _counters(arrived)
     in_range = np.intersect1d(unique, sent, assume_unique=True)
     missing = np.setdiff1d(sent, unique, assume_unique=True)
@@ -94,12 +97,15 @@ def _pair(
 def expected_deliveries(
     messages: pl.DataFrame, nodes: list[NodePlan], known_senders: frozenset[int] | None = None
 ) -> pl.DataFrame:
-    """What the run's latency and losses are of (`model/deliveries.py`), warm-up included."""
+    """Return the deliveries that latency and loss are computed from, warm-up included.
+
+    See `model/deliveries.py`.
+    """
     return deliveries(messages, {node.node: node.role for node in nodes}, known_senders)
 
 
 class LatencyTally:
-    """Latency of one run in µs, warm-up left out, from its expected deliveries in parts."""
+    """Latency of one run in µs, warm-up excluded, from its expected deliveries in parts."""
 
     def __init__(self) -> None:
         self._expected = self._infinite = self._failed = 0
@@ -107,7 +113,7 @@ class LatencyTally:
         self._response_us: list[pl.Series] = []
 
     def add(self, expected: pl.DataFrame) -> None:
-        """Take in the deliveries of one part."""
+        """Add the deliveries of one part."""
         kept = expected.filter(~pl.col("warm_up"))
         self._expected += len(kept)
         self._infinite += infinite(kept)
@@ -116,11 +122,11 @@ class LatencyTally:
         self._response_us.append(kept["response_us"].drop_nulls())
 
     def summary(self) -> dict[str, float | None]:
-        """All parts together. A quantile among lost messages and failed calls is null (infinite).
+        """Return the summary of all parts; to be called once, at the end.
 
-        To be asked for once, at the end.
+        A quantile among lost messages and failed calls is null (infinite).
         """
-        values = _taken_together(self._values_us)
+        values = _concatenated(self._values_us)
         values.sort()
         total = len(values) + self._infinite
         summary: dict[str, float | None] = {
@@ -130,26 +136,26 @@ class LatencyTally:
             "lost_after_warmup": self._infinite - self._failed,
         }
         for name, share in LATENCY_QUANTILES.items():
-            at = quantile_rank(total, share) if total else 0
-            summary[f"latency_{name}_us"] = float(values[at]) if at < len(values) else None
+            rank = quantile_rank(total, share) if total else 0
+            summary[f"latency_{name}_us"] = float(values[rank]) if rank < len(values) else None
         summary["latency_mean_us"] = float(values.mean()) if len(values) else None
         del values
-        response_us = pl.Series(_taken_together(self._response_us))
+        response_us = pl.Series(_concatenated(self._response_us))
         summary["response_p50_us"] = (
             float(response_us.median()) if len(response_us) else None  # type: ignore[arg-type]
         )
         return summary
 
 
-def _taken_together(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
-    """One array of all parts, which are given up for it."""
-    whole = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
+def _concatenated(parts: list[pl.Series]) -> npt.NDArray[np.float64]:
+    """Return one array of all parts, and empty `parts` so that their memory can be freed."""
+    values = np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)])
     parts.clear()
-    return whole
+    return values
 
 
 def latency_summary(expected: pl.DataFrame) -> dict[str, float | None]:
-    """Latency of one run in µs, warm-up left out, of all its deliveries at once."""
+    """Return the latency of one run in µs, warm-up excluded, from all its deliveries."""
     tally = LatencyTally()
     tally.add(expected)
     return tally.summary()
@@ -162,14 +168,13 @@ def cost_window_start_ns(
     warmup_ns: int,
     closed: bool,
 ) -> int:
-    """Return when the warm-up is over for every sender; costs count from here on.
+    """Return when (ns) the warm-up is over for every sender; costs count from here on.
 
-    By time in open loop. In closed loop by the flags of the callers' records, whoever set them
-    and why: the begin of the first call without the flag, of the caller that was last to get
-    there. A caller whose calls are all warm-up holds it until its last one ends. `parts` are of
-    one run's records.
+    In open loop, by time. In closed loop, by the flags of the callers' records, whatever set them:
+    the begin of the first call without the flag, of the caller that was last to make one. A caller
+    whose calls are all warm-up delays it until its last one ends. `parts` are of one run's records.
     """
-    over_ns = start_ns + warmup_ns
+    time_ns = start_ns + warmup_ns
     last_ns: dict[int, int] = {}
     begins_ns: dict[int, int] = {}
     is_warm_up = (pl.col("flags") & FLAG_WARM_UP) != 0
@@ -177,23 +182,23 @@ def cost_window_start_ns(
     for part in parts if callers else ():
         for node in callers:
             calls = _sent_records(part, node)
-            cold, settled = calls.filter(is_warm_up), calls.filter(~is_warm_up)
-            ended_ns = cold.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
-            begun_ns = settled.select(pl.col("begin_ns").min()).item()
+            flagged, unflagged = calls.filter(is_warm_up), calls.filter(~is_warm_up)
+            ended_ns = flagged.select(pl.max_horizontal("begin_ns", "end_ns").max()).item()
+            begun_ns = unflagged.select(pl.col("begin_ns").min()).item()
             if ended_ns is not None:
                 last_ns[node.node] = max(ended_ns, last_ns.get(node.node, ended_ns))
             if begun_ns is not None:
                 begins_ns[node.node] = min(begun_ns, begins_ns.get(node.node, begun_ns))
-    over = [begins_ns.get(node, ended_ns) for node, ended_ns in last_ns.items()]
-    return max([over_ns, *over])
+    ends_ns = [begins_ns.get(node, ended_ns) for node, ended_ns in last_ns.items()]
+    return max([time_ns, *ends_ns])
 
 
 Span = tuple[int, int | None]
-"""From, inclusive, and to, exclusive, both CLOCK_MONOTONIC ns; None: to the end of the run."""
+"""Begin, inclusive, and end, exclusive, in CLOCK_MONOTONIC ns; None: the end of the run."""
 
 
 def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span) -> int:
-    """How many messages or calls the senders handed over within this time."""
+    """Return how many messages or calls the senders handed over within this time."""
     return sum(
         len(_counters(_within(_sent_records(part, node), span_ns)))
         for part in parts
@@ -203,7 +208,7 @@ def sent_within(parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: S
 
 
 def calls_that_count(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int:
-    """How many calls of the clients carry no flag of the warm-up."""
+    """Return how many calls of the clients are not flagged as warm-up."""
     counts = (pl.col("flags") & FLAG_WARM_UP) == 0
     return sum(
         len(_counters(_sent_records(part, node).filter(counts)))
@@ -222,11 +227,11 @@ def _within(messages: pl.DataFrame, span_ns: Span) -> pl.DataFrame:
 def clients_active_mean(
     parts: Iterable[pl.DataFrame], nodes: list[NodePlan], span_ns: Span
 ) -> float | None:
-    """Return how many callers were at work at once, on average, within `span_ns`.
+    """Return how many callers were active at once, on average, within `span_ns`.
 
-    A caller is at work from its first call in there to the end of its last one, or of the span. A
-    caller that has made all the calls that it may make (C-11) ends sooner: what the last ones make
-    is then measured with fewer at work than the study has. None where no call counts.
+    A caller is active from its first call in the span to the end of its last one, or of the span. A
+    caller that has made all the calls that it may make (C-11) ends sooner: the last calls of the
+    others are then measured with fewer active callers than the study has. None if no call counts.
     """
     first_ns: dict[int, int] = {}
     last_ns: dict[int, int] = {}
@@ -248,15 +253,18 @@ def clients_active_mean(
 
 
 def _sent_records(messages: pl.DataFrame, node: NodePlan) -> pl.DataFrame:
-    """A sender's own records of what it sent: taken messages; calls, taken or not."""
-    own = messages.filter(pl.col("node") == node.node)
+    """Return a sender's own records of what it sent: accepted messages; calls, accepted or not."""
+    records = messages.filter(pl.col("node") == node.node)
     if node.role == "publisher":
-        return own.filter((pl.col("flags") & FLAG_FAILED) == 0)
-    return own.filter(pl.col("kind").is_in(CALL_KINDS))
+        return records.filter((pl.col("flags") & FLAG_FAILED) == 0)
+    return records.filter(pl.col("kind").is_in(CALL_KINDS))
 
 
 def schedule_lateness_us(parts: Iterable[pl.Series]) -> dict[str, float | None]:
-    """How late senders began, against their schedule: p50 and p99, µs; `parts` by `lateness_us`."""
+    """Return how late senders began by their schedule: p50 and p99 (µs).
+
+    `parts` are from `lateness_us`.
+    """
     late = pl.concat([pl.Series([], dtype=pl.Float64), *parts])
     if late.is_empty():
         return {"schedule_late_p50_us": None, "schedule_late_p99_us": None}
@@ -267,19 +275,22 @@ def schedule_lateness_us(parts: Iterable[pl.Series]) -> dict[str, float | None]:
 
 
 def lateness_us(messages: pl.DataFrame) -> pl.Series:
-    """How late each message was begun that had a schedule, warm-up left out."""
-    own = messages.filter(
+    """Return the lateness (µs) of each scheduled message, warm-up excluded."""
+    scheduled = messages.filter(
         pl.col("node") == pl.col("sender"),
         pl.col("intended_ns").is_not_null(),
         (pl.col("flags") & FLAG_WARM_UP) == 0,
     )
-    return (own["begin_ns"] - own["intended_ns"]) / 1000.0
+    return (scheduled["begin_ns"] - scheduled["intended_ns"]) / 1000.0
 
 
 def count_summary(
     messages: pl.DataFrame, pairs: list[Pair], expected: pl.DataFrame, late_after_ns: int
 ) -> dict[str, Any]:
-    """Counts of one run, warm-up included. `late`: first arrivals in the drain's second half."""
+    """Return the counts of one run, warm-up included.
+
+    `late` counts first arrivals in the drain's second half.
+    """
     senders = {p.sender: p.sent for p in pairs}
     corrupt = messages.filter((pl.col("flags") & FLAG_CORRUPT) != 0)
     return {
@@ -296,7 +307,7 @@ def count_summary(
 
 @dataclass(frozen=True)
 class Tallied:
-    """The counts of one run, and its latency and lateness by names of responses."""
+    """Counts of one run, and its latency and lateness by names of responses."""
 
     counts: dict[str, int]
     latency: dict[str, float | None]
@@ -304,7 +315,10 @@ class Tallied:
 
 
 def tallied(messages: Messages, nodes: list[NodePlan], late_after_ns: int) -> Tallied:
-    """Count a run's records part by part; of each part only sums and latencies stay in memory."""
+    """Return the counts of a run's records.
+
+    They are counted part by part; of each part only sums and latencies stay in memory.
+    """
     known_senders = announced(messages.origins, {node.node: node.role for node in nodes})
     counts: Counter[str] = Counter()
     latency, late_us = LatencyTally(), []

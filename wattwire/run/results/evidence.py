@@ -1,4 +1,4 @@
-"""Verdicts: evidence for or against a run that does not depend on what it measured."""
+"""Verdicts: evidence for or against a run that is independent of what it measured."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ SUSPEND_NS = 10_000_000
 
 
 def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) -> dict[str, Any]:
-    """Wait, bounded, until the machine is quiet; returns what was seen. A breach is not fatal."""
-    began = time.monotonic()
+    """Wait, at most `wait_s`, until the machine is quiet; return the conditions.
+
+    A machine that stays busy is no error.
+    """
+    began_s = time.monotonic()
     while True:
         conditions, resolution = _load_over(agent, LOAD_SPAN_S)
-        waited_s = time.monotonic() - began
+        waited_s = time.monotonic() - began_s
         quiet = not broken_limits(conditions, resolution, limits)
         if quiet or waited_s >= wait_s:
             return {
@@ -39,15 +42,15 @@ def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) 
 
 
 def _load_over(agent: AgentClient, seconds: float) -> tuple[dict[str, float], dict[str, float]]:
-    """Load and steal of the agent's host over the next `seconds` (shares), and their resolution."""
+    """Return shares of load and steal on the agent's host over the next `seconds`, and steps."""
     before = agent.request("load")
     time.sleep(seconds)
     after = agent.request("load")
-    whole = max(1, after["total_ns"] - before["total_ns"])
-    # An agent of an earlier version does not look at other processes.
-    demand = (after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)) / whole
-    steal = (after["steal_ns"] - before["steal_ns"]) / whole
-    step = after.get("tick_ns", TICK_NS) * after["cpus"] / whole
+    total_ns = max(1, after["total_ns"] - before["total_ns"])
+    # An agent of an earlier version does not report other processes.
+    demand = (after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)) / total_ns
+    steal = (after["steal_ns"] - before["steal_ns"]) / total_ns
+    step = after.get("tick_ns", TICK_NS) * after["cpus"] / total_ns
     return {OTHER_LOAD: min(1.0, demand), STEAL: steal}, {STEAL: step}
 
 
@@ -57,7 +60,7 @@ def judge(
     limits: ValidityLimits,
     done: list[dict[str, Any]],
 ) -> tuple[list[Reason], dict[str, float | None]]:
-    """All reasons against a run and the figures they rest on, as responses of the summary."""
+    """Return all reasons against a run, and their figures as responses of the summary."""
     reasons = list(record.reasons)
     reasons += _judge_counts(done)
     reasons += _judge_suspend(record)
@@ -70,7 +73,7 @@ def judge(
 
 
 def resolution(record: RunRecord) -> dict[str, float]:
-    """By how much a share of the window may be too high for the steps in which it is counted.
+    """Return by how much a share of the window may be too high because of its counting step.
 
     Steal: a clock tick of each CPU, since the last one may have begun before the window. Ticks of
     the sampler: one.
@@ -86,14 +89,14 @@ def resolution(record: RunRecord) -> dict[str, float]:
 
 def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
     reasons = []
-    for name, what in (
+    for name, text in (
         ("overflow", "records found no room"),
         ("foreign", "messages of another run arrived"),
         ("corrupt", "messages arrived corrupt"),
     ):
         count = sum(int(d.get(name) or 0) for d in done)
         if count:
-            reasons.append(Reason(Verdict.UNKNOWN, name, f"{count} {what}"))
+            reasons.append(Reason(Verdict.INVALID, name, f"{count} {text}"))
     return reasons
 
 
@@ -102,42 +105,46 @@ def _judge_suspend(record: RunRecord) -> list[Reason]:
     if not begin or not end:
         return []
     reasons = []
-    slept = host.suspended_ns(begin, end)
-    if slept > SUSPEND_NS:
-        text = f"the machine was suspended for {slept / SECOND_NS:.2f} s"
-        reasons.append(Reason(Verdict.UNKNOWN, "suspended", text))
+    slept_ns = host.suspended_ns(begin, end)
+    if slept_ns > SUSPEND_NS:
+        text = f"the machine was suspended for {slept_ns / SECOND_NS:.2f} s"
+        reasons.append(Reason(Verdict.INVALID, "suspended", text))
     return reasons
 
 
 def machine_figures(readings: Readings, record: RunRecord) -> dict[str, float | None]:
-    """Conditions of the window: shares of all cores, stalls, temperature, drops."""
+    """Return the conditions of the window: shares of all cores, stalls, temperature, drops."""
     window = record.window["start_ns"], record.window["end_ns"]
     cores = record.cpus
-    others = readings.rate("other_cpu_time", "machine", "machine", *window)
+    other_cpu = readings.rate("other_cpu_time", "machine", "machine", *window)
     demand = readings.rate("other_demand", "machine", "machine", *window)
     steal = readings.rate("steal_time", "machine", "machine", *window)
     harness = readings.rate(CPU_TIME, "harness", "agent", *window)
-    # A stall while nothing counts yet spoils nothing.
-    counted = record.window.get("cost_begin_ns", window[0])
+    # A stall before costs count does no harm.
+    cost_begin_ns = record.window.get("cost_begin_ns", window[0])
     stalls = readings.since(
-        "stall_longest", "machine", "machine", counted, window[1], counted > window[0]
+        "stall_longest", "machine", "machine", cost_begin_ns, window[1], cost_begin_ns > window[0]
     )
     stalled = readings.increase("stalled_time", "machine", "machine", *window)
     zones = readings.subjects("temperature", "machine")
-    heat = [readings.mean("temperature", "machine", zone, *window) for zone in zones]
-    # What arrives late is still on its way when the window ends: drops count until STOP.
-    drained = window[0], max(window[1], record.stop_ns)
+    temperatures = [readings.mean("temperature", "machine", zone, *window) for zone in zones]
+    # Late messages are still in flight when the window ends, so drops count until STOP.
+    until_stop = window[0], max(window[1], record.stop_ns)
     figures: dict[str, float | None] = {
         "stall_ms_max": float(max(stalls)) / 1e6 if len(stalls) else None,
         "stalled_ms": None if stalled is None else stalled / 1e6,
         "clock_step_ms": _clock_step_ms(record),
-        "datagrams_dropped": readings.increase("datagrams_dropped", "machine", "machine", *drained),
+        "datagrams_dropped": readings.increase(
+            "datagrams_dropped", "machine", "machine", *until_stop
+        ),
         STEAL: None if steal is None else steal / 1e9 / cores,
         "harness_cpu_share": None if harness is None else harness / 1e9,
-        # Many competitors for few cores want more than there is; what can be taken is all of it.
+        # Many competitors may demand more than all cores; at most all can be taken.
         OTHER_LOAD: None if demand is None else min(1.0, demand / 1e9 / cores),
-        "other_cpu_share": None if others is None else min(1.0, others / 1e9 / cores),
-        "temperature_celsius": max((h for h in heat if h is not None), default=None),
+        "other_cpu_share": None if other_cpu is None else min(1.0, other_cpu / 1e9 / cores),
+        "temperature_celsius": max(
+            (celsius for celsius in temperatures if celsius is not None), default=None
+        ),
     }
     return figures
 
@@ -148,5 +155,5 @@ def _clock_step_ms(record: RunRecord) -> float | None:
 
 
 def is_complete(outcome: Outcome) -> bool:
-    """Whether all nodes ended as they should, so that all their files must be there."""
+    """Return whether all nodes ended as they should, so that all their files must exist."""
     return outcome in (Outcome.COMPLETED, Outcome.SATURATED)

@@ -1,7 +1,7 @@
-"""What a node says of a run, against what is possible: its lines' figures and its records.
+"""Checks of a node's lines and records against what is possible in its run.
 
 A fault here is the node's breach of the contract, so its attempt fails, with the clause in the
-reason. Losses, delays and timeouts are results and no faults.
+reason. Losses, delays and timeouts are results, not faults.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ ROLE_KINDS = {
     "action_server": ("goal", "accept", "feedback"),
     "action_client": ("goal", "feedback", "result"),
 }
-"""Kinds of records that a role writes (C-27); `relay` is no role's yet."""
+"""Kinds of records that a role writes (C-27); no role writes `relay` yet."""
 CLOCK_TOLERANCE_NS = 10_000
-"""Two readings of one clock, the later of which may seem earlier by no more than this."""
+"""By how much (ns) the later of two readings of one clock may seem earlier."""
 SEQ_SHIFT = np.uint64(48)
 ACK_BYTES = 8
 RECORD_HEAD_BYTES, RECORD_SAMPLE_BYTES = 96, 16
@@ -53,7 +53,7 @@ def scheduled(spec: dict[str, Any]) -> int:
 
 
 def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int) -> Iterator[str]:
-    """Yield what the lines of a node, and the figures in them, cannot be, each with its clause.
+    """Yield each impossible value or order in a node's lines, with its clause.
 
     `start_ns` and `stop_ns` are those of GO and STOP, 0 where the node was not sent one.
     """
@@ -77,7 +77,7 @@ def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int
 
 
 def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Iterator[str]:
-    """Yield where DONE and the headers of the files differ in what found no room (C-26)."""
+    """Yield where DONE and the headers of the files differ on records without room (C-26)."""
     overflow = sum(part.overflow for part in parts)
     if done is not None and parts and done["overflow"] != overflow:
         yield f"C-26: DONE says overflow {done['overflow']}; its files say {overflow}"
@@ -86,6 +86,7 @@ def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Itera
 def _sent_faults(
     node: NodePlan, sent: dict[str, Any], spawned_ns: int, start_ns: int
 ) -> Iterator[str]:
+    """Yield each impossible value in a node's SENT line, with its clause."""
     if not node.sends:
         yield f"C-14: a {node.role} printed SENT, which only senders and clients print"
         return
@@ -102,68 +103,72 @@ def _sent_faults(
 
 
 def record_faults(node: NodePlan, samples: Samples, first_ns: int, last_ns: int) -> Iterator[str]:
-    """Yield which records of one file are impossible: for each fault its clause, how many, the
-    first. `first_ns` and `last_ns` bound the life of the run's processes.
+    """Yield each kind of impossible record of one file: its clause, how many there are, the first.
+
+    `first_ns` and `last_ns` bound the life of the run's processes.
     """
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], str] = {}
     for records in samples.chunks():
-        for clause, text, wrong in _wrong_records(node, records, first_ns, last_ns):
-            fault, count = (clause, text), int(wrong.sum())
+        for clause, text, mask in _wrong_records(node, records, first_ns, last_ns):
+            fault, count = (clause, text), int(mask.sum())
             counts[fault] += count
             if count and fault not in firsts:
-                firsts[fault] = str(records[int(np.argmax(wrong))])
+                firsts[fault] = str(records[int(np.argmax(mask))])
     for fault, count in counts.items():
         if count:
             clause, text = fault
-            of = f"{count:,} of {samples.count:,} records {text}"
-            yield f"{clause}: {of}; the first: {firsts[fault]}"
+            affected = f"{count:,} of {samples.count:,} records {text}"
+            yield f"{clause}: {affected}; the first: {firsts[fault]}"
 
 
 Masked = tuple[str, str, npt.NDArray[np.bool_]]
+"""Clause, text, and which of the records are wrong."""
 
 
 def _wrong_records(
     node: NodePlan, records: Records, first_ns: int, last_ns: int
 ) -> Iterator[Masked]:
+    """Yield the result of each check: clause, text, and which of the records are wrong."""
     kinds, flags = records["kind"], records["flags"]
     allowed = [KINDS.index(kind) for kind in ROLE_KINDS[node.role]]
     yield "C-27", f"have a kind that no {node.role} has", ~np.isin(kinds, allowed)
     senders = records["seq"] >> SEQ_SHIFT
-    known = {node.node} if node.sends else {*node.spec["peers.nodes"]}
+    known_senders = {node.node} if node.sends else {*node.spec["peers.nodes"]}
     if not _carries_sequence(node.spec):
-        known.add(UNKNOWN_PEER)
-    yield "C-17", "are of a sender that is not in the run", ~np.isin(senders, sorted(known))
+        known_senders.add(UNKNOWN_PEER)
+    yield "C-17", "are of a sender that is not in the run", ~np.isin(senders, sorted(known_senders))
     counters = records["seq"] & np.uint64(PROBE_COUNTER)
     probes = counters == np.uint64(PROBE_COUNTER)
     yield "C-17", "are probes, which are not recorded", probes
     sound = (flags & FLAG_CORRUPT) == 0
-    # The send time in a corrupt payload says nothing, and no latency is taken from it.
+    # The send time in a corrupt payload is meaningless, and no latency is taken from it.
     for name, mask in (("intended_ns", True), ("begin_ns", sound), ("end_ns", True)):
         times = records[name]
         outside = (times < first_ns) | (times > last_ns)
         text = f"have {name} outside the life of the run's processes"
         yield "C-27", text, (times != UNKNOWN_NS) & outside & mask
     begins, ends = records["begin_ns"], records["end_ns"]
-    both = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
-    # Compared without a difference: of two 64-bit numbers it may not fit into 64 bits.
-    possible = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
-    yield "C-27", "end before they begin", both & (possible < begins)
-    ended = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
-    yield "C-27", "have neither an end nor a flag that says why", (ends == UNKNOWN_NS) & ~ended
+    both_known = (begins != UNKNOWN_NS) & (ends != UNKNOWN_NS) & sound
+    # No subtraction: the difference of two 64-bit numbers may not fit into 64 bits.
+    latest_begins = np.clip(ends, -(2**62), 2**62) + CLOCK_TOLERANCE_NS
+    yield "C-27", "end before they begin", both_known & (latest_begins < begins)
+    flagged = (flags & (FLAG_TIMEOUT | FLAG_FAILED)) != 0
+    yield "C-27", "have neither an end nor a flag that says why", (ends == UNKNOWN_NS) & ~flagged
     lengths = _lengths(node.spec)
-    checked = sound & ~ended & (kinds != KINDS.index("accept"))
+    checked = sound & ~flagged & (kinds != KINDS.index("accept"))
     text = f"have another length than {' or '.join(map(str, lengths))} bytes"
     yield "C-25", text, checked & ~np.isin(records["bytes"], lengths)
 
 
 def _carries_sequence(spec: dict[str, Any]) -> bool:
+    """Return whether a payload has room for the sequence number."""
     unit = 2 if spec["payload.encoding"] == "text" else 1
     return not spec["payload.literal"] and int(spec["payload.bytes"]) >= 8 * unit
 
 
 def _lengths(spec: dict[str, Any]) -> list[int]:
-    """Payload lengths that a record may have: the message's, and a reply's where it differs."""
+    """Return the payload lengths (bytes) of records: the message, and a reply if it differs."""
     encoding, literal = spec["payload.encoding"], spec["payload.literal"]
     length = len(literal.encode()) if literal else int(spec["payload.bytes"])
     if encoding == "record":
@@ -179,29 +184,29 @@ def _lengths(spec: dict[str, Any]) -> list[int]:
 def sequence_faults(
     nodes: list[NodePlan], samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[str]:
-    """Yield which nodes recorded what cannot be of their run: a message that its sender sent
-    twice (C-17), an arrival that its sender never began to send (C-21).
+    """Yield which nodes recorded what is impossible in their run.
 
-    Of a sender that left no records, or not all of them, nothing is known.
+    This is a message that its sender sent twice (C-17), and an arrival that its sender never began
+    to send (C-21). Nothing is known of a sender that left no records, or not all of them.
     """
-    sent = {}
+    sent_by_node = {}
     for node in nodes:
         parts = samples.get(node.node, [])
-        whole = parts and not any(part.overflow for part in parts)
-        if not whole or not node.sends:
+        is_complete = parts and not any(part.overflow for part in parts)
+        if not is_complete or not node.sends:
             continue
-        once = _sent_once(node, parts)
-        if (once[1:] == once[:-1]).any():
+        sequences = _sent_sequences(node, parts)
+        if (sequences[1:] == sequences[:-1]).any():
             yield f"{node.process} broke C-17: it recorded messages more than once"
         if node.role != "action_client" and _carries_sequence(node.spec):
-            sent[node.node] = once
-    known = np.concatenate([np.empty(0, np.uint64), *sent.values()])
-    known.sort()
-    senders = sorted(sent)
-    del sent
+            sent_by_node[node.node] = sequences
+    sent_sequences = np.concatenate([np.empty(0, np.uint64), *sent_by_node.values()])
+    sent_sequences.sort()
+    senders = sorted(sent_by_node)
+    del sent_by_node
     for node in nodes:
         for part in [] if node.sends or not senders else samples.get(node.node, []):
-            unsent = _unsent(part, senders, known)
+            unsent = _unsent_sequences(part, senders, sent_sequences)
             if len(unsent):
                 yield (
                     f"{node.process} broke C-21: it recorded {len(unsent):,} messages that were "
@@ -209,28 +214,30 @@ def sequence_faults(
                 )
 
 
-def _sent_once(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
-    """What a sender sent, by the records that it writes once a message; ascending."""
+def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
+    """Return what a sender sent, ascending, by the records that it writes once a message."""
     kind = KINDS.index(ROLE_KINDS[node.role][-1])
-    once = [records["seq"][records["kind"] == kind] for part in parts for records in part.chunks()]
-    found = np.concatenate([np.empty(0, np.uint64), *once])
-    found.sort()
-    return found
+    parts_sent = [
+        records["seq"][records["kind"] == kind] for part in parts for records in part.chunks()
+    ]
+    sequences = np.concatenate([np.empty(0, np.uint64), *parts_sent])
+    sequences.sort()
+    return sequences
 
 
-def _unsent(
-    part: Samples, senders: list[int], known: npt.NDArray[np.uint64]
+def _unsent_sequences(
+    part: Samples, senders: list[int], sent_sequences: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """What arrived sound of these senders and is none of the `known` (ascending), once each."""
+    """Return, once each, sound arrivals from `senders` that `sent_sequences` (ascending) lacks."""
     unsent = np.empty(0, np.uint64)
     for records in part.chunks():
-        of_known = np.isin(records["seq"] >> SEQ_SHIFT, senders)
+        from_senders = np.isin(records["seq"] >> SEQ_SHIFT, senders)
         sound = (records["flags"] & FLAG_CORRUPT) == 0
-        arrived = records["seq"][of_known & sound]
-        places = np.searchsorted(known, arrived)
-        strange = np.ones(len(arrived), np.bool_)
-        inside = places < len(known)
-        strange[inside] = known[places[inside]] != arrived[inside]
-        if strange.any():
-            unsent = np.union1d(unsent, arrived[strange])
+        arrived = records["seq"][from_senders & sound]
+        indices = np.searchsorted(sent_sequences, arrived)
+        unknown = np.ones(len(arrived), np.bool_)
+        in_range = indices < len(sent_sequences)
+        unknown[in_range] = sent_sequences[indices[in_range]] != arrived[in_range]
+        if unknown.any():
+            unsent = np.union1d(unsent, arrived[unknown])
     return unsent

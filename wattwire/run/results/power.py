@@ -1,7 +1,7 @@
-"""Which meter a run's energy is taken from, and the machine's power by it.
+"""Energy source of a run, and the machine's power by it.
 
 A machine shows the same energy in several places; sources are ranked by their meters' manifests
-and exactly one is used (docs/manifests.md), so that nothing is added to what contains it.
+and exactly one is used (docs/manifests.md), so that no energy is counted twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EDGE_NS = 250_000_000
 """A source must have been read this close to both ends of a span, or within EDGE_SHARE of it."""
 EDGE_SHARE = 0.05
 HOLE_NS = 2_500_000_000
-"""A gauge says nothing of what lies between readings further apart, or beyond HOLE_SHARE."""
+"""A gauge is unknown between readings further apart than this and than HOLE_SHARE of the span."""
 HOLE_SHARE = 0.1
 
 Span = tuple[int, int]
@@ -42,22 +42,22 @@ class Source:
 
 
 def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
-    """Every source of energy among a sampling's series, the one to be preferred first."""
-    found: dict[tuple[int, str, str, bool], set[str]] = {}
-    for one in series:
-        if one.get("rank") is not None:
-            key = (int(one["rank"]), one["meter"], one["quantity"], bool(one["counter"]))
-            found.setdefault(key, set()).add(one["subject"])
+    """Return every energy source among a sampling's series, the preferred one first."""
+    subjects_by_source: dict[tuple[int, str, str, bool], set[str]] = {}
+    for table in series:
+        if table.get("rank") is not None:
+            key = (int(table["rank"]), table["meter"], table["quantity"], bool(table["counter"]))
+            subjects_by_source.setdefault(key, set()).add(table["subject"])
     return [
         Source(meter, quantity, rank, counter, tuple(sorted(subjects)))
-        for (rank, meter, quantity, counter), subjects in sorted(found.items())
+        for (rank, meter, quantity, counter), subjects in sorted(subjects_by_source.items())
     ]
 
 
 def choose(
     readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
 ) -> Source | None:
-    """The source of the lowest rank that gives a power in every one of `spans` (ns)."""
+    """Return the source of the lowest rank that has a power in every one of `spans` (ns)."""
     for source in sources(series):
         if all(mean_w(readings, source, span) is not None for span in spans):
             return source
@@ -65,7 +65,10 @@ def choose(
 
 
 def mean_w(readings: Readings, source: Source | None, span: Span) -> float | None:
-    """Mean power in watts of all subjects of `source` in a span (ns); None if one is unread."""
+    """Return the mean power (W) of all subjects of `source` in a span (ns).
+
+    None without a source, or where one subject was not read throughout the span.
+    """
     if source is None or span[1] <= span[0]:
         return None
     watts = 0.0
@@ -79,6 +82,7 @@ def mean_w(readings: Readings, source: Source | None, span: Span) -> float | Non
 
 
 def _is_read_at_ends(times: Any, span: Span) -> bool:
+    """Return whether a source was read close to both ends of a span."""
     slack_ns = max(EDGE_NS, EDGE_SHARE * (span[1] - span[0]))
     inside = (times >= span[0] - slack_ns) & (times <= span[1] + slack_ns)
     if np.count_nonzero(inside) < 2:
@@ -89,7 +93,7 @@ def _is_read_at_ends(times: Any, span: Span) -> bool:
 
 
 def _counter_w(times: Any, values: Any, span: Span) -> float | None:
-    """Increase of a counter in µJ over the span's length."""
+    """Return a counter's increase (in µJ) over the span's length, as W."""
     if not _is_read_at_ends(times, span):
         return None
     begin, end = np.interp(span, times, values)
@@ -97,7 +101,7 @@ def _counter_w(times: Any, values: Any, span: Span) -> float | None:
 
 
 def _gauge_w(times: Any, values: Any, span: Span) -> float | None:
-    """Mean of a gauge in µW by the trapezoidal rule; None where it was not read for long."""
+    """Return the mean (W) of a gauge in µW by the trapezoidal rule; None with a long gap."""
     if not _is_read_at_ends(times, span):
         return None
     within = (times > span[0]) & (times < span[1])

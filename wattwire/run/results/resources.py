@@ -17,7 +17,7 @@ OF_LIFE = (
     ("faults_minor", "minor_faults", 1.0),
     ("switches_voluntary", "voluntary_switches", 1.0),
 )
-"""What is known of a process once it has ended: column, quantity, factor to the column's unit."""
+"""Quantities of a process that has ended: column, quantity, factor to the column's unit."""
 
 
 class Readings:
@@ -25,14 +25,15 @@ class Readings:
 
     def __init__(self, quantities: pl.DataFrame) -> None:
         self._frame = quantities
-        # Taken apart once: a look at a table costs far more than one at a dictionary.
+        # Split once: a look-up in a table costs far more than one in a dictionary.
         keys = ["quantity", "scope", "subject", "kind", "meter"]
         series = quantities.sort("t_ns").group_by(keys, maintain_order=True)
         self._series_of = series.agg("t_ns", "value").sort("meter", descending=True)
-        # Of several meters the first by name counts: it is the last one written here.
+        # Of several meters the first by name is used: in this order it is written last.
         self._row_of = {key[:4]: row for row, key in enumerate(self._series_of[keys].iter_rows())}
 
     def subjects(self, quantity: str, scope: str) -> list[str]:
+        """Return the names of the subjects that have this quantity."""
         chosen = self._frame.filter(pl.col("quantity") == quantity, pl.col("scope") == scope)
         return sorted(chosen["subject"].unique().to_list())
 
@@ -43,7 +44,7 @@ class Readings:
         return tuple(self._series_of[name][row].to_numpy() for name in ("t_ns", "value"))
 
     def of_meter(self, meter: str, quantity: str, subject: str) -> tuple[Any, Any]:
-        """Times (ns) and values of one meter's series."""
+        """Return the times (ns) and values of one meter's series."""
         chosen = self._frame.filter(
             pl.col("meter") == meter,
             pl.col("quantity") == quantity,
@@ -60,10 +61,10 @@ class Readings:
         end_ns: int,
         between: bool = False,
     ) -> Any:
-        """Values of a gauge that says what happened since its last reading, for an interval.
+        """Return a gauge's values in an interval; each covers the time since the reading before.
 
-        The reading that ends with the interval belongs to it; the one that begins it does not,
-        unless the interval begins `between` two readings.
+        The reading at the interval's end is included; the one at its begin is not, unless the
+        interval begins `between` two readings.
         """
         times, values = self._series(quantity, scope, subject, "measured")
         first = int(np.searchsorted(times, begin_ns))
@@ -79,11 +80,11 @@ class Readings:
         end_ns: int,
         kind: str = "measured",
     ) -> float | None:
-        """Increase of a counter from begin to end, linear between readings; None if unread.
+        """Return a counter's increase from begin to end, linear between readings; None if unread.
 
-        A mark's time lies just before its readings, so a counter whose first reading comes after
+        A mark's time is just before its readings, so a counter whose first reading is after
         `begin_ns` counts from that reading: what a process used to start is not in the interval.
-        One that ended before `end_ns` keeps its last value.
+        A counter whose process ended before `end_ns` keeps its last value.
         """
         times, values = self._series(quantity, scope, subject, kind)
         if len(times) < 2:
@@ -95,42 +96,42 @@ class Readings:
     def mean(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
     ) -> float | None:
-        """Mean of a gauge's readings in the interval, or the nearest one if none lies in it."""
+        """Return a gauge's mean in the interval, or its nearest reading where none is in it."""
         times, values = self._series(quantity, scope, subject, "measured")
         if not len(times):
             return None
-        inside = (times >= begin_ns) & (times <= end_ns)
-        if inside.any():
-            return float(values[inside].mean())
+        in_interval = (times >= begin_ns) & (times <= end_ns)
+        if in_interval.any():
+            return float(values[in_interval].mean())
         middle = (begin_ns + end_ns) // 2
         return float(values[np.abs(times - middle).argmin()])
 
     def last(self, quantity: str, scope: str, subject: str) -> float | None:
-        """The last reading of a gauge; None if it was never read."""
+        """Return the last reading of a gauge; None if it was never read."""
         _, values = self._series(quantity, scope, subject, "measured")
         return float(values[-1]) if len(values) else None
 
     @property
     def end_ns(self) -> int | None:
-        """When anything was read last; None where nothing was."""
+        """Return the time (ns) of the last reading of all; None where there is none."""
         times = self._frame["t_ns"]
         return None if times.is_empty() else int(times.max())  # type: ignore[arg-type]
 
     def rate(
         self, quantity: str, scope: str, subject: str, begin_ns: int, end_ns: int
     ) -> float | None:
-        """Increase per second of a counter."""
+        """Return the increase of a counter per second."""
         increase = self.increase(quantity, scope, subject, begin_ns, end_ns)
         return None if increase is None else increase / ((end_ns - begin_ns) / SECOND_NS)
 
 
 def column(stem: str, process: str) -> str:
-    """The summary's column of one process: publisher-0 → STEM.publisher.0, broker → STEM.broker."""
+    """Return a process's summary column: publisher-0 → STEM.publisher.0, broker → STEM.broker."""
     return f"{stem}.{service_of(process).replace('-', '.', 1)}"
 
 
 def total(values: Iterable[float | None]) -> float | None:
-    """Sum, or None if any part is unknown: a sum of what happened to be read is no total."""
+    """Return the sum, or None if any value is unknown: a sum of the known ones is no total."""
     summed = 0.0
     for value in values:
         if value is None:
@@ -146,30 +147,30 @@ def cpu_costs(
     silent: tuple[int, int],
     sent: int | None,
 ) -> dict[str, float | None]:
-    """CPU of all processes of a run: per process, per message, above the silent baseline."""
+    """Return the CPU of a run's processes: per process, per message, above the silent baseline."""
     seconds = (window[1] - window[0]) / SECOND_NS
     per_process = {p: readings.increase(CPU_TIME, "process", p, *window) for p in processes}
     silent_rates = [readings.rate(CPU_TIME, "process", p, *silent) for p in processes]
     used_ns = total(per_process.values())
-    standing_rate = total(silent_rates)
+    silent_rate = total(silent_rates)
     costs: dict[str, float | None] = {}
     for process, cpu_ns in per_process.items():
         share = None if cpu_ns is None else cpu_ns / 1e9 / seconds
         costs[column("cpu_share", process)] = share
     costs["cpu_us_per_message"] = used_ns / 1000 / sent if used_ns is not None and sent else None
-    if used_ns is not None and standing_rate is not None and sent:
-        above = used_ns - standing_rate * seconds
-        costs["cpu_us_per_message_above_silent"] = above / 1000 / sent
-    costs["cpu_silent_share"] = None if standing_rate is None else standing_rate / 1e9
+    if used_ns is not None and silent_rate is not None and sent:
+        above_silent_ns = used_ns - silent_rate * seconds
+        costs["cpu_us_per_message_above_silent"] = above_silent_ns / 1000 / sent
+    costs["cpu_silent_share"] = None if silent_rate is None else silent_rate / 1e9
     return costs
 
 
 def wire_costs(
     readings: Readings, window: tuple[int, int], sent: int | None
 ) -> dict[str, float | None]:
-    """Bytes that the host's interfaces sent in the window, per message; None where unread.
+    """Return bytes per message that the host's interfaces sent in the window; None where unread.
 
-    Whose they are cannot be told from the interfaces: other programs' traffic is in it.
+    An interface does not say whose bytes they are: other programs' traffic is included.
     """
     interfaces = readings.subjects(SENT_BYTES, "interface")
     sent_bytes = total(
@@ -183,21 +184,21 @@ def wire_costs(
 def memory_costs(
     readings: Readings, processes: list[str], window: tuple[int, int]
 ) -> dict[str, float | None]:
-    """Resident memory per process in KiB, mean over the window."""
+    """Return the resident memory per process in KiB, mean over the window."""
     costs: dict[str, float | None] = {}
     for process in processes:
         value = readings.mean(RSS, "process", process, *window)
         costs[column("memory_kib", process)] = None if value is None else value / 1024
-    known = [v for v in costs.values() if v is not None]
-    costs["memory_kib_total"] = sum(known) if len(known) == len(processes) else None
+    known_kib = [v for v in costs.values() if v is not None]
+    costs["memory_kib_total"] = sum(known_kib) if len(known_kib) == len(processes) else None
     return costs
 
 
 def life_costs(readings: Readings, processes: list[str]) -> dict[str, float | None]:
-    """Largest memory, page faults and switches of each process, over its whole life.
+    """Return the largest memory, page faults and switches of each process, over its whole life.
 
-    Known once it has ended, of the process with all its descendants; the largest memory is that
-    of one process of them.
+    They are known once it has ended, of the process with all its descendants; the largest memory
+    is that of a single process among these.
     """
     costs: dict[str, float | None] = {}
     for stem, quantity, factor in OF_LIFE:
@@ -213,7 +214,7 @@ def energy_estimates(
     window: tuple[int, int],
     model: dict[str, float] | None,
 ) -> dict[str, float | None]:
-    """The folded estimate: a stated range of joules per CPU second times CPU time. No more."""
+    """Return the estimate's range (J): the model's joules per CPU second times CPU time."""
     costs: dict[str, float | None] = {}
     if model is None:
         return costs
@@ -233,23 +234,23 @@ def attributed_energy(
     silent: tuple[int, int],
     dynamic_j: float | None,
 ) -> dict[str, float | None]:
-    """Share measured dynamic energy by CPU time above the silent rate, over all busy time.
+    """Return each process's share of measured dynamic energy, by CPU time above the silent rate.
 
-    The denominator is the machine's busy time, background included (measurement, 2): what ran
-    beside the nodes is not billed to them.
+    The denominator is the machine's busy time, background included (measurement, 2): what other
+    processes used is not attributed to the nodes.
     """
     seconds = (window[1] - window[0]) / SECOND_NS
-    busy = readings.increase("busy_time", "machine", "machine", *window)
-    busy_rate = readings.rate("busy_time", "machine", "machine", *silent)
-    if dynamic_j is None or busy is None or busy_rate is None:
+    busy_ns = readings.increase("busy_time", "machine", "machine", *window)
+    silent_busy_rate = readings.rate("busy_time", "machine", "machine", *silent)
+    if dynamic_j is None or busy_ns is None or silent_busy_rate is None:
         return {}
-    above_all = busy - busy_rate * seconds
+    busy_above_silent_ns = busy_ns - silent_busy_rate * seconds
     costs: dict[str, float | None] = {}
     for process in processes:
-        used = readings.increase(CPU_TIME, "process", process, *window)
-        rate = readings.rate(CPU_TIME, "process", process, *silent)
-        value = None
-        if used is not None and rate is not None and above_all > 0:
-            value = dynamic_j * (used - rate * seconds) / above_all
-        costs[column("energy_j", process)] = value
+        used_ns = readings.increase(CPU_TIME, "process", process, *window)
+        silent_rate = readings.rate(CPU_TIME, "process", process, *silent)
+        process_j = None
+        if used_ns is not None and silent_rate is not None and busy_above_silent_ns > 0:
+            process_j = dynamic_j * (used_ns - silent_rate * seconds) / busy_above_silent_ns
+        costs[column("energy_j", process)] = process_j
     return costs

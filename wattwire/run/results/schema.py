@@ -1,4 +1,4 @@
-"""What each column of the summary means: unit, kind, words. Columns with a node end in .ROLE.N."""
+"""Meaning of each summary column: unit, kind, words. A node's columns end in .ROLE.N."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 
 
 def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Unit, kind and summary of each named column."""
+    """Return unit, kind and summary of each named column."""
     described = {}
     for name in names:
         stem = name.split(".")[0]
@@ -27,22 +27,28 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def with_derived(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add what follows from other metrics (`model/derived.py`); None where it is not known."""
+    """Add the metrics that follow from others (`model/derived.py`); None where unknown."""
     if not rows:
         return []
-    values = {name: values.tolist() for name, values in derived(frame_of(rows)).items()}
+    columns = {name: values.tolist() for name, values in derived(frame_of(rows)).items()}
     return [
-        {**row, **{name: each[at] if isfinite(each[at]) else None for name, each in values.items()}}
-        for at, row in enumerate(rows)
+        {
+            **row,
+            **{
+                name: values[index] if isfinite(values[index]) else None
+                for name, values in columns.items()
+            },
+        }
+        for index, row in enumerate(rows)
     ]
 
 
 def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Add standing, message and total energy, with the machine's power pooled over a block.
 
-    One run's machine baseline is short; all of a block's together are at least as long as a
-    window, and they bracket every run of the block. Beside them stands the energy of the whole
-    run less one idle power of the campaign, for comparison with papers that subtract so.
+    The machine baseline of one run is short; all baselines of a block together are at least as long
+    as a window, and they bracket every run of the block. The energy of the whole run minus one idle
+    power of the campaign is added, too, for comparison with papers that subtract so.
     """
     powers: dict[tuple[Any, Any], list[float]] = {}
     for row in rows:
@@ -53,34 +59,35 @@ def pool_baselines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     pooled: list[dict[str, Any]] = []
     for row in subtract_idle(rows):
         base_w = machine_w.get((row["block"], row.get("energy_source")))
-        silent, window_w = row.get("power_silent_w"), row.get("power_window_w")
-        if base_w is None or silent is None or window_w is None:
+        silent_w, window_w = row.get("power_silent_w"), row.get("power_window_w")
+        if base_w is None or silent_w is None or window_w is None:
             pooled.append(row)
             continue
-        seconds = row.get("cost_window_s") or row["window_s"]  # rows of old held no warm-up apart
-        standing = (silent - base_w) * seconds
-        message = (window_w - silent) * seconds
+        # Rows of old campaigns do not separate the warm-up.
+        seconds = row.get("cost_window_s") or row["window_s"]
+        standing_j = (silent_w - base_w) * seconds
+        message_j = (window_w - silent_w) * seconds
         energy = {
-            "energy_standing_j": standing,
-            "energy_message_j": message,
-            "energy_total_j": standing + message,
+            "energy_standing_j": standing_j,
+            "energy_message_j": message_j,
+            "energy_total_j": standing_j + message_j,
         }
         pooled.append({**row, **energy})
     return pooled
 
 
 def subtract_idle(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add the energy of each whole run less one idle power, the same for the whole campaign.
+    """Add the energy of each whole run minus one idle power, the same for the whole campaign.
 
-    What: energy above idle as papers with a meter at the mains take it, start-up included. What
-    it misses: drift of the machine's own power, and what nodes use while they are silent is not
-    told apart from what messages use. Never an answer's only energy.
+    It is energy above idle as papers with a meter at the mains compute it, start-up included. It
+    ignores drift of the machine's own power, and does not separate what nodes use while they are
+    silent from what messages use. It is never an answer's only energy.
     """
-    idle: dict[Any, list[float]] = {}
+    idle_powers_w: dict[Any, list[float]] = {}
     for row in rows:
         if row.get("power_machine_w") is not None:
-            idle.setdefault(row.get("energy_source"), []).append(row["power_machine_w"])
-    mean_w = {source: sum(powers) / len(powers) for source, powers in idle.items()}
+            idle_powers_w.setdefault(row.get("energy_source"), []).append(row["power_machine_w"])
+    mean_w = {source: sum(powers_w) / len(powers_w) for source, powers_w in idle_powers_w.items()}
     subtracted = []
     for row in rows:
         idle_w, run_w = mean_w.get(row.get("energy_source")), row.get("power_run_w")

@@ -15,6 +15,7 @@ from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
+from wattwire.run.machine import HOST
 from wattwire.run.node_specs import SECOND_NS, warm_up_calls
 from wattwire.run.results import delivery, evidence, node_checks, power, resources, syscalls
 from wattwire.run.results.convert import (
@@ -29,13 +30,11 @@ from wattwire.run.runner import RunRecord
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table
 
-HOST = "local"
-
 
 class Collected:
-    """Everything computed from one attempt; `write` leaves its files in the attempt's folder.
+    """Everything computed from one attempt; `write` stores its files in the attempt's folder.
 
-    Its messages are there before: there may be more of them than memory holds.
+    The messages are written before, because there may be more of them than memory holds.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class Collected:
         self.row = {**self._responses(model), **figures}
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
-        if not file_reasons:  # else no record was taken, and no sum is to be expected
+        if not file_reasons:  # else no record was read, and there is no sum to check
             self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
         self.row = {**self._identity(), **self.row}
@@ -80,7 +79,7 @@ class Collected:
         before: dict[str, Any],
         reason: Reason,
     ) -> Collected:
-        """What is left of an attempt that ended in an exception: who it was, and the reason."""
+        """Return the results of an attempt that ended in an exception: identity and reason."""
         collected = cls.__new__(cls)
         collected.planned, collected.attempt, collected.record = planned, attempt, record
         collected.study, collected.folder, collected.before = study, folder, before
@@ -96,7 +95,7 @@ class Collected:
     # -- reading -----------------------------------------------------------------------------
 
     def _messages(self) -> tuple[Messages, list[Reason]]:
-        """Check what the nodes recorded and write it as one table, piece by piece."""
+        """Check the nodes' records, write them as one table in batches; return it and reasons."""
         record, reasons = self.record, []
         samples: dict[int, list[Samples]] = {}
         try:
@@ -122,40 +121,42 @@ class Collected:
         return self.folder / "messages.parquet"
 
     def _batches(self, samples: dict[int, list[Samples]]) -> Iterator[pl.DataFrame]:
-        """All records in their order, those of calls that do not count flagged."""
+        """Return batches of all records in their order, calls that do not count flagged."""
         nodes, warm_up, end_ns = self.record.nodes, self._warm_up_calls(), self._counted_end_ns()
-        named = self.planned.run, str(self.planned.treatment["pattern"]), HOST
-        batches = message_batches(*named, samples)
+        identity = self.planned.run, str(self.planned.treatment["pattern"]), HOST
+        batches = message_batches(*identity, samples)
         if (not warm_up and end_ns is None) or not any(node.sends for node in nodes):
             return batches
-        own = {node.node: samples.get(node.node, []) for node in nodes if node.sends}
-        counted = counted_calls(lambda: message_batches(*named, own), nodes, warm_up, end_ns)
+        sender_samples = {node.node: samples.get(node.node, []) for node in nodes if node.sends}
+        counted = counted_calls(
+            lambda: message_batches(*identity, sender_samples), nodes, warm_up, end_ns
+        )
         return (flag_calls(batch, counted) for batch in batches)
 
     def _counted_end_ns(self) -> int | None:
-        """When what counts ended while clients went on (C-11); None where none does."""
+        """Return when (ns) what counts ended while clients went on (C-11); None if none did."""
         goes_on = any(node.sends and node.spec["count_beyond"] for node in self.record.nodes)
         return (self.record.window.get("end_ns") or None) if goes_on else None
 
     def _warm_up_calls(self) -> int:
-        """Of each client, in closed loop; a settling run has none."""
+        """Return each client's warm-up calls in closed loop; a settling run has none."""
         if self.planned.control == SETTLING:
             return 0
         return warm_up_calls(self.planned.treatment, self.study.plan)
 
     def _faults(self, samples: dict[int, list[Samples]]) -> Iterator[str]:
-        """What the nodes' lines and records say that is impossible, in words."""
+        """Yield what is impossible in the nodes' lines and records, in words."""
         record, states = self.record, self.record.processes.states
         present = [node for node in record.nodes if node.process in states]
         first_ns = min((states[node.process].spawned_ns for node in present), default=0)
         window_ns = record.window.get("start_ns", 0), record.stop_ns
         for node in present:
-            state, parts = states[node.process], samples.get(node.node, [])
+            state, node_samples = states[node.process], samples.get(node.node, [])
             faults = list(node_checks.line_faults(node, state, *window_ns))
-            faults += node_checks.count_faults(state.lines.get("DONE"), parts)
+            faults += node_checks.count_faults(state.lines.get("DONE"), node_samples)
             last_ns = (state.exit or {}).get("t_ns") or time.monotonic_ns()
-            for part in parts:
-                faults += node_checks.record_faults(node, part, first_ns, last_ns)
+            for file_samples in node_samples:
+                faults += node_checks.record_faults(node, file_samples, first_ns, last_ns)
             yield from (f"{node.process} broke {fault}" for fault in faults)
         yield from node_checks.sequence_faults(record.nodes, samples)
 
@@ -183,9 +184,9 @@ class Collected:
     def _responses(self, model: dict[str, float] | None) -> dict[str, Any]:
         record, window = self.record, self.record.window
         late_after_ns = record.stop_ns + self.study.plan.linger_ms * 500_000
-        tallied = delivery.tallied(self.messages, record.nodes, late_after_ns)
-        counts: dict[str, int | None] = {**tallied.counts}
-        latency = {**tallied.latency}
+        tally = delivery.tallied(self.messages, record.nodes, late_after_ns)
+        counts: dict[str, int | None] = {**tally.counts}
+        latency = {**tally.latency}
         if self._sent_is_unknown():
             counts |= dict.fromkeys(delivery.RESTING_ON_SENT)
             latency |= dict.fromkeys(delivery.AFTER_WARMUP)
@@ -197,19 +198,19 @@ class Collected:
         row["skipped"] = sum(
             int(s.lines["SENT"]["skipped"]) for s in states if s and "SENT" in s.lines
         )
-        row["startup_s_max"] = _most([r.get("startup_ns") for r in ready])
-        row["discovery_s_max"] = _most([r.get("discovery_ns") for r in ready])
+        row["startup_s_max"] = _maximum_s([r.get("startup_ns") for r in ready])
+        row["discovery_s_max"] = _maximum_s([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
             return row
         row |= latency
-        row |= tallied.lateness
+        row |= tally.lateness
         begin_ns = window["cost_begin_ns"]
         sent = row["sent"]
-        counted_ns = begin_ns, self._counted_end_ns()
-        if counted_ns[1]:
+        counted_span_ns = begin_ns, self._counted_end_ns()
+        if counted_span_ns[1]:
             sent = delivery.calls_that_count(self.messages.parts(), record.nodes)
         elif begin_ns > window["start_ns"]:
-            sent = delivery.sent_within(self.messages.parts(), record.nodes, counted_ns)
+            sent = delivery.sent_within(self.messages.parts(), record.nodes, counted_span_ns)
         if self._sent_is_unknown():
             sent = None
         row["window_s"] = (window["end_ns"] - window["start_ns"]) / SECOND_NS
@@ -219,19 +220,19 @@ class Collected:
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
-            active = delivery.clients_active_mean(parts, record.nodes, counted_ns)
+            active = delivery.clients_active_mean(parts, record.nodes, counted_span_ns)
             row["clients_active_mean"] = active
         if self.planned.control == UNSAMPLED and row["warmup_calls"]:
-            # Read at marks only, none of which lies where the warm-up ends.
+            # Readings are at marks only, and no mark is at the end of the warm-up.
             return row
         return row | self._costs((begin_ns, window["end_ns"]), sent, model)
 
     def _sent_is_unknown(self) -> bool:
-        """Whether a sender was told to begin and left no records: what it sent, nothing says."""
+        """Return whether a sender was told to begin but left no records of what it sent."""
         return bool(self.record.window.get("start_ns") and self._without_records)
 
     def _cost_window_start_ns(self) -> int:
-        """When costs begin to count: after the warm-up, of the time or of the calls."""
+        """Return when (ns) costs begin to count: after the warm-up, by time or by calls."""
         if self._warm_up_calls():
             counted_ns = first_counted_ns(self.messages.parts(), self.record.nodes)
             if counted_ns is not None:
@@ -245,22 +246,24 @@ class Collected:
         )
 
     def _system_calls(self) -> dict[str, Any]:
-        """run.json's `syscalls`: how they were counted, and what each process tree made."""
+        """Return `syscalls` of run.json: how calls were counted, and the counts by process tree."""
         record = self.record
         way, nodes = record.tracing, [n.process for n in record.nodes]
         if way is None:
             return {}
         processes: dict[str, Any] = {}
-        span_ns: delivery.Span = 0, None  # strace's table is of all that the process sent
+        span_ns: delivery.Span = 0, None  # strace counts over all that the process sent
         if way.name == syscalls.TRACER:
             processes = syscalls.from_tables(self.folder, nodes)
         elif way.meter and record.window.get("end_ns"):
             trees = [*nodes, *record.services]
-            # From before GO: the first messages are over when the window's own mark is read.
+            # Count from before GO: the first messages are over when the window's mark is read.
             begin_ns, end_ns = record.baselines["silent"]["end_ns"], record.window["end_ns"]
             if self._warm_up_calls():
-                counted = (record.window["cost_begin_ns"], end_ns)
-                begin_ns = syscalls.first_reading(self.quantities, way.meter, counted) or begin_ns
+                counted_ns = (record.window["cost_begin_ns"], end_ns)
+                begin_ns = (
+                    syscalls.first_reading(self.quantities, way.meter, counted_ns) or begin_ns
+                )
             span = begin_ns, end_ns
             processes = syscalls.from_readings(self.quantities, way.meter, span, trees)
             span_ns = begin_ns, self._counted_end_ns()
@@ -270,7 +273,7 @@ class Collected:
         }  # fmt: skip
 
     def _rate(self, sent: int | None, begin_ns: int) -> float | None:
-        """Messages per second from the warm-up's end on, of which there were `sent`."""
+        """Return messages per second after the warm-up, during which `sent` were sent."""
         sent_lines = [
             s.lines["SENT"]
             for s in self.record.processes.states.values()
@@ -291,9 +294,9 @@ class Collected:
     def _costs(
         self, window: power.Span, sent: int | None, model: dict[str, float] | None
     ) -> dict[str, Any]:
-        """CPU, memory, bytes, power and energy of `window`, in which `sent` messages were sent.
+        """Return CPU, memory, bytes, power and energy of `window`, with `sent` messages sent in it.
 
-        None: nobody knows how many, so nothing per message is known.
+        Where `sent` is None, nothing per message is known.
         """
         record, readings = self.record, self.readings
         silent = _span(record.baselines["silent"])
@@ -315,22 +318,22 @@ class Collected:
         return row
 
     def _power(self, window: power.Span, silent: power.Span) -> dict[str, Any]:
-        """The machine's power in both baselines and the window, all by the same source."""
-        machine = _span(self.record.baselines["machine"])
+        """Return the machine's power in both baselines and the window, by one source."""
+        machine_span = _span(self.record.baselines["machine"])
         series = self.record.sampling.get("series", [])
-        source = power.choose(self.readings, series, [machine, silent, window])
-        whole = machine[1], self.readings.end_ns or machine[1]
+        source = power.choose(self.readings, series, [machine_span, silent, window])
+        run_span = machine_span[1], self.readings.end_ns or machine_span[1]
         return {
-            "run_s": (whole[1] - whole[0]) / SECOND_NS,
-            "power_run_w": power.mean_w(self.readings, source, whole),
+            "run_s": (run_span[1] - run_span[0]) / SECOND_NS,
+            "power_run_w": power.mean_w(self.readings, source, run_span),
             "energy_source": source.name if source else None,
-            "power_machine_w": power.mean_w(self.readings, source, machine),
+            "power_machine_w": power.mean_w(self.readings, source, machine_span),
             "power_silent_w": power.mean_w(self.readings, source, silent),
             "power_window_w": power.mean_w(self.readings, source, window),
         }
 
     def _check_sums(self, done: list[dict[str, Any]]) -> list[Reason]:
-        """What the nodes say of themselves must agree with what their files hold."""
+        """Return reasons where the nodes' own counts differ from what their files hold."""
         record, row, reasons = self.record, self.row, []
         if self._sent_is_unknown():
             return []
@@ -339,21 +342,21 @@ class Collected:
                 f"received {row['received_unique']} + failed {row['failed']} + lost "
                 f"{row['lost']} is not the {row['expected']} expected"
             )
-            reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
+            reasons.append(Reason(Verdict.INVALID, "sums", text))
         if evidence.is_complete(record.outcome):
-            said = sum(int(d["recorded"]) for d in done)
-            if said != self.messages.count:
-                text = f"nodes say {said} records; their files hold {self.messages.count}"
-                reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
-            told = sum(
+            recorded = sum(int(d["recorded"]) for d in done)
+            if recorded != self.messages.count:
+                text = f"nodes say {recorded} records; their files hold {self.messages.count}"
+                reasons.append(Reason(Verdict.INVALID, "sums", text))
+            sent = sum(
                 int(s.lines["SENT"]["sent"])
                 for s in record.processes.states.values()
                 if "SENT" in s.lines
             )
-            # Broken off by time, a client of a settling run need not say how many it sent.
-            if told != row["sent"] and self.planned.control != SETTLING:
-                text = f"senders say {told} sent; their records hold {row['sent']}"
-                reasons.append(Reason(Verdict.UNKNOWN, "sums", text))
+            # A settling run ends by time, so its clients need not report how many they sent.
+            if sent != row["sent"] and self.planned.control != SETTLING:
+                text = f"senders say {sent} sent; their records hold {row['sent']}"
+                reasons.append(Reason(Verdict.INVALID, "sums", text))
         return reasons
 
     # -- writing -----------------------------------------------------------------------------
@@ -385,7 +388,7 @@ class Collected:
         return pl.DataFrame(rows, schema=schema)
 
     def document(self) -> dict[str, Any]:
-        """run.json: what was run, what happened, what may be believed."""
+        """Return run.json: what was run, what happened, what may be trusted."""
         planned, record = self.planned, self.record
         states = record.processes.states
         nodes = []
@@ -442,6 +445,7 @@ def _span(baseline: dict[str, int]) -> tuple[int, int]:
     return baseline["begin_ns"], baseline["end_ns"]
 
 
-def _most(values: list[int | None]) -> float | None:
+def _maximum_s(values: list[int | None]) -> float | None:
+    """Return the highest known value (ns) in seconds; None without one."""
     known = [v for v in values if v is not None]
     return max(known) / SECOND_NS if known else None

@@ -1,6 +1,6 @@
-"""System calls of a run's process trees: which way they are counted, and what they come to.
+"""System calls of a run's process trees: how they are counted, and their responses.
 
-Runs that count them are control runs of their own kind; no timed number is taken from them.
+Runs that count them are control runs of their own kind; no timed value is taken from them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLE = "syscalls.txt"
 V2_RUNGS = ("v2", "scope")
 TABLE_BYTES_MAX = 1 << 20
 TABLE_FIELDS = (5, 6)
-"""Of a line of strace's table: the column of errors is empty where there were none."""
+"""Fields of a line of strace's table: the column of errors is empty where there were none."""
 
 WAIT_LIKE = frozenset(
     {"clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "futex", "futex_wait",
@@ -37,9 +37,9 @@ WAIT_LIKE = frozenset(
 
 @dataclass(frozen=True)
 class Way:
-    """How calls are counted here: by KERNEL_PROGRAM, by TRACER or, "", not at all.
+    """How calls are counted here: by KERNEL_PROGRAM, by TRACER or, if the name is "", not at all.
 
-    `meter` is the agent's meter to read; `because` why it is not the first of the ways.
+    `meter` is the agent's meter to read; `because` says why the first way is not used.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Way:
 
 
 def choose(hello: Mapping[str, Any]) -> Way:
-    """The way to count on the host of the agent that said `hello`."""
+    """Return the way to count on the host of the agent that said `hello`."""
     because = "the agent has no meter for them"
     for meter in hello["meters"]:
         if CALLS not in {quantity["name"] for quantity in meter.get("quantities", [])}:
@@ -66,13 +66,13 @@ def choose(hello: Mapping[str, Any]) -> Way:
 
 
 def traced(argv: list[str], out: Path) -> list[str]:
-    """The command line that runs `argv` under strace, whose table goes to the folder `out`."""
+    """Return the command that runs `argv` under strace; the folder `out` gets its table."""
     return [TRACER, "-c", "-f", "-o", str(out / TABLE), *argv]
 
 
 def parse_table(text: str) -> dict[str, list[float]]:
-    """Call → [calls, ns of CPU time in the kernel, errors], from what `strace -c` writes."""
-    found: dict[str, list[float]] = {}
+    """Return call → [calls, ns of CPU time in the kernel, errors] from what `strace -c` writes."""
+    table: dict[str, list[float]] = {}
     for line in text.splitlines():
         fields = line.split()
         if len(fields) not in TABLE_FIELDS or fields[-1] in ("total", "syscall"):
@@ -83,13 +83,13 @@ def parse_table(text: str) -> dict[str, list[float]]:
         except ValueError:
             continue  # a rule between heading and rows
         if all(map(math.isfinite, values)):
-            found[fields[-1]] = values
-    return found
+            table[fields[-1]] = values
+    return table
 
 
 def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
-    """What strace left of each process; one whose table is missing is left out."""
-    found = {}
+    """Return the counts of strace by process; a process without a table is left out."""
+    counts = {}
     for process in processes:
         path = folder / "out" / process / TABLE
         try:
@@ -98,27 +98,27 @@ def from_tables(folder: Path, processes: Iterable[str]) -> dict[str, Any]:
             calls = {}
         if calls:
             kernel_ns = sum(value[1] for value in calls.values())
-            found[process] = {"calls": calls, "uncounted": 0, "kernel_ns": kernel_ns}
-    return found
+            counts[process] = {"calls": calls, "uncounted": 0, "kernel_ns": kernel_ns}
+    return counts
 
 
 def first_reading(quantities: pl.DataFrame, meter: str, span: tuple[int, int]) -> int | None:
-    """When the meter was first read in `span`, before its end is; None where that was not."""
+    """Return when (ns) the meter was first read in `span`, its end excluded; None if never."""
     times = quantities.filter(pl.col("meter") == meter)["t_ns"]
-    found = times.filter((times >= span[0]) & (times < span[1])).min()
-    return None if found is None else int(found)  # type: ignore[arg-type]
+    first_ns = times.filter((times >= span[0]) & (times < span[1])).min()
+    return None if first_ns is None else int(first_ns)  # type: ignore[arg-type]
 
 
 def from_readings(
     quantities: pl.DataFrame, meter: str, window: tuple[int, int], processes: Iterable[str]
 ) -> dict[str, Any]:
-    """What the meter counted from one mark to another: between the readings at both.
+    """Return the meter's counts by process, between the readings at both marks of `window`.
 
-    A series begins with the first call of its kind, and all of them with their process: before
-    that their counters were 0.
+    A series begins with the first call of its kind, and all series of a process begin with it:
+    before that their counters were 0.
     """
-    own = quantities.filter(pl.col("meter") == meter)
-    times = own["t_ns"].unique().sort()
+    readings = quantities.filter(pl.col("meter") == meter)
+    times = readings["t_ns"].unique().sort()
     edges = [times.filter(times >= t_ns).min() for t_ns in window]
     if edges[1] is None:
         return {}
@@ -127,7 +127,7 @@ def from_readings(
     begin, end = (
         {
             (row[0], row[1]): row[2]
-            for row in own.filter(pl.col("t_ns") <= edge)
+            for row in readings.filter(pl.col("t_ns") <= edge)
             .sort("t_ns")
             .group_by("quantity", "subject", maintain_order=True)
             .last()
@@ -137,38 +137,43 @@ def from_readings(
         for edge in edges
     )
 
-    def grown(quantity: str, subject: str) -> float:
+    def increase(quantity: str, subject: str) -> float:
         return float(end.get((quantity, subject), 0.0) - begin.get((quantity, subject), 0.0))
 
-    found: dict[str, Any] = {}
+    counts: dict[str, Any] = {}
     for process in processes:
         if (UNCOUNTED, process) not in end:
             continue
         subjects = [s for q, s in end if q == CALLS and s.startswith(f"{process}/")]
         calls = {
-            subject.split("/")[-1]: [grown(quantity, subject) for quantity in (CALLS, TIME, ERRORS)]
+            subject.split("/")[-1]: [
+                increase(quantity, subject) for quantity in (CALLS, TIME, ERRORS)
+            ]
             for subject in sorted(subjects)
         }
-        found[process] = {
+        counts[process] = {
             "calls": {name: value for name, value in calls.items() if value[0]},
-            "uncounted": grown(UNCOUNTED, process),
+            "uncounted": increase(UNCOUNTED, process),
         }
         if (KERNEL, process) in end:
-            found[process] |= {"kernel_ns": grown(KERNEL, process), "user_ns": grown(USER, process)}
-    return found
+            counts[process] |= {
+                "kernel_ns": increase(KERNEL, process),
+                "user_ns": increase(USER, process),
+            }
+    return counts
 
 
 def responses(processes: Mapping[str, Any], sent: int) -> dict[str, float | None]:
-    """The summary's columns of each process tree; times in µs per message, shares of 1."""
+    """Return the summary's columns of each process tree; times in µs per message, shares of 1."""
     row: dict[str, float | None] = {}
-    for process, told in processes.items():
-        calls = told["calls"]
+    for process, counts in processes.items():
+        calls = counts["calls"]
         waiting_ns = sum(value[1] for name, value in calls.items() if name in WAIT_LIKE)
         working_ns = sum(value[1] for name, value in calls.items() if name not in WAIT_LIKE)
-        kernel_ns, user_ns = told.get("kernel_ns"), told.get("user_ns")
+        kernel_ns, user_ns = counts.get("kernel_ns"), counts.get("user_ns")
         spent_ns = waiting_ns + working_ns
         cpu_ns = None if kernel_ns is None or user_ns is None else kernel_ns + user_ns
-        figures = {
+        metrics = {
             "syscalls_per_message": _ratio(sum(value[0] for value in calls.values()), sent),
             "syscall_working_us_per_message": _ratio(working_ns / 1000, sent),
             "syscall_waiting_us_per_message": _ratio(waiting_ns / 1000, sent),
@@ -176,7 +181,7 @@ def responses(processes: Mapping[str, Any], sent: int) -> dict[str, float | None
             "kernel_us_per_message": None if kernel_ns is None else _ratio(kernel_ns / 1000, sent),
             "kernel_share": None if kernel_ns is None else _ratio(kernel_ns, cpu_ns),
         }
-        row |= {column(stem, process): value for stem, value in figures.items()}
+        row |= {column(stem, process): value for stem, value in metrics.items()}
     return row
 
 

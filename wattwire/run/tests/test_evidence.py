@@ -41,7 +41,7 @@ def test_what_the_machine_does_not_show_gives_no_reason():
 )
 def test_each_breach_is_named_with_its_limit(figure, value, code, words):
     (reason,) = broken_limits({**WITHIN, figure: value}, {}, ValidityLimits())
-    assert (reason.code, reason.verdict.value) == (code, "unknown")
+    assert (reason.code, reason.verdict.value) == (code, "invalid")
     assert words in reason.detail
 
 

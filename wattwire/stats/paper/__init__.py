@@ -1,6 +1,6 @@
-"""What a paper did: its tests, the way it walks through them, and how often that way errs.
+"""Methods of the paper: its tests, its decision path, and that path's false alarm rates.
 
-Nothing here is imported with `wattwire.stats`: the answers do not rest on it.
+`import wattwire.stats` imports nothing from here: the answers do not depend on it.
 """
 
 from wattwire.stats.paper.aligned import aligned_ranks

@@ -1,11 +1,11 @@
-"""Aligned rank transform: interactions of several factors by ranks, as papers use it.
+"""Aligned rank transform, as in the literature: interactions of several factors by ranks.
 
 What: an F test for each main effect and interaction of a full factorial, on ranks that were
 aligned for that effect.
-How: from each value its cell's mean is taken off and the one effect's estimate put back; the
-results are ranked over all, and a full factorial analysis of variance (type III, deviations
-from the grand mean) of those ranks is read for that effect alone.
-What it misses: it is no test of ratios. Main effects that multiply are an interaction for it:
+How: each value is reduced by its cell's mean, and the estimate of the one effect is added; the
+results are ranked together, and from a full factorial analysis of variance (type III, deviations
+from the grand mean) of those ranks only that effect is used.
+What it misses: it does not test ratios. It takes main effects that multiply for an interaction:
 with main effects of ×3 and ×5 and none on the log scale it reports one in every trial. Blocks.
 Data that are nearly all ties: refused where most values, or those of most combinations, are equal.
 Reference: Higgins & Tashtoush 1994, Nonlinear World 1:201; Wobbrock et al. 2011, CHI '11:143.
@@ -39,49 +39,51 @@ FACTORS_MAX = 4
 def aligned_ranks(
     response: Values, factors: Mapping[str, Sequence[Hashable]]
 ) -> dict[tuple[str, ...], Significance] | Unanswered:
-    """Each effect, as a tuple of factors' names, with its F test; shapes (runs,) throughout.
+    """Return each effect's F test, by the tuple of its factors' names; all shapes are (runs,).
 
-    Needs two to four factors of two levels or more, and every combination of levels with at
-    least one value, more values than combinations in all.
+    Needs two to four factors of two levels or more, at least one value for every combination of
+    levels, and more values than combinations.
     """
     values = np.asarray(response, dtype=np.float64).ravel()
-    refused = _refused(values, factors)
-    if refused is not None:
-        return refused
+    refusal = _refusal(values, factors)
+    if refusal is not None:
+        return refusal
     names = list(factors)
-    coded = {name: _coded(factors[name]) for name in names}
-    sizes = {name: int(coded[name].max()) + 1 for name in names}
+    level_codes = {name: _coded(factors[name]) for name in names}
+    sizes = {name: int(level_codes[name].max()) + 1 for name in names}
     cells = np.zeros(values.size, dtype=np.int64)
     for name in names:
-        cells = cells * sizes[name] + coded[name]
+        cells = cells * sizes[name] + level_codes[name]
     counts = np.bincount(cells, minlength=int(np.prod(list(sizes.values()))))
     if counts.min() == 0:
         return NotComputable(f"{int((counts == 0).sum())} combinations of levels hold no value")
     if values.size <= counts.size:
         return TooFew(values.size, counts.size + 1, "values for an error besides the combinations")
     scaled = standardised([values])[0]
-    tied = _nearly_constant(scaled, cells, counts)
-    if tied is not None:
-        return tied
+    tie_refusal = _nearly_constant(scaled, cells, counts)
+    if tie_refusal is not None:
+        return tie_refusal
     if not scatters([scaled[cells == cell] for cell in range(counts.size)]):
         return no_scatter()
     table = (np.bincount(cells, weights=scaled) / counts).reshape(list(sizes.values()))
     residuals = scaled - table.ravel()[cells]
-    effects = [tuple(e) for size in range(1, len(names) + 1) for e in combinations(names, size)]
-    columns = {effect: _columns(effect, coded, sizes) for effect in effects}
-    found = {}
+    effects = [
+        tuple(members) for size in range(1, len(names) + 1) for members in combinations(names, size)
+    ]
+    columns = {effect: _columns(effect, level_codes, sizes) for effect in effects}
+    tests = {}
     for effect in effects:
-        aligned = residuals + _effect(table, [names.index(n) for n in effect]).ravel()[cells]
-        # Ties that rounding tore apart are ties.
+        aligned = residuals + _effect(table, [names.index(name) for name in effect]).ravel()[cells]
+        # Rounding errors separate tied values: round again before ranking.
         ranks = scipy_stats.rankdata(np.round(aligned, 10))
-        tested = _type_three(ranks, columns, effect)
-        if not isinstance(tested, Significance):
-            return tested
-        found[effect] = tested
-    return found
+        test = _type_three(ranks, columns, effect)
+        if not isinstance(test, Significance):
+            return test
+        tests[effect] = test
+    return tests
 
 
-def _refused(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> Unanswered | None:
+def _refusal(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> Unanswered | None:
     for name, levels in factors.items():
         if len(levels) != values.size:
             raise ValueError(f"{name}: {len(levels)} levels for {values.size} values")
@@ -96,54 +98,55 @@ def _refused(values: FloatArray, factors: Mapping[str, Sequence[Hashable]]) -> U
 def _nearly_constant(
     values: FloatArray, cells: np.ndarray, counts: np.ndarray
 ) -> NotComputable | None:
-    """Why few values that differ would decide every effect alone, or None.
+    """Return the refusal where a few differing values would decide every effect alone, or None.
 
-    One value that differs moves the estimate of each effect alike, and ranks make of it as much as
-    of scatter everywhere. With eight combinations of three values a true null was rejected in 22 %
-    of simulated tests at 5 % where four of five values were alike, always where all but one were.
+    One value that differs moves the estimate of each effect alike, and ranks give it as much weight
+    as scatter everywhere. With eight combinations of three values a true null was rejected in 22 %
+    of simulated tests at 5 % where four of five values were equal, always where all but one were.
     """
     rounded = np.round(values, 10)
-    alike = int(np.unique(rounded, return_counts=True)[1].max())
-    if 2 * alike > values.size and alike < values.size:
+    equal_values = int(np.unique(rounded, return_counts=True)[1].max())
+    if 2 * equal_values > values.size and equal_values < values.size:
         return NotComputable(
-            f"{alike} of {values.size} values are equal: the few others would decide every effect"
+            f"{equal_values} of {values.size} values are equal: the few others would decide every "
+            "effect"
         )
-    several = [rounded[cells == cell] for cell in np.flatnonzero(counts > 1)]
-    still = sum(float(np.ptp(inside)) == 0 for inside in several)
-    if 2 * still > len(several) > still:
+    repeated_cells = [rounded[cells == cell] for cell in np.flatnonzero(counts > 1)]
+    constant_cells = sum(float(np.ptp(cell_values)) == 0 for cell_values in repeated_cells)
+    if 2 * constant_cells > len(repeated_cells) > constant_cells:
         return NotComputable(
-            f"in {still} of {len(several)} combinations of levels all values are equal: the few "
-            "others would decide every effect"
+            f"in {constant_cells} of {len(repeated_cells)} combinations of levels all values are "
+            "equal: the few others would decide every effect"
         )
     return None
 
 
 def _coded(levels: Sequence[Hashable]) -> np.ndarray:
-    places = {level: at for at, level in enumerate(dict.fromkeys(levels))}
-    return np.array([places[level] for level in levels], dtype=np.int64)
+    codes = {level: code for code, level in enumerate(dict.fromkeys(levels))}
+    return np.array([codes[level] for level in levels], dtype=np.int64)
 
 
 def _effect(table: FloatArray, axes: Sequence[int]) -> FloatArray:
-    """The effect's estimate in every cell: means over the other factors, lower effects off."""
-    total = np.zeros_like(table)
+    """Return the effect's estimate in every cell: means over other factors less lower effects."""
+    estimate = np.zeros_like(table)
     for size in range(len(axes) + 1):
-        for kept in combinations(axes, size):
-            others = tuple(axis for axis in range(table.ndim) if axis not in kept)
+        for kept_axes in combinations(axes, size):
+            other_axes = tuple(axis for axis in range(table.ndim) if axis not in kept_axes)
             sign = (-1) ** (len(axes) - size)
-            total = total + sign * table.mean(axis=others, keepdims=True)
-    return np.asarray(np.broadcast_to(total, table.shape))
+            estimate = estimate + sign * table.mean(axis=other_axes, keepdims=True)
+    return np.asarray(np.broadcast_to(estimate, table.shape))
 
 
 def _columns(
     effect: Sequence[str], coded: Mapping[str, np.ndarray], sizes: Mapping[str, int]
 ) -> FloatArray:
-    """Sum-to-zero columns of one effect, shape (runs, product of levels − 1)."""
-    made = np.ones((len(next(iter(coded.values()))), 1))
+    """Return sum-to-zero columns of one effect, shape (runs, product of (levels − 1))."""
+    product = np.ones((len(next(iter(coded.values()))), 1))
     for name in effect:
         contrasts = np.vstack([np.eye(sizes[name] - 1), -np.ones(sizes[name] - 1)])
-        one = contrasts[coded[name]]
-        made = (made[:, :, None] * one[:, None, :]).reshape(len(made), -1)
-    return made
+        factor_columns = contrasts[coded[name]]
+        product = (product[:, :, None] * factor_columns[:, None, :]).reshape(len(product), -1)
+    return product
 
 
 def _type_three(
@@ -152,12 +155,16 @@ def _type_three(
     count = ranks.size
     ones = np.ones((count, 1))
     full = np.hstack([ones, *columns.values()])
-    without = np.hstack([ones, *(part for name, part in columns.items() if name != effect)])
-    error = _squares(full, ranks)
+    without = np.hstack(
+        [ones, *(effect_columns for name, effect_columns in columns.items() if name != effect)]
+    )
+    error_squares = _squares(full, ranks)
     numerator, denominator = float(columns[effect].shape[1]), float(count - full.shape[1])
-    if error <= 1e-9 * float(np.sum((ranks - ranks.mean()) ** 2)) or np.ptp(ranks) == 0:
+    if error_squares <= 1e-9 * float(np.sum((ranks - ranks.mean()) ** 2)) or np.ptp(ranks) == 0:
         return NotComputable("no scatter of the ranks inside the combinations of levels")
-    statistic = (_squares(without, ranks) - error) / numerator / (error / denominator)
+    statistic = (
+        (_squares(without, ranks) - error_squares) / numerator / (error_squares / denominator)
+    )
     statistic = max(0.0, statistic)
     return Significance(
         "Aligned ranks",
@@ -171,5 +178,5 @@ def _type_three(
 
 
 def _squares(design: FloatArray, ranks: FloatArray) -> float:
-    solved = np.linalg.lstsq(design, ranks, rcond=None)[0]
-    return float(np.sum((ranks - design @ solved) ** 2))
+    coefficients = np.linalg.lstsq(design, ranks, rcond=None)[0]
+    return float(np.sum((ranks - design @ coefficients) ** 2))

@@ -29,47 +29,47 @@ from wattwire.stats.results import Interval
 
 
 def student_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
-    """Student's t-test for two groups with one variance.
+    """Return Student's t-test for two groups with one variance.
 
     What: difference of means over its standard error, variance pooled; two values each or more.
     What it misses: unequal variances with unequal sizes; skew in small samples.
     Reference: Student 1908, Biometrika 6:1.
     """
-    return _two(first, second, confidence, pooled=True)
+    return _two_sample_t(first, second, confidence, pooled=True)
 
 
 def welch_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
-    """Welch's t-test for two groups with a variance each.
+    """Return Welch's t-test for two groups with a variance each.
 
     What: difference of means over its standard error; Satterthwaite's degrees of freedom.
     What it misses: below five values a group it is conservative; skew.
     Reference: Welch 1947, Biometrika 34:28.
     """
-    return _two(first, second, confidence, pooled=False)
+    return _two_sample_t(first, second, confidence, pooled=False)
 
 
-def _two(
+def _two_sample_t(
     first: Values, second: Values, confidence: float, pooled: bool
 ) -> Significance | Unanswered:
     data = arrays([first, second])
-    refused = refuse_groups(data, 2)
-    if refused is not None:
-        return refused
+    refusal = refuse_groups(data, 2)
+    if refusal is not None:
+        return refusal
     scaled = standardised(data)
     if not scatters(scaled):
         return no_scatter()
-    standard, degrees = _error(scaled, pooled)
-    statistic = float(np.mean(scaled[0]) - np.mean(scaled[1])) / standard
+    scaled_error, degrees = _error(scaled, pooled)
+    statistic = float(np.mean(scaled[0]) - np.mean(scaled[1])) / scaled_error
     difference = unit(data) * float(np.mean(scaled[0]) - np.mean(scaled[1]))
-    error = unit(data) * standard
-    half = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
+    error = unit(data) * scaled_error
+    margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
     count = data[0].size + data[1].size
     interval = (
         Interval(
-            difference, difference - half, difference + half, confidence, count,
+            difference, difference - margin, difference + margin, confidence, count,
             "t, pooled" if pooled else "t, Welch", degrees,
         )
-        if np.isfinite(difference) and np.isfinite(half)
+        if np.isfinite(difference) and np.isfinite(margin)
         else None
     )  # fmt: skip
     return Significance(
@@ -85,20 +85,20 @@ def _two(
 
 
 def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
-    """Standard error of the difference of two means, and its degrees of freedom."""
+    """Return the standard error of the difference of two means, and its degrees of freedom."""
     sizes = np.array([group.size for group in scaled], dtype=np.float64)
     variances = np.array([float(np.var(group, ddof=1)) for group in scaled])
     degrees = float(np.sum(sizes) - sizes.size)
     if pooled:
         variances[:] = float(np.sum((sizes - 1) * variances) / degrees)
-    parts = variances / sizes
+    squared_errors = variances / sizes
     if not pooled:
-        degrees = float(np.sum(parts) ** 2 / np.sum(parts**2 / (sizes - 1)))
-    return float(np.sqrt(np.sum(parts))), degrees
+        degrees = float(np.sum(squared_errors) ** 2 / np.sum(squared_errors**2 / (sizes - 1)))
+    return float(np.sqrt(np.sum(squared_errors))), degrees
 
 
 def anova(groups: Sequence[Values]) -> Significance | Unanswered:
-    """One-way analysis of variance.
+    """Return a one-way analysis of variance.
 
     What: variance between the groups' means over the variance inside them.
     What it misses: unequal variances (with unequal sizes it may alarm at several times its
@@ -106,33 +106,33 @@ def anova(groups: Sequence[Values]) -> Significance | Unanswered:
     Reference: Fisher 1925, Statistical Methods for Research Workers, ch. 7.
     """
     data = arrays(groups)
-    refused = refuse_groups(data, 1)
-    if refused is None and sum(group.size for group in data) <= len(data):
-        refused = refuse_groups(data, 2)
-    if refused is not None:
-        return refused
+    refusal = refuse_groups(data, 1)
+    if refusal is None and sum(group.size for group in data) <= len(data):
+        refusal = refuse_groups(data, 2)
+    if refusal is not None:
+        return refusal
     scaled = standardised(data)
     if not scatters(scaled):
         return no_scatter()
-    found = f_ratio(scaled)
+    f_and_p = f_ratio(scaled)
     counts = tuple(group.size for group in data)
     return Significance(
-        "ANOVA", "F", found[0], found[1], counts, "F distribution",
+        "ANOVA", "F", f_and_p[0], f_and_p[1], counts, "F distribution",
         (len(data) - 1.0, sum(counts) - float(len(data))),
     )  # fmt: skip
 
 
 def welch_anova(groups: Sequence[Values]) -> Significance | Unanswered:
-    """Welch's analysis of variance: groups with a variance each.
+    """Return Welch's analysis of variance: groups with a variance each.
 
     What: variance of the groups' means, each weighted by how exactly it is known.
     What it misses: groups of fewer than five values, where it alarms too often; skew.
     Reference: Welch 1951, Biometrika 38:330.
     """
     data = arrays(groups)
-    refused = refuse_groups(data, 2)
-    if refused is not None:
-        return refused
+    refusal = refuse_groups(data, 2)
+    if refusal is not None:
+        return refusal
     scaled = standardised(data)
     if any(float(np.ptp(group)) <= ROUNDING for group in scaled):
         return no_scatter()

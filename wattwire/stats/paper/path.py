@@ -1,9 +1,9 @@
-"""The way a paper walks from groups of runs to a p, every decision kept with its number.
+"""Decision path of a paper from groups of runs to a p, each decision recorded with its number.
 
 What: Shapiro–Wilk in each group → Box–Cox where a group is not normal → interquartile outliers →
 Levene → t, ANOVA, Welch's or Kruskal–Wallis → pairs. All tests are unpaired.
-How: where outliers were found, everything from Levene on is done twice, with all values and
-without them; both results stand side by side and neither is called the result.
+How: where there are outliers, everything from Levene on is done twice, with all values and without
+the outliers; both results are reported and neither is called the result.
 What it misses: the data choose the test, so its level is not the nominal one (`rates`); blocks
 are ignored (`Path.blocks` says how much of the scatter they explain).
 Reference: Rochon, Gondan & Kieser 2012, BMC Medical Research Methodology 12:81 (testing
@@ -38,7 +38,7 @@ Found = Significance | BoxCox | Outliers | TooFew | NotComputable
 
 @dataclass(frozen=True)
 class Step:
-    """One decision: what was looked at, in which group ("" for all), its number, and so what."""
+    """One decision: the check, its group ("" for all groups), its result, and the decision."""
 
     name: str
     group: str
@@ -48,9 +48,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Branch:
-    """From equal variances on: `test` over all groups, then `pairs` where it rejected.
+    """The path from equal variances on: `test` over all groups, then `pairs` where it rejected.
 
-    `pairs` is None where pairs were not asked for: two groups, or nothing rejected.
+    `pairs` is None where pairs were not compared: not requested, two groups, or no rejection.
     """
 
     counts: Mapping[str, int]
@@ -61,7 +61,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class BlockShare:
-    """What blocks explain of the scatter inside groups, and what chance alone would.
+    """Share of the scatter inside groups that blocks explain, and the share expected by chance.
 
     Both are shares of the sum of squares; `degrees` are the blocks' degrees of freedom.
     """
@@ -73,10 +73,10 @@ class BlockShare:
 
 @dataclass(frozen=True)
 class Path:
-    """A whole walk. `scale` is "as measured" or "Box–Cox"; `level` the level of every decision.
+    """A whole path. `scale` is "as measured" or "Box–Cox"; `level` the level of every decision.
 
-    `missing` counts values dropped because they were not measured, by group. `without_outliers`
-    is None where no value lay outside the fences; `removed` counts those that did, by group.
+    `missing` counts the excluded values, which were not measured, by group. `without_outliers` is
+    None where no value is outside the fences; `removed` counts those that are, by group.
     """
 
     level: float
@@ -92,13 +92,13 @@ class Path:
 
     @property
     def removed_share(self) -> float:
-        """Share of all values that lay outside the fences."""
+        """Return the share of all values that are outside the fences."""
         total = sum(self.counts.values())
         return sum(self.removed.values()) / total if total else 0.0
 
     @property
     def disagrees(self) -> bool:
-        """Whether taking outliers out turns the verdict round; a test on both sides is needed."""
+        """Check whether removing outliers changes the verdict; False without a test of both."""
         if self.without_outliers is None:
             return False
         before, after = self.with_all.test, self.without_outliers.test
@@ -108,7 +108,7 @@ class Path:
 
     @property
     def undecided_without(self) -> bool:
-        """Whether a test was there that taking outliers out leaves nothing for."""
+        """Check whether a test exists with all values but not after removing outliers."""
         without = self.without_outliers
         return (
             without is not None
@@ -123,108 +123,121 @@ def decide(
     level: float = LEVEL,
     pairs: bool = True,
 ) -> Path:
-    """Walk the paper's way over named groups of run values, shape (runs of the group,) each.
+    """Return the decision path over named groups of run values, shape (runs of the group,) each.
 
-    `blocks` gives each value's block, in the same shapes, to say what unpaired tests ignore.
-    Missing values (NaN) are dropped and counted; infinite ones leave only ranks. `pairs` says
-    whether pairs are compared after a rejection (simulations have no use for them).
+    `blocks` gives each value's block, in the same shapes, to report what unpaired tests ignore.
+    Missing values (NaN) are excluded and counted; infinite ones leave only ranks. `pairs` says
+    whether pairs are compared after a rejection (simulations do not need them).
     Raises ValueError where blocks and values do not match, or `level` is not between 0 and 1.
     """
     if not 0 < level < 1:
         raise ValueError(f"level: {level} found, allowed: between 0 and 1")
-    given = {name: np.asarray(v, dtype=np.float64).ravel() for name, v in groups.items()}
-    for name, values in given.items():
+    arrays = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in groups.items()}
+    for name, values in arrays.items():
         if blocks is not None and len(blocks[name]) != values.size:
             raise ValueError(f"{name}: {len(blocks[name])} blocks for {values.size} values")
-    known = {name: values[~np.isnan(values)] for name, values in given.items()}
-    missing = {name: given[name].size - values.size for name, values in known.items()}
-    scaled, normal, scale, steps = _scale(known, level)
+    present = {name: values[~np.isnan(values)] for name, values in arrays.items()}
+    missing = {name: arrays[name].size - values.size for name, values in present.items()}
+    scaled, normal, scale, steps = _scale(present, level)
     with_all = _branch(scaled, normal, level, pairs)
-    removed, kept, fences = _outliers(scaled)
-    steps += fences
-    without = _branch(kept, normal, level, pairs) if any(removed.values()) else None
-    ignored = None
+    removed, without_outliers, outlier_steps = _outliers(scaled)
+    steps += outlier_steps
+    branch_without_outliers = (
+        _branch(without_outliers, normal, level, pairs) if any(removed.values()) else None
+    )
+    block_share = None
     if blocks is not None:
-        ignored = _block_share(
+        block_share = _block_share(
             scaled,
-            {n: [b for b, v in zip(blocks[n], given[n], strict=True) if v == v] for n in given},
+            {
+                group: [
+                    block
+                    for block, value in zip(blocks[group], arrays[group], strict=True)
+                    if value == value
+                ]
+                for group in arrays
+            },
         )
     return Path(
         level,
-        {name: values.size for name, values in known.items()},
+        {name: values.size for name, values in present.items()},
         missing,
         scale,
         normal,
         tuple(steps),
         with_all,
-        without,
+        branch_without_outliers,
         removed,
-        ignored,
+        block_share,
     )
 
 
 Named = dict[str, FloatArray]
 
 
-def _scale(known: Named, level: float) -> tuple[Named, bool, str, list[Step]]:
-    """The scale to go on with, whether it is normal, and the steps there."""
-    steps, normal = _normality(known, level, "Shapiro–Wilk")
+def _scale(present: Named, level: float) -> tuple[Named, bool, str, list[Step]]:
+    """Return groups on the chosen scale, whether they are normal, the scale's name, the steps."""
+    steps, normal = _normality(present, level, "Shapiro–Wilk")
     if normal or any(isinstance(step.found, (TooFew, NotComputable)) for step in steps):
-        return known, normal, "as measured", steps
-    found = box_cox(list(known.values()))
-    if not isinstance(found, BoxCox):
-        steps.append(Step("Box–Cox", "", found, "not transformed"))
-        return known, False, "as measured", steps
-    moved = dict(zip(known, found.groups, strict=True))
-    after, normal = _normality(moved, level, "Shapiro–Wilk after Box–Cox")
+        return present, normal, "as measured", steps
+    transformation = box_cox(list(present.values()))
+    if not isinstance(transformation, BoxCox):
+        steps.append(Step("Box–Cox", "", transformation, "not transformed"))
+        return present, False, "as measured", steps
+    transformed = dict(zip(present, transformation.groups, strict=True))
+    steps_after, normal = _normality(transformed, level, "Shapiro–Wilk after Box–Cox")
     decision = "transformed: no group departs any more" if normal else "not used: no help"
-    steps.append(Step("Box–Cox", "", found, decision))
-    steps += after
-    return (moved, True, "Box–Cox", steps) if normal else (known, False, "as measured", steps)
+    steps.append(Step("Box–Cox", "", transformation, decision))
+    steps += steps_after
+    return (
+        (transformed, True, "Box–Cox", steps) if normal else (present, False, "as measured", steps)
+    )
 
 
 def _normality(groups: Named, level: float, name: str) -> tuple[list[Step], bool]:
     steps = []
     for group, values in groups.items():
-        found = shapiro_wilk(values)
-        if not isinstance(found, Significance):
+        result = shapiro_wilk(values)
+        if not isinstance(result, Significance):
             decision = "not taken for normal"
         else:
-            decision = "not normal" if found.rejects(level) else "normality not rejected"
-        steps.append(Step(name, group, found, decision))
+            decision = "not normal" if result.rejects(level) else "normality not rejected"
+        steps.append(Step(name, group, result, decision))
     return steps, all(step.decision == "normality not rejected" for step in steps)
 
 
 def _outliers(groups: Named) -> tuple[dict[str, int], Named, list[Step]]:
     removed, kept, steps = {}, {}, []
     for name, values in groups.items():
-        found = iqr_outliers(values)
+        result = iqr_outliers(values)
         removed[name], kept[name] = 0, values
-        if isinstance(found, Outliers):
-            removed[name], kept[name] = found.removed, values[found.kept]
-            decision = f"{found.removed} of {values.size} outside the fences"
+        if isinstance(result, Outliers):
+            removed[name], kept[name] = result.removed, values[result.kept]
+            decision = f"{result.removed} of {values.size} outside the fences"
         else:
             decision = "nothing removed"
-        steps.append(Step("IQR outliers", name, found, decision))
+        steps.append(Step("IQR outliers", name, result, decision))
     return removed, kept, steps
 
 
-def _branch(groups: Named, normal: bool, level: float, wanted: bool) -> Branch:
+def _branch(groups: Named, normal: bool, level: float, compare_pairs: bool) -> Branch:
     data = list(groups.values())
     steps = []
     equal = True
     for centre in ("mean", "median"):
-        found = levene(data, centre)
-        rejected = isinstance(found, Significance) and found.rejects(level)
-        unknown = not isinstance(found, Significance)
-        # The median's is what libraries call Levene by default, and the more robust: it decides.
+        result = levene(data, centre)
+        rejected = isinstance(result, Significance) and result.rejects(level)
+        unknown = not isinstance(result, Significance)
+        # The median version decides: it is the libraries' default for Levene and more robust.
         equal = not rejected if centre == "median" else equal
         decision = "unequal variances" if rejected else "equal variances not rejected"
         name = "Levene" if centre == "mean" else "Brown–Forsythe"
-        steps.append(Step(name, "", found, "not decided" if unknown else decision))
+        steps.append(Step(name, "", result, "not decided" if unknown else decision))
     test = _test(data, normal, equal)
-    wanted = wanted and len(data) > 2 and isinstance(test, Significance) and test.rejects(level)
-    pairs = _pairs(groups, normal, equal) if wanted else None
+    compare_pairs = (
+        compare_pairs and len(data) > 2 and isinstance(test, Significance) and test.rejects(level)
+    )
+    pairs = _pairs(groups, normal, equal) if compare_pairs else None
     counts = {name: values.size for name, values in groups.items()}
     return Branch(counts, tuple(steps), test, pairs)
 
@@ -246,30 +259,37 @@ def _pairs(groups: Named, normal: bool, equal: bool) -> tuple[Pair, ...] | Unans
 def _block_share(
     groups: Named, blocks: Mapping[str, Sequence[Hashable]]
 ) -> BlockShare | Unanswered:
-    """Least squares with a mean per group, without and with a mean per block."""
+    """Return the blocks' share of the sum of squares inside groups.
+
+    Least squares with a mean per group, without and with a mean per block.
+    """
     values = np.concatenate([*groups.values(), np.zeros(0)])
     if not np.isfinite(values).all():
         return NotComputable("infinite values: scatter has no size")
-    names = [block for group in groups for block in blocks[group]]
-    distinct = list(dict.fromkeys(names))
-    used = [group for group in groups if groups[group].size]
-    if len(distinct) < 2 or values.size <= len(used) + len(distinct) - 1:
-        return TooFew(values.size, len(used) + len(distinct), "values in two blocks or more")
+    value_blocks = [block for group in groups for block in blocks[group]]
+    distinct = list(dict.fromkeys(value_blocks))
+    used_groups = [group for group in groups if groups[group].size]
+    if len(distinct) < 2 or values.size <= len(used_groups) + len(distinct) - 1:
+        return TooFew(values.size, len(used_groups) + len(distinct), "values in two blocks or more")
     values = values / (float(np.max(np.abs(values))) or 1.0)
-    of_group = np.repeat(np.eye(len(used)), [groups[g].size for g in used], axis=0)
-    before = _squares(of_group, values)
-    if before <= 1e-20 * values.size:
+    group_columns = np.repeat(
+        np.eye(len(used_groups)), [groups[g].size for g in used_groups], axis=0
+    )
+    squares_without = _squares(group_columns, values)
+    if squares_without <= 1e-20 * values.size:
         return NotComputable("no scatter inside the groups")
-    where = {block: at for at, block in enumerate(distinct)}
-    block_of_value = np.array([where[name] for name in names])
-    # What a mean per block explains is what centring within blocks takes away.
-    in_block = centred(np.column_stack([of_group, values]), block_of_value)
-    after = _squares(in_block[:, :-1], in_block[:, -1])
-    rank = len(distinct) + int(np.linalg.matrix_rank(in_block[:, :-1]))
-    degrees, left = rank - len(used), values.size - len(used)
-    return BlockShare(max(0.0, 1 - after / before), degrees / left, degrees)
+    block_number = {block: number for number, block in enumerate(distinct)}
+    block_of_value = np.array([block_number[block] for block in value_blocks])
+    # Centring within blocks removes exactly the scatter that a mean per block explains.
+    within_blocks = centred(np.column_stack([group_columns, values]), block_of_value)
+    squares_with = _squares(within_blocks[:, :-1], within_blocks[:, -1])
+    rank = len(distinct) + int(np.linalg.matrix_rank(within_blocks[:, :-1]))
+    degrees, error_degrees = rank - len(used_groups), values.size - len(used_groups)
+    return BlockShare(
+        max(0.0, 1 - squares_with / squares_without), degrees / error_degrees, degrees
+    )
 
 
 def _squares(design: FloatArray, values: FloatArray) -> float:
-    solved = np.linalg.lstsq(design, values, rcond=None)[0]
-    return float(np.sum((values - design @ solved) ** 2))
+    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
+    return float(np.sum((values - design @ coefficients) ** 2))

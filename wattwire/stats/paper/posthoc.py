@@ -1,7 +1,7 @@
-"""Which groups differ, after a test over all of them said that some do.
+"""Comparisons of all pairs of groups, after a test over all groups rejected.
 
-Each function takes groups by name, compares all pairs in the order given, and gives p already
-corrected for the number of comparisons (Dunn's: raw, Bonferroni and Holm side by side).
+Each function takes groups by name, compares all pairs in the given order, and returns p already
+corrected for the number of comparisons (Dunn's: raw, Bonferroni and Holm).
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from wattwire.stats.results import Interval, NotComputable, TooFew
 
 
 def adjusted_bonferroni(p: Sequence[float]) -> list[float]:
-    """Each p times their number, at most 1. Reference: Dunn 1961, JASA 56:52."""
-    return [min(1.0, one * len(p)) for one in p]
+    """Return each p times their number, at most 1. Reference: Dunn 1961, JASA 56:52."""
+    return [min(1.0, raw * len(p)) for raw in p]
 
 
 def adjusted_holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down p. Reference: Holm 1979, Scandinavian J. of Statistics 6:65."""
-    order = sorted(range(len(p)), key=lambda at: p[at])
-    found, highest = [0.0] * len(p), 0.0
-    for place, at in enumerate(order):
-        highest = max(highest, min(1.0, p[at] * (len(p) - place)))
-        found[at] = highest
-    return found
+    """Return Holm's step-down p. Reference: Holm 1979, Scandinavian J. of Statistics 6:65."""
+    order = sorted(range(len(p)), key=lambda index: p[index])
+    adjusted, highest = [0.0] * len(p), 0.0
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, p[index] * (len(p) - rank)))
+        adjusted[index] = highest
+    return adjusted
 
 
 def tukey_hsd(
     groups: Mapping[str, Values], confidence: float = 0.95
 ) -> tuple[Pair, ...] | Unanswered:
-    """Tukey's honestly significant differences, with Kramer's form for unequal sizes.
+    """Return Tukey's honestly significant differences, in Kramer's form for unequal sizes.
 
     What: every difference of means with p and simultaneous intervals.
     How: the studentised range, variance pooled over the groups.
@@ -55,43 +55,54 @@ def tukey_hsd(
     Reference: Tukey 1949, Biometrics 5:99; Kramer 1956, Biometrics 12:307.
     """
     data = arrays(list(groups.values()))
-    refused = refuse_groups(data, 1)
-    if refused is None and sum(group.size for group in data) <= len(data):
-        refused = refuse_groups(data, 2)
-    if refused is not None:
-        return refused
+    refusal = refuse_groups(data, 1)
+    if refusal is None and sum(group.size for group in data) <= len(data):
+        refusal = refuse_groups(data, 2)
+    if refusal is not None:
+        return refusal
     if not scatters(standardised(data)):
         return no_scatter()
     degrees = float(sum(group.size for group in data) - len(data))
     scale = _scale(data)
     squares = sum(float(np.sum((group / scale - np.mean(group / scale)) ** 2)) for group in data)
     variances = [squares / degrees] * len(data)
-    return _ranged(list(groups), data, scale, variances, [degrees], confidence, "Tukey")
+    return _studentised_range_pairs(
+        list(groups), data, scale, variances, [degrees], confidence, "Tukey"
+    )
 
 
 def games_howell(
     groups: Mapping[str, Values], confidence: float = 0.95
 ) -> tuple[Pair, ...] | Unanswered:
-    """Games–Howell: as Tukey's, with a variance for each group and Welch's degrees for each pair.
+    """Return Games–Howell pairs: a variance for each group and Welch's degrees for each pair.
+
+    The rest is as in `tukey_hsd`.
 
     What it misses: groups of fewer than about six values, where it alarms too often.
     Reference: Games & Howell 1976, J. of Educational Statistics 1:113.
     """
     data = arrays(list(groups.values()))
-    refused = refuse_groups(data, 2)
-    if refused is not None:
-        return refused
+    refusal = refuse_groups(data, 2)
+    if refusal is not None:
+        return refusal
     if any(float(np.ptp(group)) <= ROUNDING for group in standardised(data)):
         return no_scatter()
     scale = _scale(data)
     variances = [float(np.var(group / scale, ddof=1)) for group in data]
-    parts = [variance / group.size for variance, group in zip(variances, data, strict=True)]
+    squared_errors = [
+        variance / group.size for variance, group in zip(variances, data, strict=True)
+    ]
     degrees = [
-        (parts[i] + parts[j]) ** 2
-        / (parts[i] ** 2 / (data[i].size - 1) + parts[j] ** 2 / (data[j].size - 1))
+        (squared_errors[i] + squared_errors[j]) ** 2
+        / (
+            squared_errors[i] ** 2 / (data[i].size - 1)
+            + squared_errors[j] ** 2 / (data[j].size - 1)
+        )
         for i, j in combinations(range(len(data)), 2)
     ]
-    return _ranged(list(groups), data, scale, variances, degrees, confidence, "Games–Howell")
+    return _studentised_range_pairs(
+        list(groups), data, scale, variances, degrees, confidence, "Games–Howell"
+    )
 
 
 def _scale(data: Sequence[FloatArray]) -> float:
@@ -103,43 +114,43 @@ def _range_quantile(confidence: float, groups: int, degrees: float) -> float:
     return float(scipy_stats.studentized_range.ppf(confidence, groups, degrees))
 
 
-def _ranged(
+def _studentised_range_pairs(
     names: Sequence[str],
     data: Sequence[FloatArray],
     scale: float,
     variances: Sequence[float],
     degrees: Sequence[float],
     confidence: float,
-    way: str,
+    method: str,
 ) -> tuple[Pair, ...]:
-    """Pairs by the studentised range; `degrees` one for all or one per pair."""
+    """Return all pairs by the studentised range; `degrees` holds one for all or one per pair."""
     pairs = list(combinations(range(len(data)), 2))
     degrees = list(degrees) * len(pairs) if len(degrees) == 1 else degrees
     means = [float(np.mean(group / scale)) for group in data]
-    found = []
+    results = []
     for (i, j), freedom in zip(pairs, degrees, strict=True):
         error = float(np.sqrt((variances[i] / data[i].size + variances[j] / data[j].size) / 2))
         difference = means[i] - means[j]
         statistic = abs(difference) / error
         p = float(scipy_stats.studentized_range.sf(statistic, len(data), freedom))
-        half = error * _range_quantile(confidence, len(data), freedom)
-        low, high = (difference - half) * scale, (difference + half) * scale
+        margin = error * _range_quantile(confidence, len(data), freedom)
+        low, high = (difference - margin) * scale, (difference + margin) * scale
         count = data[i].size + data[j].size
         interval = (
-            Interval(difference * scale, low, high, confidence, count, f"{way}, simultaneous",
+            Interval(difference * scale, low, high, confidence, count, f"{method}, simultaneous",
                      freedom)
             if np.isfinite(low) and np.isfinite(high)
             else None
         )  # fmt: skip
-        found.append(
+        results.append(
             Pair(names[i], names[j], difference * scale, "q", statistic,
-                 {way: min(1.0, max(0.0, p))}, interval)
+                 {method: min(1.0, max(0.0, p))}, interval)
         )  # fmt: skip
-    return tuple(found)
+    return tuple(results)
 
 
 def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
-    """Dunn's test: differences of mean ranks, all groups ranked together.
+    """Return Dunn's test of all pairs: differences of mean ranks, all groups ranked together.
 
     What: z for each pair, with the variance of ranks corrected for ties; p raw ("none"), by
     Bonferroni and by Holm. `estimate` is the difference of mean ranks.
@@ -148,9 +159,9 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
     Reference: Dunn 1964, Technometrics 6:241.
     """
     data = arrays(list(groups.values()))
-    refused = refuse_groups(data, 1, finite=False)
-    if refused is not None:
-        return refused
+    refusal = refuse_groups(data, 1, finite=False)
+    if refusal is not None:
+        return refusal
     sizes = [group.size for group in data]
     total = sum(sizes)
     ranks = scipy_stats.rankdata(np.concatenate(data))
@@ -160,7 +171,7 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
         return NotComputable("all values are equal")
     _, ties = np.unique(ranks, return_counts=True)
     variance = total * (total + 1) / 12 - float(np.sum(ties**3.0 - ties)) / (12 * (total - 1))
-    means = [float(np.mean(part)) for part in np.split(ranks, np.cumsum(sizes)[:-1])]
+    means = [float(np.mean(group_ranks)) for group_ranks in np.split(ranks, np.cumsum(sizes)[:-1])]
     pairs = list(combinations(range(len(data)), 2))
     differences = [means[i] - means[j] for i, j in pairs]
     scores = [
@@ -171,7 +182,7 @@ def dunn(groups: Mapping[str, Values]) -> tuple[Pair, ...] | Unanswered:
     bonferroni, holm = adjusted_bonferroni(raw), adjusted_holm(raw)
     names = list(groups)
     return tuple(
-        Pair(names[i], names[j], differences[at], "z", scores[at],
-             {"none": raw[at], "Bonferroni": bonferroni[at], "Holm": holm[at]})
-        for at, (i, j) in enumerate(pairs)
+        Pair(names[i], names[j], differences[pair], "z", scores[pair],
+             {"none": raw[pair], "Bonferroni": bonferroni[pair], "Holm": holm[pair]})
+        for pair, (i, j) in enumerate(pairs)
     )  # fmt: skip

@@ -1,12 +1,12 @@
-"""How often the walk of `decide` finds a difference where there is none.
+"""False alarm rates of the decision path of `decide`.
 
 What: the share of simulated campaigns without any difference in which the test over all groups
 rejects at 5 %, with all values and with interquartile outliers removed.
 How: simulated once for the sizes and models of `rates_table.py`, which `tools/paper_rates.py`
 writes, seeds and trials included.
-What it misses: data that look like none of the models; pairs after a rejection.
-Reference: the walk itself; measurement of its parts in Rochon, Gondan & Kieser 2012, BMC Medical
-Research Methodology 12:81.
+What it misses: data that fit none of the models; pairs after a rejection.
+Reference: the decision path itself; measurement of its parts in Rochon, Gondan & Kieser 2012, BMC
+Medical Research Methodology 12:81.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Rate:
-    """Shares of false alarms over `trials` for `groups` of `runs` each, data as `model` says.
+    """Shares of false alarms over `trials` for `groups` of `runs` each, simulated from `model`.
 
-    `turned` is the share in which removing outliers turned the verdict round.
+    `turned` is the share of trials in which removing outliers changed the verdict.
     """
 
     model: str
@@ -42,7 +42,7 @@ class Rate:
 
 
 def rates_for(groups: int, runs: int) -> tuple[Rate, ...]:
-    """The rates of the simulated sizes nearest to `groups` (≥ 2) of `runs` (≥ 1), each model."""
+    """Return each model's rates at the simulated sizes nearest `groups` (≥ 2) of `runs` (≥ 1)."""
     sizes = {(row[1], row[2]) for row in ROWS}
     nearest = min(
         sizes,

@@ -1,4 +1,4 @@
-"""What a test of the paper path answers, and how data are made ready for one."""
+"""Results of the paper's tests, and preparation of their data."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Significance:
     """A test's outcome: `statistic` (called `symbol`) and its two-sided `p`.
 
     `counts` are the values per group, `degrees` the degrees of freedom (numerator first),
-    `method` says how p came about. `p_least` is the smallest p that the test can give for
-    these sizes and ties, where p is exact: above the level, the test cannot reject at all.
+    `method` says how p was computed. `p_least` is the smallest p that the test can give for
+    these sizes and ties, where p is exact: where it is not below the level, the test cannot reject.
     `interval` is the difference of means in the data's unit, where the test has one.
     """
 
@@ -40,11 +40,11 @@ class Significance:
     interval: Interval | None = None
 
     def rejects(self, level: float) -> bool:
-        """Whether p lies below `level`."""
+        """Check whether p is below `level`."""
         return self.p < level
 
     def powerless(self, level: float) -> bool:
-        """Whether no data of these sizes could make p fall below `level`."""
+        """Check whether no data of these sizes can give a p below `level`."""
         return self.p_least is not None and self.p_least >= level
 
 
@@ -65,17 +65,18 @@ class Pair:
 
 
 def arrays(groups: Sequence[Values]) -> list[FloatArray]:
-    """The groups as arrays of shape (n,)."""
+    """Return the groups as arrays of shape (n,)."""
     return [np.asarray(group, dtype=np.float64).ravel() for group in groups]
 
 
 def refuse_groups(
     groups: Sequence[FloatArray], least: int, finite: bool = True
 ) -> Unanswered | None:
-    """Why no test of two groups or more can be made of these, or None.
+    """Return the reason why these groups cannot be tested, or None.
 
-    Each needs `least` values. Missing values are refused, not dropped: who calls decides and
-    says so. Infinite ones are refused where `finite` (ranks can carry them).
+    A test needs two groups or more of `least` values each. Missing values are refused, not dropped:
+    excluding them is the caller's decision. Infinite ones are refused where `finite` (ranks can
+    represent them).
     """
     if len(groups) < 2:
         return TooFew(len(groups), 2, "groups")
@@ -86,16 +87,16 @@ def refuse_groups(
     unbounded = sum(int(np.isinf(group).sum()) for group in groups)
     if finite and unbounded:
         return NotComputable(f"infinite in {unbounded} values: only ranks can carry them")
-    smallest = min(group.size for group in groups)
-    if smallest < least:
-        return TooFew(smallest, least, "values in the smallest group")
+    smallest_size = min(group.size for group in groups)
+    if smallest_size < least:
+        return TooFew(smallest_size, least, "values in the smallest group")
     return None
 
 
 def standardised(groups: Sequence[FloatArray]) -> list[FloatArray]:
-    """Finite groups moved and scaled together into −1 … 1, so that no square can overflow.
+    """Return finite groups shifted and scaled together into −1 … 1, so that no square overflows.
 
-    Statistics that neither shift nor scale can change are worked out on these.
+    Statistics that do not change with shift and scale are computed on these.
     """
     largest, centre, spread = _scaling(groups)
     if spread <= ROUNDING:
@@ -104,25 +105,25 @@ def standardised(groups: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def unit(groups: Sequence[FloatArray]) -> float:
-    """How much of the data's unit one step of the standardised scale is; may be infinite."""
+    """Return the size of one standardised unit in the data's unit; may be infinite."""
     largest, _, spread = _scaling(groups)
     return largest * spread
 
 
 def _scaling(groups: Sequence[FloatArray]) -> tuple[float, float, float]:
-    everything = np.concatenate(groups)
-    largest = float(np.max(np.abs(everything))) or 1.0
-    centre = float(np.median(everything / largest))
-    return largest, centre, float(np.max(np.abs(everything / largest - centre)))
+    all_values = np.concatenate(groups)
+    largest = float(np.max(np.abs(all_values))) or 1.0
+    centre = float(np.median(all_values / largest))
+    return largest, centre, float(np.max(np.abs(all_values / largest - centre)))
 
 
 def scatters(groups: Sequence[FloatArray]) -> bool:
-    """Whether standardised groups differ inside themselves by more than rounding."""
+    """Check whether values of a standardised group differ by more than rounding, in any group."""
     return any(float(np.ptp(group)) > ROUNDING for group in groups)
 
 
 def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
-    """F of a one-way analysis of variance and its p; the groups scatter inside."""
+    """Return F of a one-way analysis of variance and its p; values must scatter inside groups."""
     degrees = (len(groups) - 1, sum(group.size for group in groups) - len(groups))
     means = [float(np.mean(group)) for group in groups]
     centre = float(np.mean(np.concatenate(groups)))
@@ -133,5 +134,5 @@ def f_ratio(groups: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def no_scatter() -> NotComputable:
-    """The answer where every group holds one value again and again."""
+    """Return the result for groups in each of which all values are equal."""
     return NotComputable("no scatter inside the groups: every value equals its group's others")

@@ -1,1 +1,1 @@
-"""One run's series: its percentiles, how dependent it is, whether it settles."""
+"""Statistics of one run's series: percentiles, dependence, modes, warm-up."""

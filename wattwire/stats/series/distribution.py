@@ -1,7 +1,7 @@
 """Empirical distribution with losses, thinned for drawing.
 
 What: share of expected messages that had arrived within a time.
-How: step function over sorted finite values; lost messages (+inf) stay in the denominator, so
+How: step function over sorted finite values; the denominator includes lost messages (+inf), so
 the curve ends at the share that arrived. Thinning keeps evenly spaced ranks and both ends, and
 spends a fifth of the points on the uppermost percent.
 What it misses: detail between kept ranks (each kept point is exact).
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ecdf:
-    """Points (value, share at or below it), ascending; `expected` counts losses too."""
+    """Points (value, share at or below it), ascending; `expected` includes losses."""
 
     values: FloatArray
     shares: FloatArray
@@ -30,26 +30,26 @@ class Ecdf:
 
 
 def ecdf(series: FloatArray, points_max: int = 400) -> Ecdf:
-    """ECDF of `series` (n,), +inf for lost, in at most `points_max` points (20 or more).
+    """Return the ECDF of `series` (n,), +inf for lost, in at most `points_max` points.
 
     Raises ValueError for NaN or for fewer than 20 points.
     """
     if points_max < 20:
         raise ValueError(f"points_max: {points_max} found, at least 20 is allowed")
-    data = np.asarray(series, dtype=np.float64)
-    if np.isnan(data).any():
+    values = np.asarray(series, dtype=np.float64)
+    if np.isnan(values).any():
         raise ValueError("series: NaN found; a lost message is +inf, anything else is left out")
-    finite = data[np.isfinite(data)]
+    finite = values[np.isfinite(values)]
     finite.sort()
-    expected = int(data.size)
+    expected = int(values.size)
     if finite.size == 0:
         return Ecdf(finite, finite.copy(), expected, expected, False)
     thinned = finite.size > points_max
     if not thinned:
         ranks = np.arange(1, finite.size + 1)
     else:
-        tail = points_max // 5
-        body = np.linspace(1, finite.size, points_max - tail)
-        upper = np.linspace(0.99 * finite.size, finite.size, tail)
-        ranks = np.unique(np.rint(np.concatenate([body, upper])).astype(np.int64))
+        tail_points = points_max // 5
+        body_ranks = np.linspace(1, finite.size, points_max - tail_points)
+        tail_ranks = np.linspace(0.99 * finite.size, finite.size, tail_points)
+        ranks = np.unique(np.rint(np.concatenate([body_ranks, tail_ranks])).astype(np.int64))
     return Ecdf(finite[ranks - 1], ranks / expected, expected, expected - finite.size, thinned)

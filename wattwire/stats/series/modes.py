@@ -1,4 +1,4 @@
-"""Whether latencies heap up between two limits, as those do that wait for a timer.
+"""Modes of latencies between two limits, as of calls that wait for a timer.
 
 What: a mode of a treatment's latencies inside a band: its share, its centre, its evidence.
 How: the band's count against those of its two neighbours of the same width on the log scale,
@@ -6,8 +6,8 @@ pooled over runs. A smooth density gives the band about as many as its fuller ne
 must hold CONCENTRATION times as many, and more than odds of two to one explain by an exact
 binomial test. One stall is no mode: the band must be hit in half of the runs or more, and there
 in SLICES_MIN of SLICES parts of the series.
-What it misses: modes of less than SHARE_MIN of the messages, modes wider than the band, and why
-the mode is there: a handler that always takes that long has one too.
+What it misses: modes of less than SHARE_MIN of the messages, modes wider than the band, and the
+cause of a mode: a handler that always takes that long has one too.
 Reference: Silverman, Density Estimation, 6.4 (bumps); Clopper & Pearson 1934 for the binomial tail.
 """
 
@@ -31,9 +31,10 @@ SLICES, SLICES_MIN = 8, 3
 
 @dataclass(frozen=True)
 class Mode:
-    """A heap of values: `inside` of `total` (lost ones included), geometric median `centre`.
+    """A mode: `inside` of `total` values (lost ones included), geometric median `centre`.
 
-    `beside` is the count of the fuller neighbour; `runs_hit` of `runs` hold the mode.
+    `beside` is the count of values in the fuller neighbouring band; `runs_hit` of `runs` hold the
+    mode.
     """
 
     inside: int
@@ -45,34 +46,41 @@ class Mode:
 
     @property
     def share(self) -> float:
-        """Share of all values that lie in the band."""
+        """Return the share of all values (0 … 1) that are in the band."""
         return self.inside / self.total
 
 
 def mode_between(runs: Sequence[FloatArray], low: float, high: float) -> Mode | None:
-    """The mode of `runs`, each a series (n,) in time order, between `low` and `high`, or None.
+    """Return the mode of `runs` between `low` and `high`, or None.
 
-    Lost messages are +inf and count in the share. Raises ValueError unless 0 < low < high.
+    Each run is a series (n,) in time order. Lost messages are +inf and count in the share. Raises
+    ValueError unless 0 < low < high.
     """
     if not 0 < low < high:
         raise ValueError(f"low, high: {low}, {high} found, 0 < low < high is allowed")
-    filled = [series for series in runs if series.size]
-    if not filled:
+    non_empty = [series for series in runs if series.size]
+    if not non_empty:
         return None
-    everything = np.concatenate(filled)
+    all_values = np.concatenate(non_empty)
     width = high / low
-    inside = _count(everything, low, high)
-    beside = max(_count(everything, low / width, low), _count(everything, high, high * width))
-    if inside < SHARE_MIN * everything.size or inside < CONCENTRATION * beside or inside == 0:
+    inside = _count(all_values, low, high)
+    neighbour_count = max(
+        _count(all_values, low / width, low), _count(all_values, high, high * width)
+    )
+    if (
+        inside < SHARE_MIN * all_values.size
+        or inside < CONCENTRATION * neighbour_count
+        or inside == 0
+    ):
         return None
-    if float(scipy_stats.binom.sf(inside - 1, inside + beside, ODDS_SHARE)) > ALARM_MAX:
+    if float(scipy_stats.binom.sf(inside - 1, inside + neighbour_count, ODDS_SHARE)) > ALARM_MAX:
         return None
-    hit = sum(_holds(series, low, high) for series in filled)
-    if 2 * hit < len(filled):
+    runs_hit = sum(_holds(series, low, high) for series in non_empty)
+    if 2 * runs_hit < len(non_empty):
         return None
-    values = everything[(everything >= low) & (everything < high)]
-    centre = float(np.exp(np.median(np.log(values))))
-    return Mode(inside, int(everything.size), beside, centre, hit, len(filled))
+    in_band = all_values[(all_values >= low) & (all_values < high)]
+    centre = float(np.exp(np.median(np.log(in_band))))
+    return Mode(inside, int(all_values.size), neighbour_count, centre, runs_hit, len(non_empty))
 
 
 def _count(values: FloatArray, low: float, high: float) -> int:
@@ -80,9 +88,9 @@ def _count(values: FloatArray, low: float, high: float) -> int:
 
 
 def _holds(series: FloatArray, low: float, high: float) -> bool:
-    """Whether one run holds the mode, and not in one stretch of it only."""
-    found = (series >= low) & (series < high)
-    if found.mean() < SHARE_MIN:
+    """Check whether one run holds the mode, in more than one slice of its series."""
+    in_band = (series >= low) & (series < high)
+    if in_band.mean() < SHARE_MIN:
         return False
-    slices = [part for part in np.array_split(found, SLICES) if part.size]
-    return sum(bool(part.any()) for part in slices) >= min(SLICES_MIN, len(slices))
+    slices = [piece for piece in np.array_split(in_band, SLICES) if piece.size]
+    return sum(bool(piece.any()) for piece in slices) >= min(SLICES_MIN, len(slices))

@@ -24,10 +24,10 @@ def campaign(tmp_path) -> Path:
     made.journal.write_plan([("b01-p001", 1, 1, "t1")])
     number = made.journal.begin("b01-p001", "token", "now")
     partial = made.open_attempt("b01-p001", number)
-    row = {"run": "b01-p001", "attempt": 1, "verdict": "ok", "host": "mara-box", "sent": 3}
+    row = {"run": "b01-p001", "attempt": 1, "verdict": "valid", "host": "mara-box", "sent": 3}
     (partial / "summary.json").write_text(json.dumps(row))
     pl.DataFrame([row]).write_parquet(partial / "events.parquet")
-    made.journal.finish("b01-p001", number, "ok", "completed",
+    made.journal.finish("b01-p001", number, "valid", "completed",
                         made.commit("b01-p001", number, partial), "later")  # fmt: skip
     made.write_summary(made.rows(), {})
     made.close()

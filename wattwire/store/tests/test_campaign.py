@@ -13,6 +13,7 @@ import pytest
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig.builds import digest_of
 from wattwire.store import Campaign
+from wattwire.store.campaign import frame_of
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def campaign(tmp_path):
     made.close()
 
 
-def finish(campaign, run, verdict="ok", **row):
+def finish(campaign, run, verdict="valid", **row):
     number = campaign.journal.begin(run, "token", "now")
     partial = campaign.open_attempt(run, number)
     summary = {"run": run, "attempt": number, "verdict": verdict, "outcome": "completed", **row}
@@ -81,8 +82,8 @@ def test_a_file_that_cannot_be_synced_is_not_committed(campaign, monkeypatch):
 
 
 def test_the_first_ok_attempt_counts_and_all_are_kept(campaign):
-    finish(campaign, "b01-p001", "unknown", sent=1)
-    finish(campaign, "b01-p001", "ok", sent=2)
+    finish(campaign, "b01-p001", "invalid", sent=1)
+    finish(campaign, "b01-p001", "valid", sent=2)
     finish(campaign, "b01-p002", "failed", sent=3.5)
     rows = campaign.rows()
     assert [(r["run"], r["attempt"], r["used"]) for r in rows] == [
@@ -256,3 +257,26 @@ def test_a_study_of_an_earlier_version_is_known_by_the_digest_that_resuming_asks
     assert campaign.edited == ()
     campaign.write_json("study.json", {"name": "s", **study, "answers": {"margin": 0.5}})
     assert campaign.edited == ("study.json",)
+
+
+def test_verdicts_of_a_campaign_measured_before_have_the_words_of_today(tmp_path):
+    campaign = Campaign.create(tmp_path / "c")
+    campaign.journal.write_plan([("b01-p001", 1, 1, "t"), ("b01-p002", 1, 2, "t")])
+    for run, old in (("b01-p001", "ok"), ("b01-p002", "unknown")):
+        finish(campaign, run, old)
+        path = campaign.folder(run) / "run.json"
+        document = {
+            "run": run, "attempt": 1, "cells": {}, "levels": {}, "nodes": [],
+            "outcome": "completed", "verdict": old, "reasons": [{"verdict": old}],
+        }  # fmt: skip
+        path.write_text(json.dumps(document))
+    today = ["valid", "invalid"]
+    assert [attempt.verdict for attempt in campaign.journal.attempts()] == today
+    assert [row["verdict"] for row in campaign.rows()] == today
+    assert [row["used"] for row in campaign.rows()] == [True, False]
+    for run, verdict in zip(("b01-p001", "b01-p002"), today, strict=True):
+        document = campaign.run(run)
+        assert (document["verdict"], document["reasons"][0]["verdict"]) == (verdict, verdict)
+    frame_of([{"run": "a", "verdict": "ok"}]).write_parquet(campaign.path / "summary.parquet")
+    assert campaign.summary()["verdict"].to_list() == ["valid"]
+    campaign.close()

@@ -1,0 +1,41 @@
+"""The machine as the agent describes it: facts, meters, rights, versions, and its energy model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from wattwire import __version__
+from wattwire.rig import AgentClient
+
+HOST = "local"
+
+
+def describe_machine(agent: AgentClient) -> dict[str, Any]:
+    """Return machine.json: facts, meters, rights and versions, in the form of a campaign's."""
+    hello = agent.hello
+    return {
+        "hosts": {
+            HOST: {
+                "facts": agent.request("fingerprint")["facts"],
+                **{key: hello[key] for key in ("meters", "cgroup", "rights")},
+            }
+        },
+        "versions": {
+            "wattwire": __version__,
+            "agent": hello["version"],
+            "agent_build": hello["build"],
+            "python": sys.version.split()[0],
+        },
+    }
+
+
+def energy_model(agent: AgentClient) -> dict[str, float] | None:
+    """Return the range of joules per CPU second that a present model states; None without one."""
+    keys = ("joules_per_cpu_second_low", "joules_per_cpu_second_high")
+    for meter in agent.hello["meters"]:
+        info: Mapping[str, Any] = meter.get("info") or {}
+        if meter.get("state") == "present" and keys[0] in info:
+            return {key: float(info[key]) for key in keys}
+    return None
