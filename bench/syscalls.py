@@ -203,7 +203,7 @@ def _compare(load: Load, rounds: int) -> Iterator[Comparison]:
             us_per_call[name].append(side.us_per_call)
     print(
         f"  {load.name}: {valid} rounds of {load.calls} calls in {time.monotonic() - began_s:.0f} s"
-        f", {disturbed} more set aside as the host took over {STEAL_MAX:.0%} of the CPUs",
+        f", {disturbed} more excluded as the host took over {STEAL_MAX:.0%} of the CPUs",
         flush=True,
     )
     if valid < rounds:
@@ -231,7 +231,7 @@ def _print_progress(place: str, sides: dict[str, Side], steal_share: float, quie
         f"{name or 'uncounted'} {side.us_per_call:.1f} µs ({side.us_per_call / uncounted_us:.3f})"
         for name, side in sides.items()
     )
-    suffix = "" if quiet else "; set aside"
+    suffix = "" if quiet else "; excluded"
     print(f"  {place}: {texts}; stolen {steal_share:.1%}{suffix}", file=sys.stderr, flush=True)
 
 

@@ -13,7 +13,7 @@ The lost sequence numbers and the upper bound, which holds for each message by i
 in every seed. The lower bound, how narrow both are, and whether controls stay quiet, are promises
 for a machine that is there: a host that takes it away for 100 ms may do so on the planted way
 alone, between the proxy and the receiver. So a seed during which it was taken away, by evidence
-that no latency is part of, is set aside for them and the next one taken. Where the first SEEDS do
+that no latency is part of, is excluded for them and the next one taken. Where the first SEEDS do
 not pass, twice as many must, as controls alarm once in twenty by their intervals' own word.
 """
 
@@ -38,7 +38,7 @@ SEEDS = int(os.environ.get("WATTWIRE_PLANTED_SEEDS", "4"))
 TRIES_MAX = 2 * SEEDS
 PASSING_SHARE = 17 / 20
 DISTURBED = {"steal_share": 0.02, "stalled_ms": 5.0, "other_load_share": 0.4}
-"""Evidence of the window above which a seed is set aside; the proxy is part of the other load."""
+"""Evidence of the window above which a seed is excluded; the proxy is part of the other load."""
 WIDTH_MAX_US = 200.0
 DELAY_MS, LOSS = 5.0, 0.01
 BLOCKS = 3
@@ -169,7 +169,7 @@ def disturbance(legs: dict) -> str:
     rows = [row for leg in legs.values() for row in leg["rows"]]
     worst = {name: max(row[name] or 0.0 for row in rows) for name in DISTURBED}
     over = [f"{name} {value:.3g}" for name, value in worst.items() if value > DISTURBED[name]]
-    return f"; set aside: {', '.join(over)}" if over else ""
+    return f"; excluded: {', '.join(over)}" if over else ""
 
 
 def is_whole(legs: dict) -> bool:

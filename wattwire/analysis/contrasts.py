@@ -145,8 +145,8 @@ def answer_all(evidence: Evidence) -> Answers:
     planned = _planned_contrasts(evidence)
     drafts = [_draft(evidence, *item) for item in planned]
     all_runs = evidence.usable
-    if evidence.set_aside.height:
-        all_runs = pl.concat([evidence.usable, evidence.set_aside], how="diagonal_relaxed")
+    if evidence.excluded.height:
+        all_runs = pl.concat([evidence.usable, evidence.excluded], how="diagonal_relaxed")
     family = _family(evidence, evidence.usable, drafts)
     # Repeated looks at the width reduce coverage; a higher level of each interval makes up for it.
     confidence = CONFIDENCE

@@ -52,7 +52,7 @@ class Evidence:
     """A campaign's data for a report.
 
     `attempts` has a row per run attempt. Of the attempts that count, `usable` has those with
-    verdict ok and `set_aside` the excluded ones; `controls` has the control runs with verdict ok,
+    verdict ok and `excluded` the excluded ones; `controls` has the control runs with verdict ok,
     which are in neither of the two. `traced` has the usable runs that counted system calls, which
     are in no other frame, not even in `attempts`. `factors` maps each factor to its planned
     levels, without those of treatments that were not requested.
@@ -64,7 +64,7 @@ class Evidence:
     plan: list[dict[str, Any]]
     attempts: pl.DataFrame
     usable: pl.DataFrame
-    set_aside: pl.DataFrame
+    excluded: pl.DataFrame
     controls: pl.DataFrame
     traced: pl.DataFrame
     factors: dict[str, tuple[Any, ...]]
@@ -229,7 +229,7 @@ def gather(reader: CampaignReader) -> Evidence:
     controls = one_per_run.filter(is_control & (pl.col("verdict") == "valid"))
     design_runs = one_per_run.filter(~is_control)
     usable = design_runs.filter(pl.col("verdict") == "valid")
-    set_aside = design_runs.filter(pl.col("verdict") != "valid")
+    excluded = design_runs.filter(pl.col("verdict") != "valid")
     factors = _factors(study, plan)
     primary = str(study.get("plan", {}).get("primary", ""))
     varied = [name for name, levels in factors.items() if len(levels) > 1]
@@ -238,7 +238,7 @@ def gather(reader: CampaignReader) -> Evidence:
     ]
     primary = next(iter([*candidates, *varied, *factors]), "")
     evidence = Evidence(
-        reader, study, plan, attempts, usable, set_aside, controls, traced, factors, primary,
+        reader, study, plan, attempts, usable, excluded, controls, traced, factors, primary,
         _titles(reader),
         edited=getattr(reader, "edited", ()),
         # Imported and externally executed campaigns have no stopping rule.
@@ -280,7 +280,7 @@ def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
     """Return the planned levels of `factor` with a run, in order; all of them without any run."""
     if factor not in evidence.levels_seen:
-        run_levels = {*levels_of(evidence.usable, factor), *levels_of(evidence.set_aside, factor)}
+        run_levels = {*levels_of(evidence.usable, factor), *levels_of(evidence.excluded, factor)}
         seen_words = {evidence.word(factor, level) for level in run_levels if level is not None}
         planned = evidence.factors.get(factor, ())
         levels = [level for level in planned if evidence.word(factor, level) in seen_words]

@@ -34,7 +34,7 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "title": evidence.study.get("title", ""),
         "primary": evidence.primary,
         "blocks": answers.block_count,
-        "runs": {"valid": evidence.usable.height, "excluded": evidence.set_aside.height},
+        "runs": {"valid": evidence.usable.height, "excluded": evidence.excluded.height},
         "confidence": CONFIDENCE,
         "family": answers.family,
         "margin": answers.margin,

@@ -103,7 +103,7 @@ def excluded_series(evidence: Evidence) -> dict[str, Series]:
 
     Runs with doubtful counts or clocks and unreadable runs are omitted.
     """
-    frame = evidence.set_aside
+    frame = evidence.excluded
     if evidence.imported or not frame.height:
         return {}
     is_sound = [

@@ -125,7 +125,7 @@ def compare(campaign: Campaign) -> Comparison:
     evidence = gather(campaign)
     frame = evidence.usable
     if not frame.height:  # excluded runs still inform, as long as the notes name them
-        frame = evidence.set_aside
+        frame = evidence.excluded
     answers = answer_all(evidence)
     rows: list[Line] = []
     for payload in evidence.factors.get(OTHER) or (evidence.study["fixed"][OTHER],):
@@ -235,14 +235,14 @@ def _notes(evidence: Evidence) -> list[str]:
     if len(set(guarantees.values())) > 1:
         listed = ", ".join(f"{cell} {delivery}" for cell, delivery in sorted(guarantees.items()))
         notes.append(f"Not like for like: they promise different delivery ({listed}).")
-    if evidence.set_aside.height:
+    if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
-        for run in evidence.set_aside["run"].to_list():
+        for run in evidence.excluded["run"].to_list():
             for reason in evidence.runs[run]["reasons"]:
                 reasons.setdefault(reason["code"], []).append(reason["detail"])
         causes = [f"{details[0]} (so in {len(details)})" for details in reasons.values()]
         notes.append(
-            f"{words.plural(evidence.set_aside.height, 'run')} set aside: {'; '.join(causes)}."
+            f"{words.plural(evidence.excluded.height, 'run')} excluded: {'; '.join(causes)}."
         )
     outcomes = sorted(
         {

@@ -379,9 +379,9 @@ def _excluded_notes(base: Source, head: Source, sides: Pair) -> Iterator[str]:
         untried = side.untried(side.designed)
         if untried:
             yield f"{words.plural(untried, 'planned run')} of {source.name} not made."
-    counts = [side.set_aside.height for side in sides]
+    counts = [side.excluded.height for side in sides]
     if any(counts):
         yield (
-            f"Runs set aside on evidence independent of their numbers: {counts[0]} of {base.name}, "
+            f"Runs excluded on evidence independent of their numbers: {counts[0]} of {base.name}, "
             f"{counts[1]} of {head.name}."
         )

@@ -314,9 +314,9 @@ def _notes(
     untried = evidence.untried(evidence.designed)
     if untried:
         sentences.append(f"{words.plural(untried, 'planned run')} not made.")
-    if evidence.set_aside.height:
+    if evidence.excluded.height:
         sentences.append(
-            f"{words.plural(evidence.set_aside.height, 'run')} set aside on evidence independent "
+            f"{words.plural(evidence.excluded.height, 'run')} excluded on evidence independent "
             "of their numbers."
         )
     return sentences

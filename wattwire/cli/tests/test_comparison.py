@@ -156,8 +156,8 @@ def test_runs_that_were_set_aside_are_counted_by_name_only():
     assert compared.usable == 0
     text = " ".join(" ".join(compared.lines()).split())
     assert text.startswith("This campaign answers nothing yet: 10 tried, none usable, of 10 runs")
-    assert "Counting the runs set aside as well: b had 2.00 times the median latency of a" in text
-    assert "10 runs set aside: a busy machine (so in 10)." in text
+    assert "With the excluded runs: b had 2.00 times the median latency of a" in text
+    assert "10 runs excluded: a busy machine (so in 10)." in text
 
 
 def test_loss_is_told_and_half_a_runs_loss_leaves_no_median():

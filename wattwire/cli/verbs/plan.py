@@ -200,7 +200,7 @@ def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
     text = (
-        f"memory: the nodes of a run set aside {size_words(records_bytes)} for their records; "
+        f"memory: the nodes of a run excluded {size_words(records_bytes)} for their records; "
         f"this machine has {size_words(machine_bytes)}"
     )
     too_much = records_bytes > MEMORY_SHARE_MAX * machine_bytes

@@ -166,7 +166,7 @@ def _headline(document: Mapping[str, Any]) -> str:
     text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
     if document["outcome_detail"]:
         text += f" ({document['outcome_detail']})"
-    usable = {"valid": "it may be used", "invalid": "it is set aside", "failed": "it is no run"}
+    usable = {"valid": "it may be used", "invalid": "it is excluded", "failed": "it is no run"}
     text += f"; verdict {document['verdict']}: {usable[document['verdict']]}"
     reasons = "; ".join(reason["detail"] for reason in document["reasons"])
     return text + (f" ({reasons})." if reasons else ".")

@@ -218,7 +218,7 @@ def order_chart(
         "scale": {"nice": False, "zero": False, "padding": 6},
         "axis": {"tickMinStep": 1, "format": "d", "grid": False},
     }
-    verdict = {"domain": ["usable", "set aside"], "range": [0.75, 0]}
+    verdict = {"domain": ["usable", "excluded"], "range": [0.75, 0]}
     edges = {
         "transform": [
             {"filter": "isValid(datum.edge)"},
@@ -239,7 +239,7 @@ def order_chart(
             "fillOpacity": {
                 "field": "used",
                 "type": "nominal",
-                "title": "verdict (hollow: set aside)",
+                "title": "verdict (hollow: excluded)",
                 "scale": verdict,
                 "legend": None,
             },

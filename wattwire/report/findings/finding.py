@@ -88,7 +88,7 @@ def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
 
 def excluded_runs(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
     """Return the excluded runs of `series`, in run order, marked as excluded."""
-    return list(_runs(evidence, series, evidence.set_aside, excluded=True)) if series else []
+    return list(_runs(evidence, series, evidence.excluded, excluded=True)) if series else []
 
 
 def _runs(

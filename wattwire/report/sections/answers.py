@@ -181,7 +181,7 @@ def _question_words(
     sentences += reason_sentences[:SENTENCES_MAX] + (
         [f"{omitted_count} more have no number; see the table."] * (omitted_count > 0)
     )
-    if evidence.set_aside.height:
+    if evidence.excluded.height:
         sentences += filter(
             None, (sentence_of_all(evidence, answer, answers) for answer in uncomputed)
         )
@@ -291,7 +291,7 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
             row["by_ranks"] = answer.by_ranks
             if isinstance(answer.by_ranks, stats.Interval):
                 row["rank_level"] = words.confidence(answer.by_ranks.level)
-        if evidence.set_aside.height:
+        if evidence.excluded.height:
             with_all = answer.with_all
             row["with_all"] = _ratio_of(with_all, answer.response.share)
         rows.append(row)
@@ -312,8 +312,8 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
     if answers.block_count >= RANK_BLOCKS_MIN:
         columns.append(Column("by_ranks", "Hodges–Lehmann by ranks", "measured"))
         columns.append(Column("rank_level", "its exact level"))
-    if evidence.set_aside.height:
-        columns.append(Column("with_all", "with the runs set aside", "measured"))
+    if evidence.excluded.height:
+        columns.append(Column("with_all", "with the excluded runs", "measured"))
     family = evidence.study.get("answers", {}).get("family") or "all answers below, together"
     registration = "Registered in the study"
     if evidence.imported:

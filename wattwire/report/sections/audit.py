@@ -71,7 +71,7 @@ def _order_figure(evidence: Evidence) -> Figure | None:
                 "run": run,
                 "edge": edge,
                 "treatment": evidence.treatment_title(treatment),
-                "used": "usable" if run in usable else "set aside",
+                "used": "usable" if run in usable else "excluded",
                 "colour": evidence.title(evidence.primary, treatment.get(evidence.primary)),
             }
         )
@@ -79,7 +79,7 @@ def _order_figure(evidence: Evidence) -> Figure | None:
         "order",
         "Every run in the order of execution",
         "Drift would show as a slope across the page, a disturbance as a cluster. Dashed lines "
-        "part the blocks; hollow marks are runs that were set aside.",
+        "part the blocks; hollow marks are runs that were excluded.",
         figures.order_chart(
             points,
             titles_of(evidence, evidence.primary),
@@ -151,17 +151,15 @@ def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
 
 
 def _exclusion_text(evidence: Evidence) -> str:
-    run_count = evidence.usable.height + evidence.set_aside.height
+    run_count = evidence.usable.height + evidence.excluded.height
     if run_count == 0:
         return "No run was tried."
-    text = (
-        f"{words.count(evidence.set_aside.height)} of {words.plural(run_count, 'run')} set aside."
-    )
+    text = f"{words.count(evidence.excluded.height)} of {words.plural(run_count, 'run')} excluded."
     levels = evidence.factors.get(evidence.primary, ())
-    if len(levels) < 2 or evidence.set_aside.height == 0:
+    if len(levels) < 2 or evidence.excluded.height == 0:
         return text
     tallies = []
-    design_runs = [*evidence.usable["run"].to_list(), *evidence.set_aside["run"].to_list()]
+    design_runs = [*evidence.usable["run"].to_list(), *evidence.excluded["run"].to_list()]
     for level in levels:
         runs = [
             run
@@ -174,7 +172,7 @@ def _exclusion_text(evidence: Evidence) -> str:
     text += "; ".join(f"{name} {excluded} of {total}" for name, excluded, total in tallies)
     if len(tallies) == 2:
         p = stats.same_share_p(tallies[0][1], tallies[0][2], tallies[1][1], tallies[1][2])
-        text += " (Fisher's exact test that both are set aside equally often: "
+        text += " (Fisher's exact test that both are excluded equally often: "
         text += f"p = {words.number(p, 2)})"
     return text + "."
 
@@ -225,7 +223,7 @@ def _verdicts(evidence: Evidence) -> Table:
 def _unusable_table(evidence: Evidence) -> Table:
     """Return a table of imported runs without a value, by reason: hundreds may share one."""
     runs: dict[str, list[str]] = {}
-    for run in evidence.set_aside["run"].to_list() if evidence.set_aside.height else []:
+    for run in evidence.excluded["run"].to_list() if evidence.excluded.height else []:
         details = [
             str(reason.get("detail", "")) for reason in evidence.runs[run].get("reasons", [])
         ]

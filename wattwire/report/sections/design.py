@@ -105,7 +105,7 @@ def second_line(evidence: Evidence) -> str:
 
 def _design_counts(evidence: Evidence) -> str:
     counts = [f"{words.count(evidence.usable.height)} usable"]
-    counts.append(f"{words.count(evidence.set_aside.height)} unusable (set aside)")
+    counts.append(f"{words.count(evidence.excluded.height)} excluded")
     untried = evidence.untried(evidence.designed)
     return ", ".join(counts + ([f"{words.count(untried)} not tried yet"] if untried else []))
 

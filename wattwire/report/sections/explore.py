@@ -103,7 +103,7 @@ KINDS = (
         "runs in order of execution",
         ("value", "tone"),
         "Drift shows as a slope, a disturbance as a cluster. Dashed lines part the blocks; hollow "
-        "runs were set aside.",
+        "runs were excluded.",
         lambda: figures.order_chart(None, LEVELS, TONE, VALUE, SCALE),
     ),
 )
@@ -116,7 +116,7 @@ class Explorer:
     factors: tuple[dict[str, Any], ...]
     responses: tuple[Response, ...]
     kinds: tuple[Kind, ...]
-    set_aside: int
+    excluded: int
     data: dict[str, Any]
     shape: ClassVar[str] = "explorer"
 
@@ -141,7 +141,7 @@ def section(evidence: Evidence) -> Section | None:
         )
     )
     part.parts.append(_explorer(evidence, responses))
-    runs = evidence.usable.height + evidence.set_aside.height
+    runs = evidence.usable.height + evidence.excluded.height
     if runs > RUNS_MAX:
         part.parts.append(
             Text(
@@ -193,7 +193,7 @@ def _explorer(evidence: Evidence, responses: tuple[Response, ...]) -> Explorer:
         "cells_max": CELLS_WITH_NUMBERS_MAX,
         "runs": _runs(evidence, names, responses),
     }
-    return Explorer(factors, responses, kinds, evidence.set_aside.height, data)
+    return Explorer(factors, responses, kinds, evidence.excluded.height, data)
 
 
 def _level(evidence: Evidence, factor: str, level: Any) -> dict[str, str]:
@@ -223,7 +223,7 @@ def _runs(
     """
     positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
     columns: dict[str, list[Any]] = {}
-    for frame, used in ((evidence.usable, "usable"), (evidence.set_aside, "set aside")):
+    for frame, used in ((evidence.usable, "usable"), (evidence.excluded, "excluded")):
         runs = frame["run"].to_list()
         treatments = [all_levels(evidence.runs[run]) for run in runs]
         frame_columns: dict[str, list[Any]] = {

@@ -251,4 +251,4 @@ def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
         for run in sorted(tried)
         for reason in evidence.runs[run].get("reasons", [])
     )
-    return "set aside: " + ("; ".join(codes) or "no reason recorded")
+    return "excluded: " + ("; ".join(codes) or "no reason recorded")

@@ -205,12 +205,12 @@ def _internal(evidence: Evidence) -> Iterator[str]:
             "difference is not known."
         )
     yield from _warm_up(evidence)
-    excluded = evidence.set_aside.height
+    excluded = evidence.excluded.height
     if excluded:
         runs = words.plural(excluded + evidence.usable.height, "run")
         were = "was" if excluded == 1 else "were"
         yield (
-            f"{excluded} of {runs} {were} set aside; if what disturbed them goes with the "
+            f"{excluded} of {runs} {were} excluded; if what disturbed them goes with the "
             "treatment, those left are a selection (the answers with all of them stand beside)."
         )
     untried = evidence.untried(evidence.designed)

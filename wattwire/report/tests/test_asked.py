@@ -78,19 +78,17 @@ def _minutes(seconds: float) -> str:
 def test_runs_of_the_design_control_runs_and_unusable_ones_are_counted_apart(tmp_path):
     shape = Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,), drop_runs=(7,))
     words, page = built(tmp_path / "campaign", shape)
-    told = "8 runs in the design: 6 usable, 1 unusable (set aside), 1 not tried yet; "
+    told = "8 runs in the design: 6 usable, 1 excluded, 1 not tried yet; "
     assert told + "6 control runs beside them, 6 usable, 0 unusable." in words.text
     facts = facts_of(page)
-    assert facts["measured runs of the design"] == (
-        "8: 6 usable, 1 unusable (set aside), 1 not tried yet"
-    )
+    assert facts["measured runs of the design"] == ("8: 6 usable, 1 excluded, 1 not tried yet")
     assert facts["control runs"] == "6: 6 usable, 0 unusable"
     assert words.heading.startswith("Incomplete, 7 of 8 runs of the design so far. ")
 
 
 def test_control_runs_are_in_no_count_of_runs_set_aside(tmp_path):
     words, _ = built(tmp_path / "campaign", Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,)))
-    assert "1 of 8 runs set aside. By language: " in words.text
+    assert "1 of 8 runs excluded. By language: " in words.text
     tallies = words.text.split("By language: ")[1].split(" (")[0]
     assert sorted(part.split(" of ")[1] for part in tallies.split("; ")) == ["4", "4"]
 

@@ -99,8 +99,8 @@ def test_filters_are_reached_and_set_by_keys_alone(browser) -> None:
     assert browser.value("document.querySelector('#shown').getAttribute('role')") == "status"
 
 
-def test_runs_set_aside_are_shown_on_demand_and_counted_in_words(browser) -> None:
-    browser.click("#with-set-aside")
+def test_runs_excluded_are_shown_on_demand_and_counted_in_words(browser) -> None:
+    browser.click("#with-excluded")
     assert browser.words("#shown") == "48 of 48 runs shown"
 
 

@@ -46,10 +46,10 @@ def explorer(evidence: Evidence) -> explore.Explorer:
 def test_every_run_of_the_design_stands_there_once_with_its_levels_and_numbers(evidence) -> None:
     made = explorer(evidence)
     rows = unpacked(json.loads(made.json)["runs"])
-    counting = evidence.usable.height + evidence.set_aside.height
+    counting = evidence.usable.height + evidence.excluded.height
     assert len(rows) == len({row["run"] for row in rows}) == counting == 72
     assert [row["order"] for row in rows] == sorted(row["order"] for row in rows)
-    assert sum(row["used"] == "set aside" for row in rows) == 1 == made.set_aside
+    assert sum(row["used"] == "excluded" for row in rows) == 1 == made.excluded
     assert {row["f0"] for row in rows} == {FAST, SLOW}
     summary = {row["run"]: row for row in evidence.attempts.iter_rows(named=True)}
     titles = [each.column for each in made.responses]

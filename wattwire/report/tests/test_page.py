@@ -280,8 +280,8 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
     shape = Shape(blocks=2, patterns=("topic",), unknown_runs=tuple(range(1, 100)))
     words, _ = built(tmp_path / "campaign", shape)
     assert words.heading.startswith(
-        "15 of 16 runs were set aside (other load) and those left answer nothing. Counting the "
-        "runs set aside as well: Swift used 0."
+        "15 of 16 runs were excluded (other load) and those left answer nothing. Counting the "
+        "runs excluded as well: Swift used 0."
     )
     assert "2 blocks, 16 runs)" in words.heading
 
@@ -290,7 +290,7 @@ def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> N
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
     assert "tried, none usable, of 8 runs of the design (other load)." in words.heading
-    assert "Counting the runs set aside as well: Swift used 0." in words.text
+    assert "With the excluded runs: Swift used 0." in words.text
 
 
 def test_an_incomplete_campaign_says_so_first_and_answers_from_what_is_there(tmp_path) -> None:

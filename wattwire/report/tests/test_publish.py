@@ -61,7 +61,7 @@ def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
         "Made-up CPU <4>, 4 logical CPUs", "kernel 6.1.0", "wattwire 0.1.0 on one machine",
         "Each of 4 blocks held each of 4 treatments once", "seed 7", "16 runs",
         "the levels of language next to each other", "two identical labels",
-        "14 of 16 runs are used (set aside for: other load 2×)", "0 attempts were repeats",
+        "14 of 16 runs are used (excluded for: other load 2×)", "0 attempts were repeats",
         "simultaneous at 95 % over the family of", "a margin of 5 % frozen in the study",
         "made-up 1.2.3", "other_load_max = 0.25",
     ):  # fmt: skip
@@ -90,11 +90,11 @@ def test_threats_follow_what_happened(tmp_path):
 
     plain = sentences("plain", blocks=6)
     assert "No counter of energy was readable" in plain and "marked as estimates" in plain
-    assert "No two identical labels were measured" in plain and "set aside" not in plain
+    assert "No two identical labels were measured" in plain and "excluded" not in plain
     assert "One machine, " in plain and "blocks only" not in plain
     other = sentences("other", blocks=3, measured_energy=True, b_over_a=1.4, unknown_runs=(0,))
     assert "No counter of energy" not in other and "shared out by CPU time" in other
-    assert "3 blocks only" in other and "1 of 12 runs was set aside" in other
+    assert "3 blocks only" in other and "1 of 12 runs was excluded" in other
     assert "Two identical labels may differ by up to" in other
     one = sentences("one", blocks=1)
     assert "One block: no interval per treatment" in one

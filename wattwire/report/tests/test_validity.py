@@ -51,7 +51,7 @@ def test_what_no_validity_limit_excluded_stays_excluded(busy):
     document["reasons"].append({"verdict": "invalid", "code": "corrupt", "detail": "2 arrived so"})
     path.write_text(json.dumps(document))
     judged = Rejudged(busy, ValidityLimits(look=True), "look=true")
-    (left,) = gather(judged).set_aside["run"].to_list()
+    (left,) = gather(judged).excluded["run"].to_list()
     assert left == busy.plan[3]["run"]
 
 

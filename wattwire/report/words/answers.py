@@ -32,9 +32,7 @@ def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str
     if not isinstance(answer.with_all, NUMBER):
         return None
     counted = replace(answer, result=answer.with_all)
-    return "Counting the runs set aside as well: " + sentence(
-        evidence, counted, answers.family_of_all
-    )
+    return "With the excluded runs: " + sentence(evidence, counted, answers.family_of_all)
 
 
 def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
@@ -229,7 +227,7 @@ def all_ended(evidence: Evidence) -> str:
     ready = all(node.get("ready") for document in documents for node in document.get("nodes", []))
     outcomes = {str(outcome).replace("_", " ") for outcome in frame["outcome"]}
     stage = "anything was sent" if ready else "READY"
-    which = words.plural(frame.height, "usable run" if evidence.set_aside.height else "run")
+    which = words.plural(frame.height, "usable run" if evidence.excluded.height else "run")
     which = f"All {which}" if frame.height > 1 else "The only" + which.removeprefix("1")
     why = next(
         (
@@ -266,11 +264,11 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> str:
     of_all = next(
         filter(None, (sentence_of_all(evidence, item, answers) for item in pending)), None
     )
-    if of_all and evidence.set_aside.height:
-        tried = evidence.usable.height + evidence.set_aside.height
+    if of_all and evidence.excluded.height:
+        tried = evidence.usable.height + evidence.excluded.height
         codes = words.listed(_exclusion_reasons(evidence))
         return (
-            f"{evidence.set_aside.height} of {words.plural(tried, 'run')} were set aside ({codes})"
+            f"{evidence.excluded.height} of {words.plural(tried, 'run')} were excluded ({codes})"
             f" and those left answer nothing. {of_all}"
         )
     if answers.items:

@@ -69,7 +69,7 @@ def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
         + (f" ({source})." if source else ".")
     )
     held, used = evidence.attempts.height, evidence.usable.height
-    excluded = "; the others were set aside with a reason each" if used < held else ""
+    excluded = "; the others were excluded with a reason each" if used < held else ""
     of_all = f"Of {words.plural(held, 'run')} that the files hold"
     yield f"{of_all}, {words.count(used)} are used{excluded}."
     yield from statistics(evidence, answers)
@@ -258,14 +258,14 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
     limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(table.items()))
     study = "edited study" if STUDY in evidence.edited else "study"
     yield (
-        "A run was set aside only on evidence independent of its response (load of other programs, "
+        "A run was excluded only on evidence independent of its response (load of other programs, "
         "time taken by the hypervisor, stalls of the machine, counters that failed)"
         + (f"; limits that the {study} states: {limits}." if limits else ".")
     )
-    tried = evidence.usable.height + evidence.set_aside.height
+    tried = evidence.usable.height + evidence.excluded.height
     codes = Counter(
         reason["code"].replace("_", " ")
-        for run in evidence.set_aside["run"].to_list()
+        for run in evidence.excluded["run"].to_list()
         for reason in {
             reason["code"]: reason for reason in evidence.runs[run].get("reasons", [])
         }.values()
@@ -273,7 +273,7 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
     sentence = f"{words.count(evidence.usable.height)} of {words.plural(tried, 'run')} are used"
     if codes:
         sentence += (
-            " (set aside for: "
+            " (excluded for: "
             + ", ".join(f"{code} {number}×" for code, number in codes.most_common())
             + ")"
         )

@@ -120,7 +120,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
     answered = {
         keys.get(run) for run, count in zip(usable, number_counts.tolist(), strict=True) if count
     }
-    excluded = evidence.set_aside["run"].to_list() if evidence.set_aside.height else []
+    excluded = evidence.excluded["run"].to_list() if evidence.excluded.height else []
     tried: dict[str, list[str]] = {}
     for run in (*usable, *excluded):
         if run in keys and keys[run] not in answered:

@@ -13,7 +13,7 @@ function explore(data) {
       factor: Number(box.closest("[data-factor]").dataset.factor),
       level: box.dataset.level,
     })),
-    withSetAside: document.getElementById("with-set-aside"),
+    withSetAside: document.getElementById("with-excluded"),
     showAll: document.getElementById("show-all"),
     tables: filterable(),
     latest: null, // a chart that took long must not replace one asked for after it
