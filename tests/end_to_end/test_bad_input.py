@@ -106,7 +106,7 @@ def test_a_node_that_is_never_ready_is_a_result_that_says_so(cli, mini, tmp_path
     assert "timed_out: publisher-0 printed no READY in time" in result.out
     told = "The only run timed out before READY: publisher-0 printed no READY in time."
     assert told in " ".join(result.out.split())
-    assert result.code == 4 and "0 of 1 run of the design can be used" in result.out
+    assert result.code == 4 and "0 of 1 design run is valid" in result.out
     campaign = Campaign(tmp_path / "c")
     assert [a.outcome for a in campaign.journal.attempts()] == ["timed_out"]
     campaign.close()

@@ -133,7 +133,7 @@ def test_a_reply_of_the_wrong_content_makes_a_run_that_is_not_used(
 ):
     result, found = lies(middleware, lie)
     assert result.code == 4, result.out + result.err
-    assert "0 of 1 run of the design can be used" in result.out
+    assert "0 of 1 design run is valid" in result.out
     assert (found["verdict"], found["corrupt"], found["sent"]) == ("invalid", CALLS_OF_A_LIAR,
                                                                    CALLS_OF_A_LIAR)  # fmt: skip
     assert f"{CALLS_OF_A_LIAR} message" in result.out and "corrupt" in result.out
@@ -163,7 +163,7 @@ def test_a_call_answered_with_an_error_failed_and_its_run_counts(
 ):
     result, found = lies(middleware, lie, client=client)
     assert result.code == 0, result.out + result.err
-    assert "1 of 1 run of the design can be used" in result.out
+    assert "1 of 1 design run is valid" in result.out
     assert f"sent {CALLS_OF_A_LIAR}, failed {CALLS_OF_A_LIAR}, lost 0" in result.out
     assert [found[name] for name in COUNTS] == ["valid", "completed", CALLS_OF_A_LIAR, 0,
                                                 CALLS_OF_A_LIAR, 0, 0]  # fmt: skip

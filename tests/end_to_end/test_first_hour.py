@@ -34,7 +34,7 @@ def tried(cli, tmp_path):
 def test_a_trial_compares_and_keeps_its_study(cli, tried, tmp_path, nothing_left):
     out = tried.out
     assert re.search(r"^loopback/python at 64 B: median latency [\d.]+ µs", out, re.MULTILINE)
-    assert "4 of 4 runs can be used, in 2 blocks" in out
+    assert "4 of 4 runs are valid, in 2 blocks" in out
     assert f"Page      {tmp_path / 'c/report/index.html'}" in out
     study = re.search(r"^Study +(\S+)$", out, re.MULTILINE)[1]
     head = (tmp_path / "c/study.toml").read_text().splitlines()[0]

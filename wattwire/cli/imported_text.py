@@ -22,7 +22,7 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
     about = campaign.document
     values = plural(int(about["values"]), "value")
     yield wrapped(
-        f"{plural(about['usable'], 'run')} of {count(about['runs'])} can be used, with {values} "
+        f"{count(about['usable'])} of {plural(about['runs'], 'run')} are valid, with {values} "
         f"from {plural(about['files'], 'file')}: {campaign.path}",
         width,
     )

@@ -79,8 +79,9 @@ class Comparison:
 
     def _basis(self) -> str:
         level = words.confidence(CONFIDENCE)
+        verb = "is" if self.runs == 1 else "are"
         text = (
-            f"{self.usable} of {words.plural(self.runs, 'run')} can be used, in "
+            f"{self.usable} of {words.plural(self.runs, 'run')} {verb} valid, in "
             f"{words.plural(self.blocks, 'block')}. Medians are geometric means over runs, with "
             f"{level} intervals; CPU time is all nodes' for one message."
         )

@@ -49,7 +49,7 @@ def brought(root: Path, *more: str) -> list[str]:
 def test_a_study_s_data_become_a_campaign(root, capsys) -> None:
     assert main(brought(root)) == EXIT_OK
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == f"2 runs of 2 can be used, with 2 values from 1 file: {root / 'c'}"
+    assert out[0] == f"2 of 2 runs are valid, with 2 values from 1 file: {root / 'c'}"
     assert out[1] == "Recipe: right."
     assert out[-1] == f"Next: wattwire report {root / 'c'}"
     assert pl.read_parquet(root / "c" / "summary.parquet")["power_w"].to_list() == [1.5, 2.5]
@@ -94,7 +94,7 @@ def test_status_tells_what_was_imported(root, capsys) -> None:
     main(brought(root))
     capsys.readouterr()
     assert main(["status", str(root / "c")]) == EXIT_OK
-    assert capsys.readouterr().out.startswith("2 runs of 2 can be used")
+    assert capsys.readouterr().out.startswith("2 of 2 runs are valid")
 
 
 @pytest.mark.parametrize("run", ["b", "2", "b-1"])

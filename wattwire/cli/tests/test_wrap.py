@@ -121,5 +121,5 @@ def test_control_runs_are_counted_beside_those_of_the_design():
         {"run": "c", "control": "a", "used": False, "verdict": "valid"},
         {"run": "d", "control": "b", "used": False, "verdict": "invalid"},
     ]
-    assert _usable_words(rows) == ("1 of 2 runs of the design and 1 of 2 control runs can be used")
-    assert _usable_words(rows[:3]) == "1 of 2 runs of the design can be used"
+    assert _usable_words(rows) == ("1 of 2 design runs and 1 of 2 control runs are valid")
+    assert _usable_words(rows[:3]) == "1 of 2 design runs are valid"

@@ -286,18 +286,16 @@ def _invalid_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def _usable_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many runs of the design can be used, and how many of the others.
-
-    The others are control runs and runs that count system calls.
-    """
+    """Return how many design runs are valid, how many control runs, and how many traced runs."""
     design, controls, traced = _usable_by_side(rows)
-    text = f"{sum(design.values())} of {plural(len(design), 'run')} of the design"
+    text = f"{sum(design.values())} of {plural(len(design), 'design run')}"
     if controls:
         text += f" and {sum(controls.values())} of {plural(len(controls), 'control run')}"
     if traced:
         runs = plural(len(traced), "run")
         text += f" and {sum(traced.values())} of {runs} that count system calls"
-    return f"{text} can be used"
+    alone = len(design) == 1 and not controls and not traced
+    return f"{text} {'is' if alone else 'are'} valid"
 
 
 def _usable_by_side(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], ...]:

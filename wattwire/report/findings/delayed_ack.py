@@ -46,12 +46,12 @@ PAIRS_NEEDED = 5
 NAMED_MAX = 4
 ACKNOWLEDGED = re.compile(r"\b(mp)?tcp|websocket|\bwss?\b|\bhttp", re.IGNORECASE)
 CAUSE = (
-    "Nagle's algorithm holds a small piece back until the one before it is acknowledged, and a "
-    "receiver delays that acknowledgement, on Linux by 40 ms, to send it along with an answer that "
-    "it cannot give before it has the second piece. It takes a message that is written in two "
-    "pieces or more, as a header and its body, or a second message before the first is "
-    "acknowledged; a connection that is kept; and a socket without TCP_NODELAY. Once 40 ms: one "
-    "of request and reply waits; twice: both do."
+    "Nagle's algorithm holds back a small segment until the previous one is acknowledged. The "
+    "receiver delays that acknowledgement (on Linux by 40 ms) to send it together with its reply, "
+    "and it cannot reply before the second segment arrives. Three conditions are needed: a message "
+    "written in two or more pieces, such as a header and its body, or a second message before the "
+    "first is acknowledged; a persistent connection; a socket without TCP_NODELAY. A delay of "
+    "40 ms means that the request or the reply waits; 80 ms mean that both wait."
 )
 
 

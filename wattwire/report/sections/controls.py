@@ -48,7 +48,7 @@ def section(evidence: Evidence) -> Section | None:
     if rows:
         part.parts.append(_table(rows))
     else:
-        part.parts.append(Text("No control run can be used.", "warning"))
+        part.parts.append(Text("No control run is valid.", "warning"))
     return part
 
 

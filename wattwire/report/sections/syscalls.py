@@ -75,7 +75,7 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(Text(_method_text(documents, len(planned))))
     part.parts += [Text(warning, "warning") for warning in _warnings(documents)]
     if not treatments:
-        part.parts.append(Text("No run that counts system calls can be used.", "warning"))
+        part.parts.append(Text("No run that counts system calls is valid.", "warning"))
         return part
     part.parts.append(_per_treatment(evidence, treatments, documents))
     part.parts.append(_figure(treatments))

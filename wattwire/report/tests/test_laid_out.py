@@ -235,7 +235,7 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
     assert "As the study lays it out" in page and "Table 4 (Old)" in page
 
 
-# -- what goes along with what ---------------------------------------------------------------------
+# -- correlations ----------------------------------------------------------------------------------
 
 
 def asked(evidence, responses, beside) -> list[str]:
@@ -270,7 +270,9 @@ def planted(tmp_path_factory):
 
 def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
     told = asked(planted, ["cpu_us_per_message"], ["time_us_per_message"])
-    assert told[0].startswith("CPU time per message goes along with time per message: Spearman's ρ")
+    assert told[0].startswith(
+        "CPU time per message correlates positively with time per message: Spearman's ρ"
+    )
     assert "over 12 treatments; as a power of it 1.00" in told[0]
     assert told[0].endswith("about in proportion.")
     assert "exploratory" in told[1]
@@ -278,7 +280,7 @@ def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
 
 def test_what_shows_no_association_is_not_given_one(planted) -> None:
     (told, _) = asked(planted, ["cpu_us_per_message"], ["faults_minor"])
-    assert "does not show to go along with minor page faults" in told
+    assert " and minor page faults was detected" in told
 
 
 def test_energy_that_nothing_measured_is_not_answered_by_cpu_time(planted) -> None:
@@ -307,19 +309,21 @@ def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypat
     )
     monkeypatch.setattr(planted, "traced", counted)
     (after, _) = asked(planted, ["cpu_us_per_message"], calls)
-    assert after.startswith("CPU time per message goes along with system calls per message")
+    assert after.startswith(
+        "CPU time per message correlates positively with system calls per message"
+    )
     assert "over 12 treatments" in after
 
 
 def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> None:
-    question = {"id": "RQ3", "text": "Does it go along?", "responses": ["cpu_us_per_message"],
+    question = {"id": "RQ3", "text": "Does it correlate?", "responses": ["cpu_us_per_message"],
                 "beside": ["latency_p50_us"]}  # fmt: skip
     at = campaign_of(tmp_path, blocks=2, clients=(1, 2, 3))
     study = json.loads((at / "study.json").read_text())
     study["question"].append(question)
     (at / "study.json").write_text(json.dumps(study))
     page = build_report(FileCampaign(at)).read_text("utf-8")
-    assert "Does it go along?" in page and "CPU time per message goes along with" in page
+    assert "Does it correlate?" in page and "CPU time per message correlates positively" in page
     assert "Not answered: this campaign holds its factors at one level" not in page
 
 

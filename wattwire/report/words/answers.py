@@ -140,11 +140,11 @@ def few_degrees(answers: Answers) -> str:
     blocks = words.plural(answers.block_count, "block")
     leaves = "leaves" if answers.block_count == 1 else "leave"
     return (
-        f"{blocks} of so few treatments {leaves} {_degrees(least)} of freedom for the error: a "
-        f"limit stands {words.number(float(few_limit))} standard errors from its estimate, where "
-        f"{ENOUGH_DEGREES} degrees would put it at {words.number(float(enough_limit))}, and that "
-        "error is itself hardly known. Only a very large difference can show, and one that does "
-        "not may be there all the same: measure more blocks."
+        f"{blocks} of so few treatments {leaves} {_degrees(least)} of freedom for the error: an "
+        f"interval reaches {words.number(float(few_limit))} standard errors to each side; with "
+        f"{ENOUGH_DEGREES} degrees it would reach {words.number(float(enough_limit))}, and the "
+        "standard error itself is imprecise. Only a very large difference can be detected: measure "
+        "more blocks to detect smaller ones."
     )
 
 

@@ -98,11 +98,13 @@ def _sentence(
         range_text = f"{words.number(interval.low)} to {words.number(interval.high)}"
     else:
         is_significant, range_text = spearman.p < 0.05, words.p_equals(spearman.p)
-    verb = "does not show to go along with"
     if is_significant:
-        verb = "goes along with" if spearman.estimate > 0 else "falls with"
+        sign = "positively" if spearman.estimate > 0 else "negatively"
+        claim = f"{capital(response.title)} correlates {sign} with {correlate.title}"
+    else:
+        claim = f"No association between {response.title} and {correlate.title} was detected"
     return (
-        f"{capital(response.title)} {verb} {correlate.title}: Spearman's ρ "
+        f"{claim}: Spearman's ρ "
         f"{words.number(spearman.estimate)} ({range_text}) over "
         f"{words.plural(len(shared), 'treatment')}; as a power of it "
         f"{words.number(exponent.estimate)} ({words.number(exponent.low)} to "
