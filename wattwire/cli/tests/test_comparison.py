@@ -225,7 +225,7 @@ def test_two_blocks_say_beside_their_interval_how_little_they_tell():
     # Student's t of one answer at 95 %: 12.7 at one degree of freedom, 2.78 at four.
     told = few_degrees(answer_all(evidence))
     assert "2 blocks of so few treatments leave 1 degree of freedom for the error" in told
-    assert "12.7 standard errors from its estimate, where 4 degrees would put it at 2.78" in told
+    assert "12.7 standard errors to each side; with 4 degrees it would reach 2.78" in told
     assert headline(evidence, answer_all(evidence)).endswith("the error has 1 degree of freedom.")
     assert few_degrees(answer_all(enough)) == ""
     assert headline(enough, answer_all(enough)).endswith("3 blocks, 6 runs).")
