@@ -62,7 +62,7 @@ def test_a_missing_toolchain_is_a_skip_with_its_reason(cli, mini, tmp_path):
     "script, told",
     [
         ("echo go version go1.19.8 linux/amd64", "found 1.19.8, which is {go}"),
-        ("echo broken >&2; exit 1", "told no version of {go}: exit code 1, broken"),
+        ("echo broken >&2; exit 1", "printed no version of {go}: exit code 1, broken"),
     ],
 )
 def test_a_toolchain_that_is_too_old_is_a_skip_that_says_what_to_do(
@@ -272,7 +272,7 @@ def test_a_reader_that_leaves_does_not_end_the_measurement(cli, mini, tmp_path, 
 def test_a_directory_with_other_things_is_not_taken(cli, mini, tmp_path):
     result = run(cli, mini, tmp_path)
     assert result.code == 2
-    assert "has other things in it" in result.err
+    assert "this directory is not empty" in result.err
 
 
 def test_an_unknown_meter_is_refused_before_a_campaign_begins(cli, mini, tmp_path):

@@ -279,7 +279,7 @@ def test_what_a_killed_client_sent_is_not_known_and_is_no_zero(cli, study, tmp_p
     assert {found[name] for name in ("sent", "expected", "received_unique", "lost")} == {None}
     assert found["cpu_us_per_message"] is None
     shown = cli("show", tmp_path / "c", "1").out
-    assert re.search("not known: a sender ended and left no records", shown), shown
+    assert re.search("unknown: a sender ended without records", shown), shown
     cli("report", tmp_path / "c")
     told = (tmp_path / "c" / "report" / "answer.txt").read_text()
     assert "left no record of what they sent" in told, told

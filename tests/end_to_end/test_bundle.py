@@ -87,7 +87,7 @@ def test_no_name_is_left_and_the_report_can_be_made_from_it(cli, bundled, campai
         readable = {w: t for w, t in texts.items() if not w.startswith("pages")}
         assert [w for w, text in readable.items() if pattern.search(text)] == [], word
     assert "address" in said and "home" in said
-    assert "CITATION.cff is left out" in said and not (folder / "CITATION.cff").exists()
+    assert "CITATION.cff is not written" in said and not (folder / "CITATION.cff").exists()
     assert "were made with wattwire" in (folder / "methods.tex").read_text()
     assert "## External:" in (folder / "threats.md").read_text()
     log = [text for name, text in texts.items() if name.endswith(".err") and "[mac]" in text]
@@ -109,7 +109,7 @@ def test_no_name_is_left_and_the_report_can_be_made_from_it(cli, bundled, campai
 
 def test_the_guides_lines_name_columns_that_are_there(bundled):
     said, folder = bundled("--without-messages", "--author", f"Doe, {USER}")
-    assert "CITATION.cff is left out" not in said
+    assert "CITATION.cff is not written" not in said
     assert f'given-names: "{USER}"' in (folder / "CITATION.cff").read_text()
     assert not list(folder.rglob("messages.parquet"))
     guide = (folder / "README.md").read_text()
@@ -151,7 +151,7 @@ def test_a_bundle_says_that_a_page_judged_again_is_not_what_its_data_give(cli, c
     said, folder = bundled()
     for text in (said, (folder / "README.md").read_text()):
         assert "Judged again after the measurement, with missed_ticks_max=0.9: " in text
-        assert "This bundle holds the verdicts as measured" in text
+        assert "This bundle and its texts use the verdicts as measured" in text
     assert cli("report", campaign).code in {0, 1}
     said, folder = bundled()
     assert "Judged again" not in said + (folder / "README.md").read_text()

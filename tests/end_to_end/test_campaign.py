@@ -188,7 +188,7 @@ def test_an_interrupted_campaign_ends_cleanly_and_goes_on(cli, mini, tmp_path, n
             break
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "what was done is kept" in err
+    assert "finished work is kept" in err
     assert cli("run", "--resume", tmp_path / "c", "--plain", "--no-report").code == 0
     assert_all_done_once(tmp_path / "c")
 

@@ -42,7 +42,7 @@ def test_a_trial_compares_and_keeps_its_study(cli, tried, tmp_path, nothing_left
     planned = cli("plan", study)
     assert planned.code == 0 and "2 treatments × 2 blocks = 4 runs" in " ".join(planned.out.split())
     shown = cli("show", tmp_path / "c", "1")
-    assert shown.code == 0 and "verdict ok: it may be used" in " ".join(shown.out.split())
+    assert shown.code == 0 and "verdict valid: usable" in " ".join(shown.out.split())
     assert "transport" in shown.out and "ping-0: loopback/python, exit 0" in shown.out
 
 
@@ -113,7 +113,7 @@ def test_sigterm_ends_cleanly_and_says_how_to_go_on(cli, mini, tmp_path, nothing
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 143
-    assert "ended by SIGTERM; what was done is kept" in err
+    assert "ended by SIGTERM; finished work is kept" in err
     assert f"Go on with: wattwire run --resume {tmp_path / 'c'}" in err
     assert not list((tmp_path / "c").glob("runs/.*.partial"))
 
@@ -133,7 +133,7 @@ def test_leftovers_are_listed_and_removed_after_a_yes_only(cli, tmp_path):
     try:
         listed = cli("clean")
         assert listed.code == 0 and f"process {left.pid}: sleep 1000" in listed.out
-        assert "Nothing was removed. To remove it: the same with --yes" in listed.out
+        assert "Nothing was removed. To remove it, repeat the command with --yes" in listed.out
         assert left.poll() is None
         removed = cli("clean", "--yes")
         assert removed.code == 0 and "Ended " in removed.out
@@ -153,7 +153,7 @@ def test_old_builds_are_thrown_away_and_new_ones_stay(cli, tmp_path):
     os.utime(old / cache.MARKER, (0, 0))
     result = cli("clean", "--cache", "10", "--yes", **environment)
     assert result.code == 0, result.err
-    assert "to be thrown away: 1 build" in result.out
+    assert "to remove: 1 build" in result.out
     assert new.exists() and not old.exists()
     again = cli("build", "loopback/python", **environment)
     assert "was built before" in again.out

@@ -180,7 +180,7 @@ def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:
     ("version", "told"),
     [
         ("1.9.7", "needs xlang 1.10 or newer; found 1.9.7"),
-        ("unknown", "needs xlang 1.10 or newer; `xlang --version` told no version"),
+        ("unknown", "needs xlang 1.10 or newer; `xlang --version` printed no version"),
         ("1.10.0", ""),
     ],
 )

@@ -275,7 +275,7 @@ def _typical_difference(
         kind, runs, strata = "two samples", len(upper) + len(lower), 1
         interval = stats.shift_by_ranks(upper, lower, level)
     if isinstance(interval, stats.Interval) and interval.level < level and kind == "pairs":
-        interval = stats.TooFew(len(pairs), len(pairs) + 1, "pairs for so high a level")
+        interval = stats.TooFew(len(pairs), len(pairs) + 1, "pairs for this confidence level")
     if isinstance(interval, stats.TooFew) and frame["block"].n_unique() > 1:
         # The error of these pairs alone, so that an outlier affects no other contrast.
         (interval,), kind = stats.block_intervals([pairs[:, 0] - pairs[:, 1]], level), "pair means"
@@ -373,7 +373,7 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
         return stats.NotComputable("no usable run")
     if not measured(frame, response):
         if response.energy:
-            return stats.NotComputable("cannot be answered here: no meter measured energy")
+            return stats.NotComputable("not available: no meter measured energy")
         return stats.NotComputable("not measured in this campaign")
     if response.share and not (column(frame, response.column) > 0).any():
         return stats.NotComputable(f"none in any of {frame.height} runs")

@@ -156,7 +156,7 @@ class Evidence:
         if not selection:
             return ""
         unrequested = words.plural(int(selection["unasked"]), "treatment")
-        return f"{selection['said']}; beyond it the design has {unrequested} that nobody asked for"
+        return f"{selection['said']}; {unrequested} of the design not requested"
 
     @property
     def varied(self) -> list[str]:

@@ -49,24 +49,23 @@ def cautions(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     sentences = []
     if evidence.usable.height > stats.RUNS_MAX:
         sentences.append(
-            f"Whether levels scatter alike, and whether runs resemble their neighbours, is looked "
-            f"at up to {words.count(stats.RUNS_MAX)} runs: here nobody looked."
+            "Equal variance of the levels and autocorrelation of the runs were not checked: the "
+            f"checks are limited to {words.count(stats.RUNS_MAX)} runs."
         )
     if spreads:
         sentences.append(
-            f"One level scatters more than the others ({'; '.join(spreads)}): with the error "
-            "pooled, answers that involve it may be less certain than their intervals say, and "
-            "the others more."
+            f"One level scatters more than the others ({'; '.join(spreads)}): because the error is "
+            "pooled, intervals that involve it may be too narrow, and the others too wide."
         )
     if outliers:
         sentences.append(
-            f"A run stands far out ({'; '.join(outliers)}): intervals are wider for it, and what "
-            "ranks say is moved less."
+            f"A run is an outlier ({'; '.join(outliers)}): it widens the intervals, and affects "
+            "the rank-based results less."
         )
     if serial:
         sentences.append(
-            f"Runs that followed each other have like errors ({'; '.join(serial)}): intervals "
-            "may hold the truth less often than they say."
+            f"Consecutive runs have correlated errors ({'; '.join(serial)}): intervals may cover "
+            "the true value less often than their confidence level."
         )
     return sentences
 

@@ -25,8 +25,8 @@ MEANS = ("memory_mean_kib", "pss_mean_kib")
 """Not summed, because the processes need not have run at the same time."""
 HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
 FOLDED_WORDS = (
-    "A row of several processes (×N) has the sums of their CPU time, switches and energy; memory "
-    "and threads are those of one process: the mean over them, and the highest."
+    "A row of several processes (×N) gives the sums of their CPU time, switches and energy; memory "
+    "and threads are per process: the mean and the highest."
 )
 PER_MESSAGE = (
     "cpu_us_per_message",

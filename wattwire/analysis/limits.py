@@ -118,7 +118,7 @@ def in_short(checked: Sequence[Checked]) -> str:
         named += f"; and {more} more" if more > 0 else ""
         return f"{len(broken)} of {limits} broken: {named}."
     if unclear:
-        return f"None of {limits} is known to be broken; of {unclear} it cannot be told."
+        return f"None of {limits} is known to be broken; {unclear} cannot be decided."
     return f"{limits} of the study hold." if len(checked) > 1 else "The study's limit holds."
 
 

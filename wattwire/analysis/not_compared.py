@@ -114,8 +114,8 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
     )
     if not np.isposinf(column(excluded, response.column)).any():
         return (
-            f"no {response.title} to compare in {runs}, where {share_text}: "
-            "that of a call that fails is not that of an answer"
+            f"no {response.title} to compare in {runs}, where {share_text}: the values of "
+            "failed and answered calls are not comparable"
         )
     quantile = carried.share_of(response.column)
     if quantile:

@@ -52,7 +52,7 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
         response = resolve(walk.response, evidence.described)
         if not measured(evidence.usable, response):
             reason = (
-                "cannot be answered here: no meter measured energy"
+                "not available: no meter measured energy"
                 if response.energy
                 else "not measured in this campaign"
             )

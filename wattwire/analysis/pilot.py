@@ -33,12 +33,12 @@ def lines(evidence: Evidence, aim: Aim) -> Iterator[str]:
     answers = answer_all(evidence)
     computed = _distinct([*answers.computed(), *answers.differences()])
     if not computed:
-        yield "the pilot answers no question with a number: it says nothing about blocks"
+        yield "the pilot has no numeric answer: the number of blocks cannot be predicted"
     else:
         level = stats.bonferroni(CONFIDENCE, len(computed))
         yield (
             f"each interval at {words.confidence(level)}, so that "
-            f"{words.plural(len(computed), 'answer')} hold together at "
+            f"{words.plural(len(computed), 'answer')} hold jointly at "
             f"{words.confidence(CONFIDENCE)}"
         )
         for answer in computed:
@@ -63,15 +63,15 @@ def _answer_line(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> 
     if isinstance(fit, stats.Fit):
         pilot = planning.pilot_of(fit, answer.factor, answer.level, answer.baseline)
     if isinstance(pilot, stats.NotPositive):
-        return f"{name}: cannot be planned, for blocks are planned by ratios ({pilot})"
+        return f"{name}: cannot be planned, because planning needs ratios ({pilot})"
     if not isinstance(pilot, planning.Pilot):
         return f"{name}: cannot be planned ({pilot})"
     width_text = f"± {words.percent(aim.width)}"
     blocks_for_width = planning.blocks_for_width(pilot, aim.width, level)
     cautious_blocks = planning.blocks_for_width(pilot.cautious, aim.width, level)
     line = (
-        f"{name}: {_blocks(blocks_for_width)} for {width_text} "
-        f"({_blocks(cautious_blocks)} if the pilot was lucky)"
+        f"{name}: {_blocks(blocks_for_width)} for {width_text} ({_blocks(cautious_blocks)} if the "
+        "pilot underestimates the scatter)"
     )
     if aim.blocks > 1:
         reach = planning.half_width(pilot, aim.blocks, level)
@@ -118,13 +118,13 @@ def energy_line(name: str, delta_w: np.ndarray, rates_hz: np.ndarray, blocks: in
     resolved = planning.message_resolution_j(spread_w, rate_hz, max(2, blocks))
     line = (
         f"J per message, {name}: power differs by {words.number(spread_w, 2)} W from block to "
-        f"block at {words.number(rate_hz, 3)} messages/s, so {max(2, blocks)} blocks tell "
-        f"{words.number(1e6 * resolved, 2)} µJ from none"
+        f"block at {words.number(rate_hz, 3)} messages/s, so {max(2, blocks)} blocks resolve "
+        f"{words.number(1e6 * resolved, 2)} µJ"
     )
     if message_j <= 0:
         return line
     needed = planning.blocks_for_message_energy(spread_w, rate_hz, message_j, ENERGY_SHARE)
     return (
         f"{line}; ± {words.percent(ENERGY_SHARE)} of the pilot's "
-        f"{words.number(1e6 * message_j, 2)} µJ takes {_blocks(needed)}"
+        f"{words.number(1e6 * message_j, 2)} µJ needs {_blocks(needed)}"
     )

@@ -123,24 +123,24 @@ def sentence(judgement: Mapping[str, Any]) -> str:
     longest = [cell["cell"] for cell in judgement["cells"] if cell["calls"] == judgement["wanted"]]
     text = (
         f"warm-up of all treatments: {words.plural(judgement['calls'], 'call')} of each client, "
-        "which are made, flagged and left out of every figure"
+        "executed, flagged and excluded from every figure"
     )
     if judgement.get("disturbed"):
         runs = words.plural(judgement["runs"], "settling run")
         text += (
-            f"; {words.count(judgement['disturbed'])} of {runs} ran beside other load, "
-            "which can make it look longer"
+            f"; {words.count(judgement['disturbed'])} of {runs} ran under other load, which can "
+            "lengthen the warm-up"
         )
     if unknown_cells := unknown(judgement):
-        text += f"; what {words.listed(unknown_cells)} would need is not known"
+        text += f"; the warm-up of {words.listed(unknown_cells)} is unknown"
     if judgement["bound_by"]:
         return (
-            f"{text}; {words.listed(longest)} would want {words.count(judgement['wanted'])}, "
+            f"{text}; {words.listed(longest)} would need {words.count(judgement['wanted'])} calls, "
             f"but those of {judgement['bound_by']} would take more than "
             f"{words.duration(judgement['max_s'])} a run (plan.warmup_max_s)"
         )
     if longest:
-        text += f"; most are needed by {words.listed(longest)}"
+        text += f"; the longest warm-up is that of {words.listed(longest)}"
     return text
 
 

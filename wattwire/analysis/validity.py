@@ -98,7 +98,7 @@ class Rejudged:
         return next(a for a in self._attempts[name] if str(a["attempt"]) == attempt)
 
     def _attempt_name(self, run: str) -> str:
-        return f"{run}-{self._judged(run)['attempt']}" if run in self._attempts else run
+        return f"{run}-{self._judged_attempt(run)['attempt']}" if run in self._attempts else run
 
     def summary(self) -> pl.DataFrame:
         """Return one row per attempt, with `verdict` and `used` under the new limits."""
@@ -131,7 +131,7 @@ def stamps(evidence: Evidence) -> list[str]:
     """Return the report's notices on validity limits: no exclusions, and limits changed later."""
     sentences = []
     if evidence.study.get(VALIDITY, {}).get("look"):
-        notice = "For a look: no run was excluded for the state of the machine."
+        notice = "A look: no run is excluded for the machine's state."
         sentences.append(f"{notice} {_default_limits_sentence(evidence)}".rstrip())
     if CHANGED in evidence.study:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]

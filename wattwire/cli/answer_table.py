@@ -43,9 +43,9 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
 
 def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     """Return a line per ratio that depends on another factor's level, the largest change first."""
-    sentences = [f"Not one number: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
+    sentences = [f"Interaction: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
     hidden_count = len(changes) - CHANGES_MAX
-    sentences += [f"{hidden_count} more such changes are on the page."] if hidden_count > 0 else []
+    sentences += [f"{hidden_count} more interactions are on the page."] if hidden_count > 0 else []
     return [
         line
         for sentence in sentences

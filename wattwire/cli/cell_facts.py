@@ -63,7 +63,7 @@ def _here(cell: Cell) -> str:
         try:
             agent = AgentClient(Path(state_folder))
         except WattwireError as error:
-            return f"not known, there is no agent to ask: {error}"
+            return f"unknown, because no agent runs: {error}"
         try:
             item = cell_item(cell, agent)
         finally:
@@ -90,8 +90,8 @@ def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
         text += f". {table['summary']}" if table.get("summary") else ""
         text += f" (role {table['role']})" if table.get("role") else ""
         if name in cell.settings_allowed and table.get("allowed", []) != allowed:
-            because = cell.document["settings"][name].get("because", "this cell has no other")
-            text += f". Only these here: {because}"
+            because = cell.document["settings"][name].get("because", "this cell supports no others")
+            text += f". This cell allows only these: {because}"
         yield name, text
 
 
@@ -104,7 +104,7 @@ def _shown(value: Any) -> str:
 def _guarantees(ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the guarantees of the nodes' READY line; only a node knows what is really in force."""
     if not ready.get("guarantee"):
-        yield "not known yet", "nodes say it when they run: try or run the cell once"
+        yield "not known yet", "the first run reports it: try or run the cell once"
         return
     for name, value in ready["guarantee"].items():
         yield name, str(value).replace("_", " ")
@@ -123,4 +123,4 @@ def _libraries(cell: Cell, ready: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield program, f"{table['minimum']} or newer"
     for program in cell.document["requires"]:
         if program not in cell.document["versions"]:
-            yield program, "as it is on PATH"
+            yield program, "the version on PATH"

@@ -39,8 +39,8 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
     """
     if pairs is Pairs.NONE and "pair" in (clauses or []):
         raise UsageError(
-            "--clause pair asks for pairs, and --pairs none (or --no-pairs) leaves them out; "
-            "allowed beside it: --pairs cross, --pairs all"
+            "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them; "
+            "allowed with it: --pairs cross, --pairs all"
         )
     catalog = Catalog()
     failed = 0
@@ -171,8 +171,8 @@ def early_words(ended_by: Sequence[str]) -> str:
     if not early:
         return ""
     return (
-        f"{early} of {plural(len(ended_by), 'scenario')} ended before the nodes were READY, and "
-        "what only those test counts as skipped: mend that first"
+        f"{early} of {plural(len(ended_by), 'scenario')} ended before the nodes were READY. "
+        "Clauses that only those scenarios test count as skipped. Fix these scenarios first"
     )
 
 

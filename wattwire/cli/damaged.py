@@ -38,10 +38,10 @@ def told(campaign: Path | str) -> Iterator[None]:
         if not unreadable or os.environ.get(DEBUG):
             raise
         where = traceback.extract_tb(error.__traceback__)[-1]
-        reason = str(error).partition("\n")[0] or "no more is known"
+        reason = str(error).partition("\n")[0] or "no details"
         raise UsageError(
             f"{campaign}: cannot be read: {type(error).__name__}: {reason} (at "
             f"{Path(where.filename).name}:{where.lineno}). Either a file in it was changed or "
-            "damaged since wattwire wrote it, so put it back from a copy; or this is a fault of "
-            f"wattwire, and {DEBUG}=1 shows where."
+            "damaged after wattwire wrote it: restore it from a copy. Or this is a bug in "
+            f"wattwire: {DEBUG}=1 shows where."
         ) from error

@@ -43,7 +43,7 @@ NOT_MEASURED = (
     "study."
 )
 NO_ENERGY = {
-    False: "No energy counter can be read here; --energy-estimate adds what a model says.",
+    False: "No energy counter can be read here; --energy-estimate adds a model's range.",
     True: "",
 }
 LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
@@ -82,8 +82,8 @@ def _request(options: argparse.Namespace) -> Request:
         MessageCounter(options.count_from)  # a wrong expression is refused before anything runs
         if not command:
             raise UsageError(
-                "--count-from reads the output of a command that is started here; of what is "
-                "attached give --messages N"
+                "--count-from reads the output of a command that is started here; for attached "
+                "processes give --messages N"
             )
     length_s = duration_s(options.length, "--for") if options.length else None
     if length_s is None and not command:
@@ -109,7 +109,7 @@ def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
         if first is not target:
             also = "" if first.label == text else f" (it is {first.label})"
             raise UsageError(
-                f"--attach {text}: attached already{also}, and would be counted twice; give it once"
+                f"--attach {text}: attached already{also}; it would be counted twice. Give it once"
             )
     return tuple(targets.values())
 
@@ -280,13 +280,13 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
         yield f"The command failed: {text}."
     ends = {row["ended_by"] for row in rows} - {"itself"}
     if "Ctrl-C" in ends:
-        yield "Ctrl-C ended the last window; what is above was measured until then."
+        yield "Ctrl-C ended the last window; the values above end there."
     if executed.document["command"] and not _failures(executed):
         yield from _good_ends(rows)
     load_cores = executed.values("other_load_cores")
     if load_cores and max(load_cores) > LOAD_WARNING_CORES:
         yield (
-            f"Others used up to {number(max(load_cores))} cores meanwhile: CPU and energy may be "
+            f"Other processes used up to {number(max(load_cores))} cores: CPU and energy may be "
             "higher than on a quiet machine."
         )
     shares = executed.values("harness_cpu_share")
@@ -301,8 +301,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
         powers_w = executed.values("power_window_w")
         mean_w = sum(powers_w) / len(powers_w)
         yield (
-            f"The machine drew {number(mean_w)} W. What part of it is the attached system's is not "
-            "known: there is no baseline without it."
+            f"The machine drew {number(mean_w)} W. The attached system's share of it is unknown: "
+            "there is no baseline without that system."
         )
     elif energy == ESTIMATED:
         yield (
@@ -317,8 +317,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Yield how the command ended where it ended well, by itself or at the end of --for."""
     for ended_by, opening in (
-        ("itself", "The command ended by itself"),
-        ("--for", "At the end of --for the command was told to end, and did so"),
+        ("itself", "The command ended"),
+        ("--for", "At the end of --for wattwire stopped the command; it ended"),
     ):
         ends = {_end_words(row) for row in rows if row["ended_by"] == ended_by}
         if ends:
@@ -367,8 +367,8 @@ def _rate_sentence(executed: Executed, counts: list[float]) -> str:
     share = max(executed.values("messages_per_s_resolution_share"))
     text = (
         f"Rate: {number(rate)} messages a second (± {number(100 * share, 2)} %), from the first to "
-        f"the last running total, {number(sum(spans_s) / len(spans_s))} s apart; output is looked "
-        "at ten times a second."
+        f"the last running total, {number(sum(spans_s) / len(spans_s))} s apart; output is read "
+        "ten times a second."
     )
     uncounted = rate * sum(gaps_s) / len(gaps_s)
     uncounted_share = uncounted / (sum(counts) / len(counts))

@@ -53,7 +53,7 @@ def hand_out(outcome: Found, options: argparse.Namespace) -> int:
         for name in ("markdown", "junit"):
             if getattr(options, name):
                 raise UsageError(
-                    f"--{name}: no variants and no limits, so there is nothing to tell"
+                    f"--{name}: no variants and no limits, so there is nothing to report"
                 )
         return EXIT_OK
     return compare.hand_out(judged, limits, options)

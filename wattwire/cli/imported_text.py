@@ -38,7 +38,7 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         yield f"Recipe: {about['recipe']}."
     reasons = sorted(about["set_aside"].items(), key=lambda item: -item[1])
     if reasons:
-        yield f"Set aside, each by name in {campaign.path / 'set_aside.csv'}:"
+        yield f"Excluded files and rows (full list: {campaign.path / 'set_aside.csv'}):"
     for reason, item_count in reasons[:REASONS_MAX]:
         yield wrapped(f"  {count(item_count)} × {reason}", width)
     if len(reasons) > REASONS_MAX:
@@ -77,8 +77,8 @@ def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[s
 def no_commands(campaign: ImportedCampaign) -> UsageError:
     """Return the error that no run of an imported campaign can be repeated by hand."""
     return UsageError(
-        f"{campaign.path}: others ran this campaign, and how its processes were started is not "
-        "in their data; leave out --commands"
+        f"{campaign.path}: this campaign was imported, and its data hold no commands; "
+        "leave out --commands"
     )
 
 

@@ -111,10 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(str(error))
         return error.exit_code
     except Terminated:
-        print("wattwire: ended by SIGTERM; what was done is kept", file=sys.stderr)
+        print("wattwire: ended by SIGTERM; finished work is kept", file=sys.stderr)
         return EXIT_TERMINATED
     except KeyboardInterrupt:
-        print("wattwire: interrupted; what was done is kept", file=sys.stderr)
+        print("wattwire: interrupted; finished work is kept", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return EXIT_BAD_RESULT  # the reader closed the pipe and expects no message
@@ -124,8 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _complain(f"{file_name}: {error.strerror or error}")
             return EXIT_ENVIRONMENT
         _complain(
-            f"{file_name}: {DISK_ERRORS[error.errno]}. What was done is kept; mend it and "
-            "go on with --resume DIR, or choose another place with --campaign DIR."
+            f"{file_name}: {DISK_ERRORS[error.errno]}. Finished work is kept. Fix this and "
+            "continue with --resume DIR, or choose another place with --campaign DIR."
         )
         return EXIT_ENVIRONMENT
 

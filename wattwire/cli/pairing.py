@@ -48,7 +48,7 @@ def unpaired(wires: Mapping[str, str], name: str) -> str:
     if any(wires[sibling] == own_wire for sibling in siblings):
         return ""
     if not siblings:
-        return f"no other cell of {middleware} is checked with it"
+        return f"no other cell of {middleware} is in this check"
     other_wires = sorted({wires[sibling] for sibling in siblings})
     return (
         f"it speaks {own_wire}, and the other cells of {middleware} speak {', '.join(other_wires)}"

@@ -31,15 +31,15 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
     carried = [_percentile_name(share) for share in PERCENTILES if carried_size(share) <= fewest]
     lacking = [share for share in PERCENTILES if carried_size(share) > fewest]
     sentence = f"percentiles: a run has {fewest:,}"
-    sentence += f" to {most:,} latencies, which" if most > fewest else " latencies, which"
-    sentence += f" carry {', '.join(carried)}" if carried else " carry none"
+    sentence += f" to {most:,} latencies, enough for" if most > fewest else " latencies, enough for"
+    sentence += f" {', '.join(carried)}" if carried else " none"
     if not lacking:
         return sentence
     needed = ", ".join(
         f"{_percentile_name(share)} needs {carried_size(share):,}" for share in lacking
     )
     return (
-        f"{sentence}; {needed} that are independent ({_remedy(study, counts[fewest], lacking[0])})"
+        f"{sentence}; {needed} independent latencies ({_remedy(study, counts[fewest], lacking[0])})"
     )
 
 

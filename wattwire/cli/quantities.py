@@ -24,7 +24,7 @@ def size_bytes(text: str, option: str) -> int:
         raise UsageError(f"{option}: found {text!r}; allowed: {allowed}")
     value = float(match["number"]) * SIZE_UNITS[unit]
     if value != int(value):
-        raise UsageError(f"{option}: found {text!r}, which is no whole number of bytes")
+        raise UsageError(f"{option}: found {text!r}, which is not a whole number of bytes")
     return int(value)
 
 

@@ -116,7 +116,7 @@ class PlainProgress:
             skipped = f", {skipped} skipped" if fields["skipped"] else ""
             self._print(f"campaign {fields['path']}: {fields['runs']} runs{skipped}")
             if fields.get("left") == 0:
-                self._print("every run is done already; the page is written anew", "  ")
+                self._print("all runs are done; the page is rewritten", "  ")
         elif kind == "building":
             self._building(fields)
         elif kind == "run":

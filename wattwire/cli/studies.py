@@ -61,7 +61,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--only", metavar="EXPR",
         help="only some treatments, e.g. language=python,clients=1|2 or cell=*/go; a study of "
-        "cells knows their language and middleware",
+        "cells accepts language and middleware too",
     )  # fmt: skip
 
 
@@ -70,8 +70,8 @@ def add_look(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--look",
         action="store_true",
-        help="exclude no run for the state of the machine (opens all validity limits); page and "
-        "terminal say so",
+        help="exclude no run because of the machine's state (disables all validity limits); page "
+        "and terminal state it",
     )
 
 
@@ -79,8 +79,8 @@ def add_warm_up(verb: argparse.ArgumentParser) -> None:
     """Add --warmup: what comes before the messages that count."""
     verb.add_argument(
         "--warmup", metavar="auto|none|CALLS|TIME",
-        help="before what counts: as many calls of each client as settling runs find that the "
-        "cells need (auto: the default in closed loop), nothing, so many calls, or a time as 2s",
+        help="discarded warm-up: auto (the default in closed loop: settling runs find the number "
+        "of calls), none, a number of calls per client, or a time such as 2s",
     )  # fmt: skip
 
 
@@ -111,8 +111,8 @@ def refuse_calls_of_none(document: Mapping[str, Any], text: str | None) -> None:
     loops = table.get("loop", "open")
     if text and text.strip().isdecimal() and int(text) and "closed" not in loops:
         raise UsageError(
-            f"--warmup {text}: only a closed loop makes calls that can be counted; here the loop "
-            "is open: give a time, as --warmup 2s"
+            f"--warmup {text}: a number of calls needs a closed loop, and this study's loop is "
+            "open; give a time, as --warmup 2s"
         )
 
 

@@ -83,14 +83,14 @@ class Comparison:
         text = (
             f"{self.usable} of {words.plural(self.runs, 'run')} {verb} valid, in "
             f"{words.plural(self.blocks, 'block')}. Medians are geometric means over runs, with "
-            f"{level} intervals; CPU time is all nodes' for one message."
+            f"{level} intervals; CPU time is the sum over all nodes per message."
         )
         if not any(isinstance(row.ratio, stats.Ratio) for row in self.rows):
             return text
-        text += f" Ratios are to {self.baseline}, named first, and inside blocks"
+        text += f" Ratios are within blocks, to the first cell, {self.baseline}"
         if len({row.payload_bytes for row in self.rows}) > 1:
-            return f"{text}; each payload's interval stands alone at {level}."
-        simultaneous = f"; the page's {self.family} answers hold together at {level}"
+            return f"{text}; the {level} intervals are per payload, not simultaneous."
+        simultaneous = f"; the page's {self.family} intervals are simultaneous at {level}"
         return text + (simultaneous if self.family > 1 else "") + "."
 
     def to_json(self) -> dict[str, Any]:
@@ -235,13 +235,15 @@ def _notes(evidence: Evidence) -> list[str]:
             guarantees[str(run["levels"].get(FACTOR))] = delivery.replace("_", " ")
     if len(set(guarantees.values())) > 1:
         listed = ", ".join(f"{cell} {delivery}" for cell, delivery in sorted(guarantees.items()))
-        notes.append(f"Not like for like: they promise different delivery ({listed}).")
+        notes.append(f"Not like for like: the cells promise different delivery ({listed}).")
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():
             for reason in evidence.runs[run]["reasons"]:
                 reasons.setdefault(reason["code"], []).append(reason["detail"])
-        causes = [f"{details[0]} (so in {len(details)})" for details in reasons.values()]
+        causes = [
+            f"{details[0]} (in {words.plural(len(details), 'run')})" for details in reasons.values()
+        ]
         notes.append(
             f"{words.plural(evidence.excluded.height, 'run')} excluded: {'; '.join(causes)}."
         )

@@ -23,8 +23,8 @@ from wattwire.rig.git_trees import tree_of
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 ALLOWED = (
     "NAME=FOLDER (a root with middleware/ or languages/ in it), NAME=git:REVISION, "
-    "NAME=KEY=LEVEL,… (as settings.NAME=LEVEL), a comma between two, or NAME= for things as "
-    "they are"
+    "NAME=KEY=LEVEL,… (such as settings.NAME=LEVEL), separated by commas, or NAME= for the study "
+    "unchanged"
 )
 ASKED = ("cpu_us_per_message", "wire_bytes_per_message")
 LOOKS = 2
@@ -41,7 +41,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     verb.add_argument(
         "--confirm", action="store_true",
-        help="measure what came out worse again, in as many blocks, before it is called worse",
+        help="measure each worse result again, in as many blocks, before it is reported as worse",
     )  # fmt: skip
     compare.add_options(verb)
 
@@ -52,14 +52,14 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
         _refuse_idle(document, options)
         return document
     if FACTOR in document.get("factors", {}):
-        raise UsageError("--variant: the study has variants of its own; leave out the option")
+        raise UsageError("--variant: the study defines its own variants; leave out the option")
     tables = dict(_parsed(text) for text in options.variants)
     names = list(tables)
     if len(names) != len(options.variants):
-        raise UsageError(f"--variant: a name stands twice in {' '.join(options.variants)}")
+        raise UsageError(f"--variant: a name is given twice in {' '.join(options.variants)}")
     if len(names) < 2:
         raise UsageError(
-            f"--variant {options.variants[0]}: a comparison takes two; add one of another name, "
+            f"--variant {options.variants[0]}: a comparison needs two; add one with another name, "
             "as --variant head=KEY=LEVEL"
         )
     for name in options.response:
@@ -70,18 +70,18 @@ def applied(document: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     if options.confirm:
         if document.get("plan", {}).get("stop_width"):
             raise UsageError(
-                "--confirm: the study stops by width (plan.stop_width), which is a way of looking "
-                "of its own; leave out --confirm, or add --set plan.stop_width=0"
+                "--confirm: the study stops by width (plan.stop_width), and both rules cannot be "
+                "combined; leave out --confirm, or add --set plan.stop_width=0"
             )
         answers["looks"] = LOOKS
     left_out = [str(question.get("id") or "one") for question in document.get("question", [])]
     note = (
-        f" The study's own questions ({', '.join(left_out)}) are not asked in a comparison; "
-        "--response names what is compared."
+        f" A comparison skips the study's own questions ({', '.join(left_out)}); "
+        "--response names the compared responses."
     )
     comparison = {
         "id": FACTOR,
-        "text": f"What does {' or '.join(names[1:])} cost against {names[0]}?"
+        "text": f"Does {' or '.join(names[1:])} cost more than {names[0]}?"
         f"{note if left_out else ''}",
         "factors": [FACTOR],
         "responses": options.response or list(ASKED),
@@ -98,7 +98,7 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
         return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}
     given["--response"] = bool(options.response)
-    belongs = "belongs to a comparison: add --variant NAME=WHAT, twice"
+    belongs = "needs a comparison: add --variant NAME=WHAT twice"
     if not document.get("limit"):
         given["--junit"], given["--markdown"] = bool(options.junit), bool(options.markdown)
     for option, is_given in given.items():

@@ -24,7 +24,7 @@ def _no_question(study: Study) -> list[str]:
     if study.questions or all(len(levels) < 2 for levels in study.factors.values()):
         return []
     return [
-        "no [[question]]: the page will show what was measured and compare nothing; "
+        "no [[question]]: the page shows the measurements without comparisons; "
         "a question names text, factors and responses"
     ]
 
@@ -39,7 +39,7 @@ def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]
         return []
     return [
         f"closed loop: {fewest:,} calls back to back end within plan.warmup_s = {warmup_s:g} s, "
-        f"where nothing counts, unless a call takes more than {call_us:,.0f} us; "
+        f"the discarded warm-up, unless a call takes more than {call_us:,.0f} us; "
         "raise count or lower plan.warmup_s"
     ]
 
@@ -50,13 +50,13 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
     overlapping = any(int(treatment["outstanding_max"]) > 1 for treatment in treatments)
     if overlapping and all(treatment["loop"] == "closed" for treatment in treatments):
         sentences.append(
-            "outstanding_max changes nothing in closed loop, where a client has one call open; "
+            "outstanding_max has no effect in closed loop, where a client has one call open; "
             "more clients make calls overlap, or an open loop with a rate"
         )
     closed = bool(treatments) and all(treatment["loop"] == "closed" for treatment in treatments)
     if closed and "duration_s" in study.document.get("plan", {}):
         sentences.append(
-            "plan.duration_s changes nothing in closed loop, where each client makes `count` "
+            "plan.duration_s has no effect in closed loop, where each client makes `count` "
             "calls; set count for a longer window"
         )
     fixed = study.document.get("fixed", {})
@@ -66,7 +66,7 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
         and all(treatment["literal"] for treatment in treatments)
     ):
         sentences.append(
-            f"payload_bytes changes nothing beside literal {str(treatments[0]['literal'])!r}, "
-            'which is the whole payload; literal="" leaves it out'
+            f"payload_bytes has no effect: literal {str(treatments[0]['literal'])!r} "
+            'is the whole payload; literal="" removes it'
         )
     return sentences

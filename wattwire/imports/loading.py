@@ -40,7 +40,7 @@ class Reader:
             raise UsageError(f"{source}: nothing is there; give the folder with the authors' data")
         imported = self.function(source, recipe_name)
         if not isinstance(imported, Imported):
-            raise UsageError(f"{self.folder / FILE}: read() gave no Imported")
+            raise UsageError(f"{self.folder / FILE}: read() returned no Imported")
         return imported
 
 
@@ -59,8 +59,8 @@ def find(name: str, roots: Sequence[Path]) -> Reader:
         folder = folders[name]
     if not (folder / FILE).is_file():
         raise UsageError(
-            f"{folder}: this study has no {FILE}, so nothing here reads its paper's data; a plain "
-            "table is read by `wattwire import csv FILE`"
+            f"{folder}: this study has no {FILE}, so the data of its paper cannot be read; "
+            "`wattwire import csv FILE` reads a plain table"
         )
     return load(folder)
 

@@ -152,7 +152,7 @@ def _check_roles(path: Path, header: Sequence[str], roles: Asked) -> None:
         option_of[name] = option
     response_columns = [column(name) for name, _ in roles.responses]
     if len(set(response_columns)) < len(response_columns):
-        raise UsageError(f"{path}: responses would share a name in our summary: {response_columns}")
+        raise UsageError(f"{path}: responses would share a name in the summary: {response_columns}")
 
 
 def _by_run(
@@ -239,8 +239,8 @@ def _check_repeated(path: Path, records: Sequence[dict[str, Any]], roles: Asked)
     if len(set(treatments)) == len(treatments):
         raise UsageError(
             f"{path}: no repeated runs: each of the {len(treatments)} combinations of "
-            f"{', '.join(roles.factors)} is there once, so nothing tells an effect from chance. "
-            "Name fewer factors, or add runs"
+            f"{', '.join(roles.factors)} has one run, so effects cannot be separated from "
+            "chance. Name fewer factors, or add runs"
             + (f"; rows that share {roles.run} are one run" if roles.run else "")
         )
 
@@ -288,7 +288,7 @@ def _merged_levels(
         if merged:
             ways = "; ".join(", ".join(spellings) for spellings in merged)
             yield Finding(
-                f"Levels of {name} that are written in several ways",
+                f"Levels of {name} with several spellings",
                 f"In {path.name} these are the same number, so each group is one level: {ways}. If "
                 "they are meant to differ, write them with a letter.",
             )
@@ -312,14 +312,14 @@ def _odd_values(
             yield Finding(
                 f"Rows without {name}",
                 f"{len(missing)} of {plural(len(rows), 'row')} of {path.name} hold no number in "
-                f"{name} ({_lines(missing)}): they are in no answer about it.",
+                f"{name} ({_lines(missing)}): answers about it exclude them.",
             )
         negative = [line for line, row in rows if _is_negative(row[name])]
         if negative:
             yield Finding(
                 f"Negative values of {name}",
                 f"{len(negative)} of {plural(len(rows), 'row')} of {path.name} hold a negative "
-                f"{name} ({_lines(negative)}): no ratio can be taken, so answers are differences.",
+                f"{name} ({_lines(negative)}): ratios are undefined, so answers are differences.",
             )
 
 

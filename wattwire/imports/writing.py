@@ -90,13 +90,13 @@ def _runs(imported: Imported) -> pl.DataFrame:
     if missing:
         raise ReaderError(f"the study's reader: runs lack the columns {', '.join(missing)}")
     if runs.height == 0:
-        raise ReaderError("the study's reader: there is no run")
+        raise ReaderError("the study's reader: found no run")
     runs = runs.with_columns(
         [pl.col(name).cast(kind, strict=True) for name, kind in REQUIRED.items()]
     )
     repeated = runs.filter(runs.select("run", "attempt").is_duplicated())["run"].to_list()
     if repeated:
-        raise ReaderError(f"the study's reader: run {repeated[0]} is there more than once")
+        raise ReaderError(f"the study's reader: run {repeated[0]} occurs more than once")
     unknown = set(runs["verdict"].to_list()) - VERDICTS
     if unknown:
         allowed = ", ".join(sorted(VERDICTS))

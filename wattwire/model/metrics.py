@@ -65,7 +65,7 @@ _REGISTRY: tuple[Metric, ...] = (
     Metric("attempt", "", "identity", "attempt, from 1"),
     Metric("block", "", "identity", "block, from 1; settling runs have 0"),
     Metric("position", "", "identity", "place in the block, from 1"),
-    Metric("verdict", "", "verdict", "ok, unknown or failed"),
+    Metric("verdict", "", "verdict", "valid, invalid or failed"),
     Metric("outcome", "", "measured", "completed, saturated, timed_out or died"),
     Metric("treatment", "", "identity", "hash of all levels"),
     Metric(
@@ -81,7 +81,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "sent",
         "messages",
         "measured",
-        "messages sent; calls made, whatever came of them",
+        "messages sent; calls made, with any result",
         title="messages sent, or calls made",
     ),
     Metric("expected", "messages", "measured", "sent, once for each receiver"),
@@ -106,7 +106,7 @@ _REGISTRY: tuple[Metric, ...] = (
         "gaps in the receivers' sequence numbers; calls timed out",
         title="messages lost, or calls timed out",
     ),
-    Metric("skipped", "messages", "measured", "slots that a native timer passed over"),
+    Metric("skipped", "messages", "measured", "slots that a native timer skipped"),
     Metric("duplicates", "messages", "measured", "receptions beyond the first", title="duplicates"),
     Metric(
         "late",
@@ -133,16 +133,20 @@ _REGISTRY: tuple[Metric, ...] = (
         "clients_active_mean",
         "clients",
         "measured",
-        "callers of a closed loop at work at once, mean, after the warm-up",
+        "concurrently active callers of a closed loop, mean, after the warm-up",
+    ),
+    Metric("expected_after_warmup", "messages", "measured", "expected, without the warm-up"),
+    Metric(
+        "failed_after_warmup",
+        "messages",
+        "measured",
+        "failed after the warm-up: infinite in quantiles",
     ),
     Metric(
-        "expected_after_warmup", "messages", "measured", "expected, without those of the warm-up"
-    ),
-    Metric(
-        "failed_after_warmup", "messages", "measured", "failed of them: infinite in quantiles, too"
-    ),
-    Metric(
-        "lost_after_warmup", "messages", "measured", "lost of them: infinite in latency quantiles"
+        "lost_after_warmup",
+        "messages",
+        "measured",
+        "lost after the warm-up: infinite in latency quantiles",
     ),
     Metric(
         "latency_p50_us",
@@ -204,7 +208,9 @@ _REGISTRY: tuple[Metric, ...] = (
         title="slowest discovery",
     ),
     Metric("window_s", "s", "measured", "length of the window, warm-up included"),
-    Metric("cost_window_s", "s", "measured", "the window without its warm-up: what costs refer to"),
+    Metric(
+        "cost_window_s", "s", "measured", "the window without its warm-up, to which costs refer"
+    ),
     Metric("sent_in_cost_window", "messages", "measured", "messages sent in cost_window_s"),
     Metric(
         "cpu_us_per_message",
@@ -407,12 +413,8 @@ _REGISTRY: tuple[Metric, ...] = (
         "measured",
         "mean temperature of the hottest zone in the window",
     ),
-    Metric(
-        "stall_ms_max", "ms", "measured", "longest time the machine stood still in cost_window_s"
-    ),
-    Metric(
-        "stalled_ms", "ms", "measured", "all times of 1 ms and more that it stood still, summed"
-    ),
+    Metric("stall_ms_max", "ms", "measured", "longest stall of the machine in cost_window_s"),
+    Metric("stalled_ms", "ms", "measured", "sum of all stalls of 1 ms and more"),
     Metric("clock_step_ms", "ms", "measured", "by how much the wall clock was set during the run"),
     Metric("datagrams_dropped", "", "measured", "datagrams dropped at full socket buffers"),
     Metric(
@@ -542,7 +544,7 @@ def check_response(name: str, place: str) -> Metric:
     metric = check_name(name, place)
     if metric.needs == SYSTEM_CALLS:
         raise UsageError(
-            f"{place}: {name} has a value only in {SYSTEM_CALLS}, from which no answer is taken. "
+            f"{place}: {name} has a value only in {SYSTEM_CALLS}, which answer no question. "
             "Name it under `beside` of a question, or in a [[table]]."
         )
     if metric.of == NODE and "." not in name:

@@ -166,7 +166,7 @@ def _check_published(has_table: bool, has_columns: bool, has_published: bool, pl
             'as published = "published.csv"'
         )
     if has_table != has_columns:
-        missing = "no column to stand beside" if has_table else "no table that they are of"
+        missing = "no value names its column" if has_table else "no table is named"
         raise UsageError(
             f"{place}: published: {missing}; give both the tables and, for each value, the "
             "column, or neither"
@@ -257,7 +257,7 @@ def _names(item: Mapping[str, Any], key: str, place: str, allowed: str) -> tuple
     if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
         raise UsageError(f"{place}: {key}: found {value!r}; allowed: a list of {allowed}")
     if len(set(value)) != len(value):
-        raise UsageError(f"{place}: {key}: a name stands twice in {value!r}; give it once")
+        raise UsageError(f"{place}: {key}: a name is given twice in {value!r}; give it once")
     return tuple(value)
 
 

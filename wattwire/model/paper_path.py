@@ -69,7 +69,7 @@ def _walk(
         if name not in known_levels:
             raise unknown(f"{place}: by", "factor", name, factors)
     if len(set(by)) != len(by):
-        raise UsageError(f"{place}: by: a factor stands twice in {by!r}; name it once")
+        raise UsageError(f"{place}: by: a factor is given twice in {by!r}; name it once")
     table = item.get("where", {})
     if not isinstance(table, Mapping):
         raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")

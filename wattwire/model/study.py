@@ -206,7 +206,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     if contradicting:
         key = min(contradicting)
         raise UsageError(
-            f"{where}: presets.{preset}: {key} stands in factors and in fixed, which contradict "
+            f"{where}: presets.{preset}: {key} is in both factors and fixed, which contradict "
             "each other. A key is varied (factors) or held (fixed): delete one of the two."
         )
     merged = merge(base, overlay)
@@ -374,7 +374,7 @@ def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...
             )
         checked = tuple(check_level(key, level, f"{where}: factors.{key}") for level in levels)
         if len(set(checked)) != len(checked):
-            raise UsageError(f"{where}: factors.{key}: a level stands twice in {levels!r}")
+            raise UsageError(f"{where}: factors.{key}: a level is given twice in {levels!r}")
         factors[key] = checked
     return factors
 
@@ -387,20 +387,20 @@ def _fixed(
     for key, level in table.items():
         if key in factors:
             raise UsageError(
-                f"{where}: {key} stands in factors and in fixed, which contradict each other. "
+                f"{where}: {key} is in both factors and fixed, which contradict each other. "
                 "Delete one of the two."
             )
         fixed[key] = check_level(key, level, f"{where}: fixed.{key}")
     keys = set(factors) | set(fixed)
     if {"interval_s", "rate_hz"} <= keys:
-        raise UsageError(f"{where}: both interval_s and rate_hz are given; one says the other")
+        raise UsageError(f"{where}: both interval_s and rate_hz are given; delete one")
     if not {"interval_s", "rate_hz"} & keys:
         fixed["rate_hz"] = 10.0
     if "pattern" not in keys:
         raise UsageError(f"{where}: no pattern; allowed: {', '.join(PATTERN_ROLES)}")
     if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(
-            f"{where}: nothing says which cells to measure; give middleware and language, or cell"
+            f"{where}: the study names no cells; give middleware and language, or cell"
         )
     _check_literal(factors, fixed, where)
     return {k: v for k, v in fixed.items() if k not in factors}
@@ -521,18 +521,18 @@ def _check_stop(plan: Plan, where: str) -> None:
     if plan.blocks_min < STOP_BLOCKS_MIN:
         raise UsageError(
             f"{where}: plan.blocks_min: found {plan.blocks_min}; allowed: at least "
-            f"{STOP_BLOCKS_MIN}. With fewer blocks an interval that decides when to stop holds "
-            "the truth too rarely; leave stop_width out and fix the blocks instead"
+            f"{STOP_BLOCKS_MIN}. With fewer blocks the intervals of a study that stops by "
+            "width cover the truth too rarely; leave out stop_width and fix the blocks instead"
         )
     if not plan.stop_width:
         return
     if plan.blocks < plan.blocks_min:
         raise UsageError(
             f"{where}: plan.blocks: found {plan.blocks}; allowed with stop_width: at least "
-            f"blocks_min ({plan.blocks_min}), for it is the most that will be run"
+            f"blocks_min ({plan.blocks_min}), because it is the maximum"
         )
     if not plan.primary:
         raise UsageError(
-            f"{where}: plan.stop_width: there is no plan.primary, whose ratio would say when to "
+            f"{where}: plan.stop_width: it needs plan.primary, whose ratio decides when to "
             "stop; name the factor"
         )

@@ -47,7 +47,7 @@ _SHARES = (
 )
 _AMOUNTS = (
     ("temperature_celsius", "temperature_max_celsius", "temperature", "{:.0f} °C", "°C"),
-    ("stall_ms_max", "stall_max_ms", "stall", "the machine stood still for {:.0f} ms", "ms"),
+    ("stall_ms_max", "stall_max_ms", "stall", "the machine stalled for {:.0f} ms", "ms"),
     ("clock_step_ms", "clock_step_max_ms", "clock_step", "the clock was set by {:.0f} ms", "ms"),
 )
 SHARE_LIMITS = tuple(key for _, key, *_ in _SHARES)
@@ -90,8 +90,8 @@ def opened_words(limits: ValidityLimits) -> list[str]:
         limit = float(getattr(limits, key))
         if limit >= 1:
             hint = f" (50 % is written 0.5 or 50%; {limit:g} is {100 * limit:,g} %)"
-            opens = f"{key}={limit:g} opens this limit{hint if limit > 1 else ''}"
-            sentences.append(f"{opens}: no run is excluded by it.")
+            opens = f"{key}={limit:g} disables this limit{hint if limit > 1 else ''}"
+            sentences.append(f"{opens}: it excludes no run.")
     return sentences
 
 

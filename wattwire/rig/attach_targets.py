@@ -52,7 +52,7 @@ def _cgroup(text: str, path: Path) -> Path:
         searched = ", ".join(map(str, candidates))
         raise UsageError(
             f"--attach {text}: no cgroup there (looked for cgroup.procs in {searched}); "
-            "`systemd-cgls` or /proc/PID/cgroup show what there is"
+            "`systemd-cgls` or /proc/PID/cgroup list the cgroups"
         )
     return cgroup
 
@@ -88,7 +88,7 @@ def unit_cgroup(name: str) -> Path:
             )
             if cgroup is not None:
                 return cgroup
-            raise MissingError(f"--attach unit:{name}: its cgroup {path} is not to be seen here")
+            raise MissingError(f"--attach unit:{name}: its cgroup {path} is not visible here")
     complaint = next((text for _, text in answers if text), "")
     if complaint:
         raise MissingError(

@@ -252,7 +252,7 @@ class Builder:
                     "Make it writable, or name another: WATTWIRE_CACHE=FOLDER."
                 ) from error
             raise MissingError(
-                f"{name} could not be built: {error}. Mend what the log says and try again; "
+                f"{name} could not be built: {error}. Fix the cause in the log and try again; "
                 f"`wattwire build {name}` repeats only this."
             ) from error
 

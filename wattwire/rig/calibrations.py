@@ -44,7 +44,7 @@ def known() -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: cannot be read: {error}. Mend it, or move it away.") from error
+        raise UsageError(f"{file}: cannot be read: {error}. Fix it, or move it away.") from error
     calibrations = document.get("calibrations") if isinstance(document, dict) else None
     if not isinstance(calibrations, list) or document.get("version") != VERSION:
         raise UsageError(

@@ -38,8 +38,8 @@ def require_versions(
         advice = "install a newer one, put its folder first on PATH, and try again"
         if version is None:
             raise TooOldError(
-                f"{wanted_by}: needs {name} {minimum} or newer; `{' '.join(command)}` told no "
-                f"version of {path}: {output}; {advice}"
+                f"{wanted_by}: needs {name} {minimum} or newer; `{' '.join(command)}` printed "
+                f"no version of {path}: {output}; {advice}"
             )
         if _version_numbers(version) < _version_numbers(minimum):
             raise TooOldError(

@@ -170,7 +170,7 @@ class LoadSteps:
         if busy_ns_per_s is None or watts is None:
             raise MissingError(
                 "calibrate: no counter was read throughout (a battery that is charged, or a "
-                "device that went away); nothing is written. Mend that and calibrate again."
+                "device that went away); nothing is written. Fix this and calibrate again."
             )
         rates = [readings.rate("cpu_time", "process", name, *span) for name in names]
         load_ns_per_s = sum(rate for rate in rates if rate is not None)

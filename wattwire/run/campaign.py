@@ -111,7 +111,7 @@ class CampaignRunner:
         if campaign.journal.get("identity") is None:
             raise UsageError(
                 f"{campaign.path}: this campaign was ended before its plan was written: nothing "
-                "was measured. Delete the directory and run the study anew."
+                "was measured. Delete the directory and run the study again."
             )
         frozen = {k: v for k, v in campaign.study.items() if k not in ("name", ONLY)}
         name = campaign.study["name"]
@@ -122,7 +122,7 @@ class CampaignRunner:
             raise UsageError(
                 f"{campaign.path}: the study changed since this campaign began "
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign with it; "
-                "without STUDY, --resume goes on with the study as it was, --set included."
+                "without STUDY, --resume uses the stored study, --set included."
             )
         study = parse_frozen_study(name, current, source)
         study = self._with_recorded_warm_up(study)
@@ -189,8 +189,8 @@ class CampaignRunner:
             plan += more_blocks(plan, [t for t in treatments if t.key in repeated_keys], study.plan)
         if [r.run for r in plan] != self.campaign.journal.runs():
             raise UsageError(
-                f"{self.campaign.path}: the plan cannot be made again as it was: cells that were "
-                "there are not, or the other way round. See plan.json for the original."
+                f"{self.campaign.path}: the plan cannot be reproduced: cells are missing or "
+                "new. plan.json holds the original."
             )
         if repeated_keys is not None:  # the controller may have died between both writes
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
@@ -249,9 +249,9 @@ class CampaignRunner:
         if refused:
             changes = "; ".join(f"{k}: {before.get(k)} → {now.get(k)}" for k in refused)
             raise UsageError(
-                f"{self.campaign.path}: this is not the machine, or not the state, that the "
-                f"campaign began on ({changes}). Resume there, or accept each with --accept KEY: "
-                "what follows is then a segment of its own."
+                f"{self.campaign.path}: the machine or its state changed since this "
+                f"campaign began ({changes}). Resume on the original, or accept each with "
+                "--accept KEY: the later runs then form a separate segment."
             )
         if changed:
             self.campaign.journal.add_segment(now, list(accepted), _now())
@@ -328,8 +328,8 @@ class CampaignRunner:
                 self._progress.event("note", text=f"{planned.run}: {error}; tried again")
                 if lost_in_a_row >= MACHINERY_FAILURES_MAX:
                     raise MissingError(
-                        f"{planned.run}: our own machinery failed {lost_in_a_row} times in a row "
-                        f"({error}). The campaign stops here; what is done is kept: "
+                        f"{planned.run}: the agent or a guard failed {lost_in_a_row} times in a "
+                        f"row ({error}). The campaign stops; finished runs are kept: "
                         f"--resume {self.campaign.path}"
                     ) from error
 
@@ -444,10 +444,10 @@ class CampaignRunner:
             self._busy_reported = True
             self._progress.event(
                 "note",
-                text="This machine is busy. Such runs are stored but excluded from the answers. "
+                text="The machine is busy. These runs are stored but excluded from the answers. "
                 "End the other work; or begin again with --look, which excludes none of them (for "
-                "a look, not for a comparison); or judge what is stored again: wattwire report "
-                "DIR --validity look=true",
+                "exploration, not for a comparison); or judge the stored runs again: wattwire "
+                "report DIR --validity look=true",
             )
         exception = [r.detail for r in collected.reasons if r.code == CODE]
         self._exceptions.pop(planned.run, None)
@@ -472,8 +472,8 @@ class CampaignRunner:
         if free < minimum:
             raise MissingError(
                 f"{self.campaign.path}: {free:,} bytes are free; validity.free_disk_bytes_min "
-                f"asks for {minimum:,}. Make room and go on with --resume {self.campaign.path}: "
-                "nothing is lost."
+                f"asks for {minimum:,}. Free disk space and continue with --resume "
+                f"{self.campaign.path}: nothing is lost."
             )
 
     def close(self) -> None:

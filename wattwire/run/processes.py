@@ -206,7 +206,7 @@ class RunProcesses:
         for process in self.states:
             self._agent.unsubscribe(process)
         left = [f"pid {pid}" for pid in reply.get("killed", [])]
-        return [*alive, *left, *(f"{p} would not die" for p in stuck)]
+        return [*alive, *left, *(f"{p} did not end after SIGKILL" for p in stuck)]
 
 
 def start_service(

@@ -54,8 +54,8 @@ def prepare(
         if counts_system_calls(catalog, name):
             raise UsageError(
                 f"study {study.name}: meters.use: {name} counts system calls, which slows down "
-                "what is measured, so it is never read in timed runs. Leave it out here and say "
-                "plan.syscall_runs = 1: then each treatment has a run of its own for it."
+                "the measured processes, so timed runs never read it. Leave it out here and set "
+                "plan.syscall_runs = 1: each treatment then has a separate run for it."
             )
     treatments: list[Treatment] = []
     cells: dict[str, dict[str, Cell]] = {}

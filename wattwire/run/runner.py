@@ -250,9 +250,9 @@ class OneRun:
         record.window["end_ns"] = self._mark("window_end")
         exited = any(record.processes.states[p].exit is not None for p in unfinished)
         if unfinished and self._settling and not exited:
-            record.outcome_detail = f"ended after {SETTLING_S:g} s, as a settling run is"
+            record.outcome_detail = f"ended after {SETTLING_S:g} s, as settling runs do"
         elif unfinished:
-            record.outcome_detail = f"{', '.join(unfinished)} did not get through in the window"
+            record.outcome_detail = f"{', '.join(unfinished)} did not finish in the window"
             record.outcome = Outcome.DIED if exited else Outcome.TIMED_OUT
 
     def _await_senders(self, start_ns: int, senders: list[str]) -> list[str]:

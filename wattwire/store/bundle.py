@@ -42,10 +42,10 @@ GUIDE = """\
 # A bundle of measurements
 
 Made by wattwire {version} from a {kind}. Host name, user names, home folders and hardware addresses
-were taken out; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
+are removed; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
 {warnings}
 {files}
-## Six lines that redo a table
+## A table in six lines of Python
 
 ```python
 {code}
@@ -55,45 +55,45 @@ were taken out; `SHA256SUMS` was made after that (`sha256sum -c SHA256SUMS`).
 a bound. Repetitions of one treatment are runs; messages inside a run are not repetitions.
 {again}"""
 CAMPAIGN_FILES = """\
-| file | what it holds |
+| file | content |
 |---|---|
 | `summary.parquet`, `summary.csv` | a row per attempt; `used` marks those that count |
 | `columns.json` | unit, kind and meaning of each column |
 | `study.toml`, `study.json` | the study, as it was and as it was read |
 | `plan.json` | every planned run, and what was skipped with its reason |
 | `machine.json` | facts about the machine, its meters, versions |
-| `journal.sqlite` | what was begun and done, in order |
+| `journal.sqlite` | begun and finished runs, in order |
 | `runs/<id>/run.json` | commands, nodes, window, outcome, verdict with its reasons |
 | `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
-| `runs/<id>/logs/`, `out/` | what processes printed, and their specs |
-| `methods.tex`, `threats.md` | how it was measured, for a paper, and what threatens its validity |
+| `runs/<id>/logs/`, `out/` | output of the processes, and their specs |
+| `methods.tex`, `threats.md` | method for a paper, and threats to validity |
 | `CITATION.cff` | whom to cite, where the authors were given |
 """
 IMPORTED_FILES = """\
-| file | what it holds |
+| file | content |
 |---|---|
 | `summary.parquet`, `summary.csv` | a row per run; `used` marks those that count |
 | `columns.json` | unit, kind and meaning of each column |
-| `import.json` | where the data came from, by which recipe, and how much of it was read |
-| `provenance.parquet` | for each value the files and rows that it rests on |
-| `set_aside.csv` | files and rows that no value rests on, with why |
-| `checks.json`, `findings.json` | printed numbers beside those of the data; what the data show |
-| `study.json`, `plan.json`, `machine.json` | the study, every run, what is known of the machine |
-| `methods.tex`, `threats.md` | how it was analysed, for a paper, and what threatens its validity |
+| `import.json` | source, recipe and extent of the data |
+| `provenance.parquet` | for each value, its source files and rows |
+| `set_aside.csv` | excluded files and rows, with the reason |
+| `checks.json`, `findings.json` | printed numbers and those of the data; findings |
+| `study.json`, `plan.json`, `machine.json` | the study, every run, known facts about the machine |
+| `methods.tex`, `threats.md` | analysis for a paper, and threats to validity |
 | `CITATION.cff` | whom to cite, where the authors were given |
 """
 EXEC_FILES = """\
-| file | what it holds |
+| file | content |
 |---|---|
 | `processes.parquet`, `processes.csv` | a row per process and repeat |
 | `summary.parquet`, `summary.csv` | a row per repeat |
 | `columns.json` | unit, kind and meaning of each column |
-| `exec.json` | what was asked for |
+| `exec.json` | the request |
 | `machine.json` | facts about the machine, its meters, versions |
 | `runs/<k>/run.json` | window, end, processes as seen |
 | `runs/<k>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
-| `runs/<k>/logs/` | what the command printed |
+| `runs/<k>/logs/` | output of the command |
 """
 CAMPAIGN_CODE = """\
 import pandas as pd

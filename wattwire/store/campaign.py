@@ -70,8 +70,8 @@ class Campaign:
             )
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
-                f"{path}: this directory has other things in it; a campaign takes an empty or a "
-                "new one. Choose it with --campaign DIR"
+                f"{path}: this directory is not empty; a campaign needs an empty or a new one. "
+                "Choose it with --campaign DIR"
             )
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ class Campaign:
             raise UsageError(f"{source}: {name}: not a name for a study's file in a campaign")
         if source.is_symlink():
             raise UsageError(
-                f"{source}: a symbolic link, and where it leads is no part of the study; put a "
+                f"{source}: a symbolic link, whose target is not part of the study; put a "
                 "copy of the file there"
             )
         if not source.is_file():

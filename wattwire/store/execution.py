@@ -31,7 +31,7 @@ class Execution:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         if not (self.path / DOCUMENT).exists():
-            raise UsageError(f"{self.path}: nothing that `wattwire exec` left (no {DOCUMENT})")
+            raise UsageError(f"{self.path}: no measurement by `wattwire exec` here (no {DOCUMENT})")
 
     @classmethod
     def create(cls, path: Path, document: Mapping[str, Any]) -> Execution:
@@ -39,7 +39,7 @@ class Execution:
         path = Path(path)
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(
-                f"{path}: this directory has other things in it; give an empty or a new one: --out"
+                f"{path}: this directory is not empty; give an empty or a new one: --out"
             )
         try:
             (path / "runs").mkdir(parents=True, exist_ok=True)

@@ -20,8 +20,8 @@ from wattwire.model.errors import UsageError
 from wattwire.model.paths import spreadsheet_safe
 
 RESTORE = (
-    "Nothing of ours rewrites it in place, so put it back from a copy; what the other files hold "
-    "is whole. Without a copy, a run's folder may be deleted: --resume measures that run again."
+    "Restore it from a copy; the other files are intact. For a file in runs/ without a copy, "
+    "delete the folder of its run: --resume measures that run again."
 )
 
 ROW_GROUP_ROWS = 1 << 17
@@ -37,8 +37,8 @@ def refuse_link(path: Path) -> None:
     """Raise UsageError where `path` is a symbolic link: writing there would write elsewhere."""
     if path.is_symlink():
         raise UsageError(
-            f"{path}: a symbolic link; a campaign is written where it lies, so that a foreign one "
-            "cannot change files elsewhere. Put what it leads to in its place."
+            f"{path}: a symbolic link; wattwire writes only inside the campaign's folder. Replace "
+            "the link with the file or folder that it points to."
         )
 
 

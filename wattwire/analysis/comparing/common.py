@@ -118,8 +118,8 @@ def chosen_responses(
     measured_responses = [r for r in responses if all(_positive(side, r) for side in sides)]
     if not measured_responses:
         raise UsageError(
-            f"nothing is compared by default here: not every run has {' or '.join(defaults)}. Name "
-            f"what to compare with --response; there is: {', '.join(available) or 'nothing'}"
+            f"no default comparison: not every run has {' or '.join(defaults)}. Select responses "
+            f"with --response; available: {', '.join(available) or 'nothing'}"
         )
     return measured_responses
 
@@ -128,8 +128,8 @@ def _unknown_response(name: str, response: Response, available: Sequence[str]) -
     """Return the error for a response that no run has: unknown, or known but not measured."""
     listed = ", ".join(available)
     if metrics.find(name) is not None:
-        return UsageError(f"--response: no run has {response.column} here; there is: {listed}")
-    hint = metrics.suggestion(name, available) or f" There is: {listed}"
+        return UsageError(f"--response: no run has {response.column}; available: {listed}")
+    hint = metrics.suggestion(name, available) or f" Available: {listed}"
     return UsageError(f'--response: unknown response "{name}".{hint}')
 
 
@@ -159,7 +159,7 @@ def noise_words(name: str, evidence: Evidence, response: Response) -> str:
     """Return a phrase on how much two identical labels may differ in one campaign."""
     floor = noise_of(evidence, response)
     if floor is None:
-        return f"{name} has no pair of identical labels for it"
+        return f"{name} has no pair of identical labels"
     count = pairs(evidence, response, "b", "a").size
     return f"up to {100 * math.expm1(floor):.2g} % in {name} ({count} pairs)"
 

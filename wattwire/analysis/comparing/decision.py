@@ -158,8 +158,9 @@ class Judged:
         if not phrases or self.nothing_usable:
             return ""
         return (
-            f"This gate could have detected {words.listed(phrases)} (the margin of "
-            f"{margin_words(self.margin)} and the interval's width; more blocks detect less)."
+            f"Detectable changes: {words.listed(phrases)} (the margin of "
+            f"{margin_words(self.margin)} and the interval's width; more blocks detect smaller "
+            "changes)."
         )
 
     def bad(self, unclear_is_bad: bool) -> bool:
@@ -174,7 +175,7 @@ class Judged:
         margin = f"margin {margin_words(self.margin)}"
         if self.nothing_usable:
             sides = f"{self.base} and {heads_text}"
-            sentence = f"Nothing could be compared: no treatment has valid runs of {sides}"
+            sentence = f"No comparison: no treatment has valid runs of {sides}"
         elif self.verdict == WORSE:
             # Failures and losses come before higher costs.
             worse = sorted(self.of(WORSE), key=lambda item: not item.response.share)
@@ -187,8 +188,8 @@ class Judged:
             unclear = len(self.of(UNCLEAR))
             rest = ", none is worse" if unclear < len(self.shown) else ""
             sentence = (
-                f"It cannot be told whether {heads_text} {verb} worse than {self.base}: "
-                f"{unclear} of {count} unclear{rest} ({margin})"
+                f"It is undecided whether {heads_text} {verb} worse than {self.base}: {unclear} of "
+                f"{count} unclear{rest} ({margin})"
             )
         else:
             sentence = (
@@ -317,12 +318,10 @@ def judged(item: Item, margin: float) -> Item:
     if high <= 1.0 + margin:
         return replace(item, verdict=NOT_WORSE)
     if low <= 1.0 + margin:
-        return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
+        return replace(item, verdict=UNCLEAR, why="the interval includes the margin")
     if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
         noise = factor(math.exp(item.noise))
-        why = (
-            f"two identical labels may differ by as much ({noise} times): no difference is claimed"
-        )
+        why = f"not larger than the A/A noise ({noise} times): no difference is claimed"
         return replace(item, verdict=UNCLEAR, why=why)
     return replace(item, verdict=WORSE)
 
@@ -348,7 +347,7 @@ def completion(
     counts_text = (
         f"{completed[1]} of {counts[1]} completed, of {base} {completed[0]} of {counts[0]}"
     )
-    counts_text += f"; the first that did not: {reason}" if reason else ""
+    counts_text += f"; first incomplete run: {reason}" if reason else ""
     verdict = UNCLEAR
     if min(counts) > 0:
         shares = [completed[side] / counts[side] for side in (0, 1)]

@@ -149,7 +149,7 @@ def _refuse_machines(base: Source, head: Source, across: bool) -> str:
         if not side_facts
     ]
     if unknown:
-        reason = f"nothing is known of the machine of {words.listed(unknown)}"
+        reason = f"no machine record of {words.listed(unknown)}"
     else:
         different = [
             k for k in sorted({*facts[0], *facts[1]}) if facts[0].get(k) != facts[1].get(k)
@@ -158,11 +158,11 @@ def _refuse_machines(base: Source, head: Source, across: bool) -> str:
             return ""
         reason = "; ".join(f"{k}: {facts[0].get(k)} against {facts[1].get(k)}" for k in different)
     if across:
-        return f"Across machines ({reason}), so that the machine may be the whole difference: "
+        return f"Across machines ({reason}), so the machine may cause the difference: "
     raise UsageError(
-        f"{base.name} and {head.name} are not of the same machine in the same state ({reason}). A "
-        "difference could be the machine's. Measure both on one machine (best: run --variant), or "
-        "compare them all the same with --across-machines."
+        f"{base.name} and {head.name} were not measured on the same machine in the same state "
+        f"({reason}), which could cause a difference. Measure both on one machine (best: run "
+        "--variant), or compare them anyway with --across-machines."
     )
 
 
@@ -181,8 +181,8 @@ def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
         advice += f", and both with the same warm-up, as --warmup {max(calls)}"
     if differences:
         raise UsageError(
-            f"{base.name} and {head.name} measured other windows ({'; '.join(differences)}): "
-            f"a run's number is one of its window. {advice}."
+            f"{base.name} and {head.name} measured different windows ({'; '.join(differences)}), "
+            f"so their runs are not comparable. {advice}."
         )
 
 
@@ -313,11 +313,10 @@ def _occasion_note(base: Source, head: Source) -> str:
     else:
         occasions = "two occasions of one boot" if boots[0] == boots[1] else "two boots"
     return (
-        f"Measured on {occasions}. The intervals hold the scatter of runs within each, "
-        "not what else differed between the two (temperature, other load, the order of memory): "
-        "a difference is one between these two occasions, and that what was changed caused it is "
-        "not shown. "
-        "`wattwire run STUDY --variant base=… --variant head=…` measures both side by side."
+        f"Measured on {occasions}. The intervals cover the scatter of runs within each occasion, "
+        "not other differences between the two (temperature, other load, memory layout). A "
+        "difference is one between these two occasions; its cause is not proven. `wattwire run "
+        "STUDY --variant base=… --variant head=…` measures both side by side."
     )
 
 
@@ -337,13 +336,13 @@ def _noise_note(base: Source, head: Source, sides: Pair, response: Response) -> 
     floors = [n for n in (noise_of(side, response) for side in sides) if n is not None]
     if not floors:
         return (
-            f"Noise floor of {response.title}: not known, neither campaign has control runs "
+            f"Noise floor of {response.title}: unknown, neither campaign has control runs "
             "(plan.controls)."
         )
     return (
-        f"Noise floor of {response.title}, the far end of the interval of two identical labels: "
-        f"{'; '.join(phrases)}. "
-        f"No effect of {100 * math.expm1(max(floors)):.2g} % or less is claimed."
+        f"Noise floor of {response.title}, the outer limit of the interval of two identical "
+        f"labels: {'; '.join(phrases)}. No effect of {100 * math.expm1(max(floors)):.2g} % or less "
+        "is claimed."
     )
 
 
@@ -351,12 +350,12 @@ def _change_note(base: Source, head: Source) -> str:
     keys = sorted(({*base.identity} & {*head.identity}) - {"study"})
     changed = [key for key in keys if base.identity.get(key) != head.identity.get(key)]
     if not base.identity or not head.identity:
-        return "What was changed between the two is not on record."
+        return "The changes between the two are not recorded."
     if not changed:
-        return "Cells, kits and agent are the same in both: nothing that was measured was changed."
-    note = f"What was changed between the two: {words.listed(changed)}."
+        return "Cells, kits and agent are identical in both: the measured programs are unchanged."
+    note = f"Changed between the two: {words.listed(changed)}."
     if "agent build" in changed:
-        note += " The agent is what measures: part of a difference may be its."
+        note += " The agent performs the measurement and may cause part of a difference."
     return note
 
 
@@ -369,8 +368,8 @@ def _unmatched_notes(base: Source, head: Source, sides: Pair, tables: Tables) ->
             ]
             more = f" and {len(only) - NAMED_MAX} more" if len(only) > NAMED_MAX else ""
             yield (
-                f"Left out, because {counterpart.name} does not have it: "
-                f"{'; '.join(titles)}{more} of {source.name}."
+                f"Skipped, because {counterpart.name} does not have it: {'; '.join(titles)}{more} "
+                f"of {source.name}."
             )
 
 

@@ -92,9 +92,9 @@ def judged_share(item: Item, noise: float | None, margin: float) -> Item:
     if difference.high <= margin_of_share:
         return replace(item, verdict=NOT_WORSE)
     if difference.low <= margin_of_share:
-        return replace(item, verdict=UNCLEAR, why="the interval reaches across the margin")
+        return replace(item, verdict=UNCLEAR, why="the interval includes the margin")
     if noise is not None and difference.estimate <= noise:
-        why = f"two identical labels may differ by {100 * noise:.2g} percentage points"
+        why = f"not larger than the A/A noise ({100 * noise:.2g} percentage points)"
         return replace(item, verdict=UNCLEAR, why=f"{why}: no difference is claimed")
     return replace(item, verdict=WORSE)
 

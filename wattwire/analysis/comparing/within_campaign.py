@@ -96,7 +96,7 @@ def compare_inside(
     if not pairings:
         raise UsageError(
             f"{evidence.reader.path}: no treatment was planned as {base} and as another variant "
-            "too; see plan.json for what was skipped and why"
+            "too; plan.json lists skipped treatments with their reasons"
         )
     requested = chosen_responses([evidence], wanted, _variant_responses(evidence) or DEFAULTS)
     responses = [response for response in requested if not response.share]
@@ -220,15 +220,15 @@ def _estimates(
 def _refusal(base: FloatArray, head: FloatArray, response: Response) -> Estimate | None:
     values = np.concatenate([base, head])
     if base.size and constant(base) and constant(head):
-        return stats.NotComputable("no scatter at all: no error to judge by")
+        return stats.NotComputable("no scatter: the error cannot be estimated")
     unbounded = int(np.isinf(values).sum())
     if unbounded:
         return stats.NotComputable(f"unbounded in {unbounded} of {values.size} runs (loss)")
     not_positive = int((values <= 0).sum())
     if not_positive:
         return stats.NotComputable(
-            f"zero or negative in {not_positive} of {values.size} runs: "
-            "no ratio to hold against the margin"
+            f"zero or negative in {not_positive} of {values.size} runs: no ratio to compare with "
+            "the margin"
         )
     return None
 
@@ -288,8 +288,8 @@ def _notes(
 ) -> list[str]:
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     sentences = [
-        f"Measured side by side in {words.plural(blocks, 'block')} of one occasion: nothing here "
-        "speaks for another boot or machine."
+        f"Measured side by side in {words.plural(blocks, 'block')} of one occasion: the result "
+        "does not cover another boot or machine."
     ]
     if evidence.edited:
         sentences.append(edited_words(evidence.edited))
@@ -301,15 +301,18 @@ def _notes(
     if looks > 1:
         added_blocks = len(planned) - int(first_blocks) if first_blocks else 0
         sentences.append(
-            f"Two looks: whatever was worse after {first_blocks} blocks "
-            + (f"was measured in {added_blocks} more; all its runs count." if added_blocks > 0 else
-               "would have been measured again; nothing was.")
-            + " Each look is at half the error (Bonferroni), so that both together keep it."
-        )  # fmt: skip
+            f"Two looks: comparisons that were worse after {first_blocks} blocks "
+            + (
+                f"were measured in {added_blocks} more; all their runs count."
+                if added_blocks > 0
+                else "would have been measured again; there were none."
+            )
+            + " Each look uses half the error (Bonferroni), so both together keep it."
+        )
     unpaired = sum(len(set(pairing.base.blocks) ^ set(pairing.head.blocks)) for pairing in pairings)
     if unpaired:
         sentences.append(
-            f"Runs without their neighbour in the block, left out of ratios: {unpaired}."
+            f"Runs without their neighbour in the block, excluded from ratios: {unpaired}."
         )
     untried = evidence.untried(evidence.designed)
     if untried:
@@ -333,8 +336,8 @@ def _unchanged_notes(
         builds = [_builds(identity, name) for name in (base, head)]
         if identity and levels.get(base) == levels.get(head) and builds[0] == builds[1]:
             yield (
-                f"{head} is {base} again: cells, kits and levels are the same, so that nothing "
-                "was changed that is measured."
+                f"{head} is identical to {base}: cells, kits and levels are the same, so the "
+                "measured programs are unchanged."
             )
 
 
@@ -355,7 +358,7 @@ def _builds(identity: Mapping[str, Any], variant: str) -> dict[str, Any]:
 def _noise_phrase(evidence: Evidence, response: Response) -> str:
     floor = noise_of(evidence, response)
     if floor is None:
-        return "not known, there were no pairs of identical labels (plan.controls)."
+        return "unknown, there were no pairs of identical labels (plan.controls)."
     percent = f"{100 * np.expm1(floor):.2g} %"
     return (
         f"two identical labels may differ by {noise_words('the controls', evidence, response)}; "

@@ -99,9 +99,9 @@ def test_a_bound_on_the_time_names_whom_the_warm_up_is_too_short_for() -> None:
     found = judged({"base": 300, "head": 30}, warmup_max_s=0.03)
     assert (found["calls"], found["wanted"]) == (200, 500)
     assert unsettled(found) == ["made/up variant base"]
-    assert "made/up variant base would want 500" in found["words"]
+    assert "made/up variant base would need 500" in found["words"]
     assert (
-        f"{SETTLING_RUNS} of {2 * SETTLING_RUNS} settling runs ran beside other load"
+        f"{SETTLING_RUNS} of {2 * SETTLING_RUNS} settling runs ran under other load"
         in found["words"]
     )
 
@@ -110,4 +110,4 @@ def test_a_variant_without_a_settling_run_leaves_the_number_to_the_others() -> N
     found = judged({"base": -1, "head": 30})
     assert found["calls"] == 50
     assert unknown(found) == ["made/up variant base"]
-    assert "what made/up variant base would need is not known" in found["words"]
+    assert "the warm-up of made/up variant base is unknown" in found["words"]

@@ -69,7 +69,7 @@ def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(fo
     reader.stopping = {**look, "after": 40, "width": None, "finished": {}, "reached": False}
     told = stopping.sentence(gather(reader))
     assert told is not None
-    assert told.startswith("Width not reached in 40 blocks")
+    assert told.startswith("Target width not reached in 40 blocks")
 
 
 def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missing(folder) -> None:

@@ -58,4 +58,4 @@ def test_changes_with_another_factor_are_said_below_and_the_rest_counted():
     told = lines({**document(contrast(2.0), contrast(3.0)), "changes": [change] * 5}, 80)
     sentence = "B / A in median latency depends on payload: 1.00 [0.900, 1.10] at 1.0 B"
     assert " ".join(told).count(sentence) == 3
-    assert told[-1] == "2 more such changes are on the page."
+    assert told[-1] == "2 more interactions are on the page."

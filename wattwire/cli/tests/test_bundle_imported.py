@@ -35,7 +35,7 @@ def test_an_imported_campaign_is_bundled_with_its_provenance(tmp_path, monkeypat
     assert {"import.json", "provenance.parquet", "set_aside.csv", "CITATION.cff"} <= set(texts)
     assert json.loads(texts["import.json"])["source"] == "table.csv", "no path of this machine"
     assert b"`provenance.parquet`" in texts["README.md"]
-    assert b"imported from files that others recorded" in texts["methods.tex"]
+    assert b"imported from files recorded by others" in texts["methods.tex"]
     assert b"date-released" not in texts["CITATION.cff"], "nobody knows when it was measured"
     assert b"no validity limit was checked" in texts["threats.md"]
     assert "files in" in capsys.readouterr().out
@@ -54,7 +54,9 @@ def test_report_says_which_limits_are_broken_by_its_exit_code(tmp_path, monkeypa
     imported(tmp_path, monkeypatch, limit)
     (tmp_path / "c" / "answer.txt").write_text("An answer.")
     (tmp_path / "c" / "analysis.json").write_text('{"contrasts": []}')
-    monkeypatch.setattr("wattwire.cli.verbs.report.write_report", lambda c: c.path / "page")
+    monkeypatch.setattr(
+        "wattwire.cli.verbs.report.write_report", lambda c, printed: c.path / "page"
+    )
     assert main(["report", "c"]) == 1
     assert "1 of 2 limits broken: power w at most 5.50" in capsys.readouterr().out
     (tmp_path / "c/study.json").write_text(

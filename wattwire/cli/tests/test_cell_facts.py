@@ -46,7 +46,7 @@ def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_buil
 def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path))
     said = " ".join(told(capsys, "show", "cell", "mqtt/python").split())
-    assert "not known yet nodes say it when they run" in said and "paho-mqtt" in said
+    assert "not known yet the first run reports it" in said and "paho-mqtt" in said
     ready = {"library": {"name": "paho", "version": "9.9"},
              "guarantee": {"delivery": "at_least_once", "ordering": "per_sender"},
              "seen": "2026-01-02"}  # fmt: skip
@@ -70,4 +70,4 @@ def test_a_cell_that_cannot_be_shown_is_told_why(capsys, typed, words):
 
 def test_values_that_a_cell_lacks_are_left_out_of_what_is_allowed(capsys):
     said = " ".join(told(capsys, "show", "cell", "grpc/cpp").split())
-    assert "server_workers 0; default 0." in said and "Only these here:" in said
+    assert "server_workers 0; default 0." in said and "This cell allows only these:" in said

@@ -111,7 +111,7 @@ def test_an_absent_meter_has_its_reason_its_command_and_the_way_to_keep_it(
     main(["doctor"])
     out = text_of(capsys)
     assert "- joule root only may read it $ sudo chmod a+r it" in out
-    assert "for good: wattwire doctor --print-udev" in out
+    assert "permanent: wattwire doctor --print-udev" in out
 
 
 def test_a_meter_that_the_agent_was_built_without_is_named(agent, root, capsys, monkeypatch):
@@ -123,7 +123,7 @@ def test_a_meter_that_the_agent_was_built_without_is_named(agent, root, capsys, 
 def test_the_machine_is_remarked_upon_where_it_disturbs(agent, root, capsys):
     main(["doctor"])
     out = text_of(capsys)
-    assert "~ virtual machine QEMU: no energy counters as a rule" in out
+    assert "~ virtual machine QEMU: usually without energy counters" in out
     assert "$ sudo cpupower frequency-set -g performance" in out
     assert "~ clock source hpet: reading the time is slow" in out
 
@@ -147,7 +147,7 @@ def test_without_an_agent_it_says_so_and_how_to_get_it(root, capsys, monkeypatch
     assert main(["doctor"]) == 3
     out = text_of(capsys)
     assert out.startswith("Nothing can be measured yet: the agent")
-    assert "cargo is not here either" in out and "Rust" in out
+    assert "cargo is missing too" in out and "Rust" in out
     assert out.endswith("Next: make setup")
 
 

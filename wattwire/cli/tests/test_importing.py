@@ -103,7 +103,7 @@ def test_show_tells_a_run_s_values_and_files(root, capsys, run: str) -> None:
     capsys.readouterr()
     assert main(["show", str(root / "c"), run]) == EXIT_OK
     out = capsys.readouterr().out
-    assert out.startswith("b: ok\n  size 2\n") and "power_w = 2.5" in out
+    assert out.startswith("b: valid\n  size 2\n") and "power_w = 2.5" in out
     assert "read: 1 row of x.csv" in out
 
 
@@ -113,7 +113,7 @@ def test_show_tells_a_run_s_values_and_files(root, capsys, run: str) -> None:
         (["bb"], 'no run "bb"'),
         (["9"], "run 9: allowed: 1 to 2"),
         ([], "no RUN given"),
-        (["b", "--commands"], "others ran this campaign"),
+        (["b", "--commands"], "its data hold no commands"),
     ],
 )
 def test_what_show_cannot_tell_is_said(root, capsys, typed, words: str) -> None:
@@ -135,7 +135,7 @@ def test_a_table_becomes_a_page_with_an_answer(table, tmp_path, capsys) -> None:
     page = Path(capsys.readouterr().out.splitlines()[-1])
     text = page.read_text(encoding="utf-8")
     assert "Py had" in text or "py had" in text
-    assert "Where the values come from" in text and "power, its own line" in text
+    assert "Sources of the values" in text and "power, its own line" in text
     assert main(["report", str(tmp_path / "c")]) == EXIT_OK
 
 

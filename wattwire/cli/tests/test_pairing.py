@@ -43,7 +43,7 @@ def test_a_cell_without_a_pair_has_the_reason():
     assert unpaired(WIRES, "calls/a") == ""
     told = unpaired(WIRES, "calls/b")
     assert told == "it speaks soap, and the other cells of calls speak json"
-    assert unpaired(WIRES, "other/a") == "no other cell of other is checked with it"
+    assert unpaired(WIRES, "other/a") == "no other cell of other is in this check"
 
 
 def test_a_pair_is_checked_with_its_first_cell_and_a_cell_alone_with_both_sides():

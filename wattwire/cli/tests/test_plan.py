@@ -117,7 +117,7 @@ def test_the_nodes_memory_is_told_where_it_is_much_of_the_machines():
     assert needed == 2 * 40 * (15_000_000 + 1000)
     assert plan.memory_lines(needed, 100 * needed) == []
     (told,) = plan.memory_lines(needed, 4 * needed)
-    assert told.startswith("memory: the nodes of a run excluded 1.2 GB") and "too much" not in told
+    assert told.startswith("memory: the nodes of a run reserve 1.2 GB") and "too much" not in told
     assert "too much" in plan.memory_lines(needed, needed)[0]
     with_clients = study(loop="closed", count=10_000_000, clients=4, warm_up={"warmup_calls": 0})
     assert node_memory_bytes(with_clients, runs_of(with_clients)) > 3.9 * needed
@@ -207,7 +207,7 @@ def test_without_an_agent_all_windows_are_told_and_that_nobody_knows_who_can_rea
 ):
     one, other, unknown = meter_lines(capsys, tmp_path, monkeypatch, None)
     assert (one.split()[0], other.split()[0]) == ("proc_cpu", "proc_memory")
-    assert "is not known: the agent is not here" in unknown
+    assert "the agent is missing" in unknown
     monkeypatch.undo()
     monkeypatch.setenv("WATTWIRE_AGENT", "/bin/false")  # ends before it says hello
     with plan.agent_here() as agent:
@@ -319,16 +319,16 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
     ("fixed", "told"),
     [
         ({"loop": "closed", "count": 200, "clients": 2},
-         "percentiles: a run has 400 latencies, which carry p50, p90; p99 needs 1,000, p99.9 needs "
-         "10,000 that are independent (p99: --set count=500)"),
+         "percentiles: a run has 400 latencies, enough for p50, p90; p99 needs 1,000, p99.9 needs "
+         "10,000 independent latencies (p99: --set count=500)"),
         ({"rate_hz": 100.0, "clients": 1},
-         "percentiles: a run has 1,000 latencies, which carry p50, p90, p99; p99.9 needs 10,000 "
-         "that are independent (p99.9: --set plan.duration_s=100)"),
+         "percentiles: a run has 1,000 latencies, enough for p50, p90, p99; p99.9 needs 10,000 "
+         "independent latencies (p99.9: --set plan.duration_s=100)"),
         ({"rate_hz": 1000.0, "clients": 1},
-         "percentiles: a run has 10,000 latencies, which carry p50, p90, p99, p99.9"),
-        ({"rate_hz": 0.5, "clients": 1}, "percentiles: a run has 5 latencies, which carry none; "
-         "p50 needs 6, p90 needs 100, p99 needs 1,000, p99.9 needs 10,000 that are independent "
-         "(p50: --set plan.duration_s=12)"),
+         "percentiles: a run has 10,000 latencies, enough for p50, p90, p99, p99.9"),
+        ({"rate_hz": 0.5, "clients": 1}, "percentiles: a run has 5 latencies, enough for none; "
+         "p50 needs 6, p90 needs 100, p99 needs 1,000, p99.9 needs 10,000 independent "
+         "latencies (p50: --set plan.duration_s=12)"),
     ],
 )  # fmt: skip
 def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, told):

@@ -234,10 +234,10 @@ def test_a_validity_limit_on_a_share_may_be_written_in_percent(tmp_path: Path) -
 def test_a_share_of_one_or_more_is_said_to_open_its_limit() -> None:
     assert opened_words(ValidityLimits(steal_max=0.99)) == []
     assert opened_words(ValidityLimits(steal_max=1)) == [
-        "steal_max=1 opens this limit: no run is excluded by it."
+        "steal_max=1 disables this limit: it excludes no run."
     ]
     (told,) = opened_words(ValidityLimits(other_load_max=50))
     assert told == (
-        "other_load_max=50 opens this limit (50 % is written 0.5 or 50%; 50 is 5,000 %): no run "
-        "is excluded by it."
+        "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %): it "
+        "excludes no run."
     )

@@ -9,7 +9,7 @@ import pytest
 from wattwire.cli.main import main
 from wattwire.store import Campaign
 
-STALL = {"code": "stall", "detail": "the machine stood still for 13 ms; allowed: 10 ms"}
+STALL = {"code": "stall", "detail": "the machine stalled for 13 ms; allowed: 10 ms"}
 
 
 @pytest.fixture

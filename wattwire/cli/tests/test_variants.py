@@ -79,9 +79,9 @@ def test_variants_stand_next_to_each_other_and_blocks_can_be_added_for_some():
 def test_without_variants_a_study_stays_as_it_is():
     assert applied() is DOCUMENT
     for option, value in {"confirm": True, "margin": "5%", "response": ["lost"]}.items():
-        with pytest.raises(UsageError, match=f"--{option} belongs to a comparison: add --variant"):
+        with pytest.raises(UsageError, match=f"--{option} needs a comparison: add --variant"):
             applied(**{option: value})
-    with pytest.raises(UsageError, match=r"--junit belongs to .*, or \[\[limit\]\] to the study"):
+    with pytest.raises(UsageError, match=r"--junit needs .*, or \[\[limit\]\] to the study"):
         applied(junit="out.xml")
 
 
@@ -102,8 +102,8 @@ def test_two_ways_of_looking_are_not_mixed(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (("base=",), "a comparison takes two"),
-        (("base=", "base="), "a name stands twice"),
+        (("base=",), "a comparison needs two"),
+        (("base=", "base="), "a name is given twice"),
         (("base", "head="), "allowed: NAME=FOLDER"),
         (("a b=", "head="), "allowed: NAME=FOLDER"),
         (("base=", "head=nowhere"), "there is no folder nowhere"),
@@ -124,7 +124,7 @@ def test_a_variant_that_is_none_is_refused(given, says):
         (("--variant", "head=variant=x"), "variant is a factor of the study"),
         (("--variant", "head=clients=0"), "variants.head: levels.clients: found 0"),
         (("--variant", "head=", "--margin", "5x"), "above 0 and below 100 %"),
-        (("--variant", "head=", "--json", "--markdown", "-"), "both want the terminal"),
+        (("--variant", "head=", "--json", "--markdown", "-"), "both write to the terminal"),
     ],
 )
 def test_nothing_is_measured_for_a_wrong_request(arguments, says, tmp_path, monkeypatch, capsys):

@@ -25,20 +25,20 @@ def add_to(verbs: Any) -> None:
         help="one archive of a campaign, without names of people and machines",
         description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
         "checksums and a guide. Host names, users, home folders and hardware addresses of this "
-        "machine and of the one that measured are taken out everywhere, private keys are left out. "
-        "Name what else must go with --redact.",
+        "machine and of the measuring machine are removed everywhere, private keys are left out. "
+        "--redact removes further words.",
     )
-    verb.add_argument("campaign", metavar="DIR", help="a campaign, or what `exec` left")
+    verb.add_argument("campaign", metavar="DIR", help="a campaign, or a folder of `exec`")
     verb.add_argument("-o", "--out", metavar="FILE", help="the archive (default: DIR.zip)")
     verb.add_argument(
-        "--without-messages", action="store_true", help="leave the tables of messages out"
+        "--without-messages", action="store_true", help="leave out the tables of messages"
     )
     verb.add_argument(
         "--redact",
         action="append",
         default=[],
         metavar="WORD",
-        help="another word to take out wherever it stands (may be given again)",
+        help="another word to remove everywhere (may be given again)",
     )
     verb.add_argument(
         "--author",
@@ -65,13 +65,13 @@ def write_bundle(options: argparse.Namespace) -> int:
     bundled = bundle(folder, target, redactor, __version__, with_messages, texts, warnings)
     print(f"{bundled.files} files in {size_words(bundled.bytes)}: {bundled.path}")
     replacements = ", ".join(f"{kind} {count}×" for kind, count in sorted(bundled.redacted.items()))
-    print(f"Taken out: {replacements or 'nothing was there to take out'}.")
+    print(f"Removed: {replacements or 'nothing'}.")
     for name in bundled.left_out:
         print(f"Left out: {name}")
     if noted_names is None and not (folder / IMPORT_DOCUMENT).exists():
         print(
-            "Where this was measured is not on record here: only the names of this machine were "
-            "taken out. Name others with --redact."
+            "The data do not name the measuring machine: only the names of this machine were "
+            "removed. Remove others with --redact."
         )
     for note in [*warnings, *notes]:
         print(note)
@@ -107,9 +107,9 @@ def _judged_again(folder: Path) -> list[str]:
 
     stamps = stamps_of(folder / "report" / "index.html").splitlines()
     return [
-        f"The page that lies beside these data says: “{stamp}” This bundle holds the verdicts as "
-        "measured, and its texts rest on those; `wattwire report` on the unpacked folder makes "
-        "that page only with the same --validity."
+        f"The page of these data says: “{stamp}” This bundle and its texts use the verdicts as "
+        "measured. `wattwire report` on the unpacked folder writes that page only with the same "
+        "--validity."
         for stamp in stamps
         if stamp.startswith(JUDGED_AGAIN)
     ]

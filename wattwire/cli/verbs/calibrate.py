@@ -28,10 +28,10 @@ def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = verbs.add_parser(
         "calibrate",
-        help="find what CPU time costs here, from an energy counter",
-        description="Hold loads of half a core, one core and all cores, with idle between, and "
-        "find the joules that a second of CPU time costs. The range goes into the user's settings "
-        "and replaces the wide stated one of the estimate, on processors of this name.",
+        help="measure the energy of CPU time here, with an energy counter",
+        description="Run loads of half a core, one core and all cores, with idle steps between, "
+        "and measure the joules per second of CPU time. The range goes into the user's settings "
+        "and replaces the wide default range of the estimate on processors of this name.",
     )
     verb.add_argument("--meter", metavar="NAME", help="calibrate against this meter only")
     verb.add_argument("--blocks", type=int, default=BLOCKS_DEFAULT, help="repeats of all loads (5)")

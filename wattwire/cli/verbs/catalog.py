@@ -29,7 +29,7 @@ from wattwire.rig import AgentClient, Builder
 
 def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
-    verb = verbs.add_parser("list", aliases=["ls"], help="what there is: studies, cells, meters")
+    verb = verbs.add_parser("list", aliases=["ls"], help="list studies, cells or meters")
     verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
     verb.add_argument(
         "names", nargs="*", metavar="NAME",
@@ -55,9 +55,9 @@ def add_to(verbs: Any) -> None:
     which.add_argument(
         "--pairs",
         choices=[choice.value for choice in Pairs],
-        help="with whom: all (each with each; the default), cross (a ring, and a star around the "
-        "cell named first), none; several CELLs are paired among each other, one with others of "
-        "its middleware",
+        help="the pairs to test: all (each with each; the default), cross (a ring, and a star "
+        "around the first named cell), none; several CELLs are paired with each other, one CELL "
+        "with the others of its middleware",
     )
     which.add_argument(
         "--no-pairs",

@@ -23,9 +23,9 @@ def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = verbs.add_parser(
         "clean",
-        help="remove what killed runs left, and old builds",
-        description="List what runs left whose agent is gone (processes, cgroups, shared memory) "
-        "and remove it after a yes. What belongs to a running campaign is never touched.",
+        help="remove leftovers of killed runs, and old builds",
+        description="List processes, cgroups and shared memory of runs whose agent is gone, and "
+        "remove them after confirmation. Running campaigns stay untouched.",
     )
     verb.add_argument("--yes", action="store_true", help="remove without asking")
     verb.add_argument(
@@ -34,7 +34,7 @@ def add_to(verbs: Any) -> None:
         type=float,
         const=DAYS_DEFAULT,
         metavar="DAYS",
-        help=f"also builds that nobody used for DAYS ({DAYS_DEFAULT:g}; 0: all of them)",
+        help=f"also remove builds unused for DAYS ({DAYS_DEFAULT:g}; 0: all of them)",
     )
     verb.set_defaults(call=clean)
 
@@ -74,7 +74,7 @@ def _list(remains: Mapping[str, Any], old_entries: list[cache.Entry], cache_fold
         path_words = plural(len(paths), "file or cgroup", "files and cgroups")
         print(f"Left behind by runs whose agent is gone: {process_words} and {path_words}.")
     else:
-        print("Nothing is left behind by any run.")
+        print("No run left anything behind.")
     for pid in processes:
         print(textwrap.shorten(f"  process {pid}: {_command(pid)}", WIDTH, placeholder=" …"))
     for path in paths:
@@ -86,21 +86,21 @@ def _list(remains: Mapping[str, Any], old_entries: list[cache.Entry], cache_fold
     if old_entries:
         size = size_words(sum(entry.size_bytes for entry in old_entries))
         builds = sum(entry.path.parent.name == "builds" for entry in old_entries)
-        print(f"  to be thrown away: {plural(builds, 'build')} and their sources, {size}")
+        print(f"  to remove: {plural(builds, 'build')} and their sources, {size}")
 
 
 def _command(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
     except OSError:
-        return "(gone meanwhile)"
+        return "(ended since)"
 
 
 def _agreed(yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("Nothing was removed. To remove it: the same with --yes")
+        print("Nothing was removed. To remove it, repeat the command with --yes")
         return False
     if input("Remove it? [y/N] ").strip().lower() in {"y", "yes"}:
         return True
@@ -114,7 +114,7 @@ def _refuse_used(folder: Path, own_pid: int) -> None:
     if users:
         raise UsageError(
             f"{folder}: agents are using this cache (process {', '.join(map(str, users))}); their "
-            "runs may need what would be thrown away. Nothing was removed; wait until they are "
+            "runs may need these builds. Nothing was removed; wait until they are "
             "done (`wattwire status DIR`)"
         )
 

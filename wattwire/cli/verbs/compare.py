@@ -23,8 +23,8 @@ AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
 EXIT_CODES = (
     "Exit codes: 0 fine; 1 something is worse or a limit of the study is broken (or, with "
-    "--on-unclear fail, it cannot be told); 2 usage; 3 this machine lacks something; 4 no run is "
-    "valid, so nothing could be answered (--on-unclear does not change that)."
+    "--on-unclear fail, the verdict is unclear); 2 usage; 3 this machine lacks something; 4 no "
+    "run is valid, so nothing could be answered (--on-unclear does not change that)."
 )
 
 
@@ -43,7 +43,7 @@ def add_to(verbs: Any) -> None:
     add_options(verb)
     verb.add_argument(
         "--across-machines", action="store_true",
-        help="compare campaigns of different machines all the same, and say so",
+        help="compare campaigns of different machines anyway, and state it",
     )  # fmt: skip
     verb.add_argument("--json", action="store_true", help="the comparison as one JSON object")
     verb.set_defaults(call=compare)
@@ -56,10 +56,12 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         help="compare this response (may be given again; default: CPU time and bytes per message). "
         "Messages lost and calls that failed are compared in any case",
     )  # fmt: skip
-    verb.add_argument("--margin", metavar="P", help="what may be dearer without being worse: 5%%")
+    verb.add_argument(
+        "--margin", metavar="P", help="relative increase beyond which B is worse: 5%%"
+    )
     verb.add_argument(
         "--on-unclear", choices=["pass", "fail"], default="pass",
-        help="what the exit code says where it cannot be told (default: pass)",
+        help="exit code of an unclear verdict (default: pass)",
     )  # fmt: skip
     verb.add_argument("--markdown", metavar="FILE", help="also as Markdown; - is the terminal")
     verb.add_argument("--junit", metavar="FILE", help="also as JUnit XML")
@@ -83,7 +85,7 @@ def compare(options: argparse.Namespace) -> int:
 def refuse_outputs(options: argparse.Namespace) -> None:
     """Raise UsageError for two documents on standard output, or for an unwritable file."""
     if options.json and options.markdown == STDOUT:
-        raise UsageError("--json and --markdown - both want the terminal; give one a FILE")
+        raise UsageError("--json and --markdown - both write to the terminal; give one a FILE")
     for name in ("markdown", "junit"):
         path = getattr(options, name)
         if path and not (name == "markdown" and path == STDOUT):

@@ -58,10 +58,12 @@ class Health:
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser("doctor", help="what can be measured here, what is missing, what to do")
+    verb = verbs.add_parser(
+        "doctor", help="check what can be measured here, and how to add what is missing"
+    )
     verb.add_argument("--json", action="store_true", help="the same as JSON")
     verb.add_argument(
-        "--print-udev", action="store_true", help="lasting rights for meters, as udev rules"
+        "--print-udev", action="store_true", help="permanent rights for meters, as udev rules"
     )
     verb.set_defaults(call=doctor)
 
@@ -112,13 +114,13 @@ def _without_agent(health: Health, catalog: Catalog, error: WattwireError) -> He
     command = "make setup"
     text = str(error)
     if shutil.which("cargo") is None:
-        text += " cargo is not here either: it comes with Rust 1.82 or newer."
+        text += " cargo is missing too: it comes with Rust 1.82 or newer."
     if not (HERE / "Makefile").exists():
         command = ""
-    health.first = "Nothing can be measured yet: the agent, which runs everything, is not here."
+    health.first = "Nothing can be measured yet: the agent, which runs everything, is missing."
     health.sections["Agent"] = [Item("wattwire-agent", "missing", text, command)]
     health.sections["Cells"] = [
-        Item(name, "note", "not looked at: the agent builds cells") for name in catalog.cells
+        Item(name, "note", "not checked: the agent builds cells") for name in catalog.cells
     ]
     health.sections["Machine"] = list(_machine_items({}))
     health.next = command or "export WATTWIRE_AGENT=PATH-OF-THE-AGENT; wattwire doctor"
@@ -199,8 +201,8 @@ def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Ite
             yield Item(
                 "",
                 "note",
-                f"that holds until the next start; for good: wattwire doctor --print-udev, "
-                f"by somebody who is root; then {meter['name']} is there for the group {GROUP}",
+                f"this lasts until the next start; permanent: wattwire doctor --print-udev, "
+                f"as root; then the group {GROUP} can read {meter['name']}",
             )
     compiled_in = {meter["name"] for meter in meters}
     for name in sorted(set(catalog.meters) - compiled_in):
@@ -208,15 +210,17 @@ def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Ite
         yield Item(
             name,
             "missing",
-            f"its meter.rs in {folder} is not in this agent, which was built before it or without "
-            "it; meters are compiled in",
+            f"this agent was built without the meter.rs in {folder}; meters are compiled in, so "
+            "build the agent again",
             "make setup" if folder.is_relative_to(HERE) else "",
         )
 
 
 def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
     root = hello["rights"].get("root")
-    yield Item("user", "ok", "root" if root else "an ordinary user; all that needs no right works")
+    yield Item(
+        "user", "ok", "root" if root else "an ordinary user; all that needs no special rights works"
+    )
     cgroup = hello["cgroup"]
     if cgroup["rung"] == "none":
         yield Item("cgroups", "note", " ".join(_as_sentence(s) for s in cgroup["lost"]))
@@ -227,7 +231,9 @@ def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
         readable = int(level) <= 0 or root
         text = f"perf_event_paranoid is {level}: "
         text += (
-            "machine-wide counters can be read" if readable else "root only reads machine counters"
+            "machine-wide counters can be read"
+            if readable
+            else "only root can read machine-wide counters"
         )
         command = "" if readable else "sudo sysctl kernel.perf_event_paranoid=0"
         yield Item("perf events", "ok" if readable else "note", text, command)
@@ -243,19 +249,21 @@ def _machine_items(facts: Mapping[str, Any]) -> Iterator[Item]:
     yield Item("processor", "ok", ", ".join(processor))
     virtual = facts.get("virtualisation", "none")
     if virtual != "none":
-        remark = "no energy counters as a rule, and neighbours may take time from you"
+        remark = "usually without energy counters; other virtual machines may take CPU time"
         yield Item("virtual machine", "note", f"{virtual}: {remark}")
     governor = facts.get("governor")
     if governor == "performance":
         yield Item("governor", "ok", governor)
     elif governor:
-        remark = f"{governor}: the clock follows the load, so that low rates look slow"
+        remark = f"{governor}: the CPU frequency follows the load, so low rates show higher latency"
         yield Item("governor", "note", remark, "sudo cpupower frequency-set -g performance")
     clock = facts.get("clocksource")
     if clock in FAST_CLOCKS:
         yield Item("clock source", "ok", str(clock))
     elif clock:
-        yield Item("clock source", "note", f"{clock}: reading the time is slow, latencies show it")
+        yield Item(
+            "clock source", "note", f"{clock}: reading the time is slow and adds to latencies"
+        )
     yield _load_item()
     yield from _disk_items()
 
@@ -264,7 +272,7 @@ def _load_item() -> Item:
     busy, steal = host.load_over(LOOK_S)
     text = f"{percent(busy)} busy, {percent(steal)} stolen by the host, over {LOOK_S:g} s"
     if busy > BUSY_SHARE or steal > STEAL_SHARE:
-        return Item("load", "note", f"{text}; runs may be excluded while it is so")
+        return Item("load", "note", f"{text}; runs may be excluded at this load")
     return Item("load", "ok", text)
 
 
@@ -273,7 +281,7 @@ def _disk_items() -> Iterator[Item]:
         existing_folder = next(p for p in (folder, *folder.absolute().parents) if p.exists())
         text = f"{size_words(host.free_disk_bytes(existing_folder))} free in {folder}"
         if folder == cache.folder() and not cache.writable(folder):
-            text += "; it cannot be written, so that nothing new can be built"
+            text += "; the folder is not writable, so nothing new can be built"
             yield Item(name, "note", text, "export WATTWIRE_CACHE=FOLDER")
         else:
             yield Item(name, "ok", text)
@@ -290,7 +298,7 @@ def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
     """Return the first line: what can be measured, in words."""
     ready = sum(item.state != "missing" for item in health.sections["Cells"])
     if not ready:
-        return "No cell can be run here yet; see below for what each of them lacks."
+        return "No cell can run here yet; the list below names what each one lacks."
     present = [m for m in meters if m["state"] == "present" and m.get("default", True)]
     energy = {q["kind"] for m in present for q in m["quantities"] if q["unit"] == "uj"}
     text = f"Ready: {ready} of {len(health.sections['Cells'])} cells can be measured here, "
@@ -342,9 +350,9 @@ def lines_of(health: Health) -> Iterator[str]:
             if item.command and not item.command.startswith(BUILD):
                 yield f"{' ' * (name_width + 6)}$ {item.command}"
         if any(item.command.startswith(BUILD) for item in items):
-            yield f"  $ {BUILD} CELL…   (try and run build what they need by themselves)"
+            yield f"  $ {BUILD} CELL…   (try and run build the cells that they need)"
     yield ""
-    yield "+ there   ~ there, with a remark   - not there   $ the command that changes it"
+    yield "+ present   ~ present, with a note   - missing   $ the command that fixes it"
     yield f"Next: {health.next}"
 
 
@@ -357,11 +365,11 @@ def _udev_rules(catalog: Catalog, meter: str) -> str:
 def udev_lines(catalog: Catalog) -> Iterator[str]:
     """Yield all meters' lasting rules, with the commands that install them as comments."""
     user = os.environ.get("SUDO_USER") or os.environ.get("USER") or "YOU"
-    yield f"# Lasting rights for the group {GROUP}. To put them in place, as root:"
+    yield f"# Permanent rights for the group {GROUP}. To install them, as root:"
     yield f"#   groupadd --force {GROUP}; usermod --append --groups {GROUP} {user}"
     yield f"#   wattwire doctor --print-udev > {RULES_FILE}"
     yield "#   udevadm control --reload; udevadm trigger --action=add"
-    yield f"# {user} has the right from the next login on. To take it away: delete the file."
+    yield f"# {user} has the right from the next login on. To remove it: delete the file."
     for name in sorted(catalog.meters):
         rules = _udev_rules(catalog, name)
         if rules:

@@ -14,7 +14,7 @@ examples:
 Measured: CPU time, memory, threads, context switches and, where a counter can be read, energy.
 Not measured: latency, loss and throughput; for those there are `wattwire try` and studies.
 The command's input is empty. Its output goes to a log and, live, to standard error. At the end of
---for it is sent SIGINT, then SIGTERM, then SIGKILL. What is attached is only looked at.
+--for it is sent SIGINT, then SIGTERM, then SIGKILL. Attached processes are only observed.
 """
 
 
@@ -22,7 +22,7 @@ def add_to(verbs: Any) -> None:
     """Register the verb and its options."""
     verb = verbs.add_parser(
         "exec",
-        help="measure any command, or a system that runs already",
+        help="measure any command, or a running system",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOGUE,
     )
@@ -33,7 +33,7 @@ def add_to(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="WHAT",
-        help="pid:NUMBER, cgroup:PATH or unit:NAME of what runs already (may be given again)",
+        help="pid:NUMBER, cgroup:PATH or unit:NAME of a running system (may be given again)",
     )
     count = verb.add_mutually_exclusive_group()
     count.add_argument("--messages", type=float, metavar="N", help="messages per repeat")
@@ -46,12 +46,12 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--baseline",
         metavar="TIME",
-        help="how long the machine is measured without the command, before and after together",
+        help="time of measuring the machine without the command, before and after together",
     )
-    verb.add_argument("--out", "-o", metavar="DIR", help="folder for what is measured")
+    verb.add_argument("--out", "-o", metavar="DIR", help="folder for the data")
     verb.add_argument(
         "--energy-estimate", action="store_true",
-        help="show a model's range of energy too, where no counter can be read",
+        help="add a model's range of energy where no counter can be read",
     )  # fmt: skip
     verb.add_argument("--json", action="store_true", help="the table as JSON on standard output")
     verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")

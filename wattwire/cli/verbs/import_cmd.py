@@ -29,10 +29,10 @@ def add_to(verbs: Any) -> None:
     """Register the verb and its options."""
     verb = verbs.add_parser(
         "import",
-        help="a campaign from data that others measured, or from a table",
-        description="STUDY reads the data of its paper from DIR, as their authors laid them out. "
-        "`import csv FILE --response COL:UNIT --factor COL` reads anybody's table, a row per run. "
-        "Without arguments: what can be read, and by which recipes.",
+        help="make a campaign from the data of a paper, or from a table",
+        description="STUDY reads the data of its paper from DIR, in the layout of the authors. "
+        "`import csv FILE --response COL:UNIT --factor COL` reads any table with a row per run. "
+        "Without arguments: list the readable studies and their recipes.",
     )
     verb.add_argument("study", nargs="?", metavar="STUDY", help="a study with a reader, or csv")
     verb.add_argument("source", nargs="?", metavar="DIR", help="the authors' data; csv: the table")
@@ -54,9 +54,7 @@ def add_to(verbs: Any) -> None:
         metavar="COL",
         help="a column of levels to compare (may be given again)",
     )
-    csv_options.add_argument(
-        "--block", metavar="COL", help="a column that says what was run together"
-    )
+    csv_options.add_argument("--block", metavar="COL", help="a column with the block of each run")
     csv_options.add_argument(
         "--run", metavar="COL", help="a column that names the run; its rows are averaged"
     )
@@ -104,7 +102,7 @@ def _list() -> int:
         print(f"{name}")
         for recipe, summary in imports.load(folder).recipes.items():
             print(wrapped(f"  {recipe}: {summary}", columns(sys.stdout)))
-    print("csv\n  anybody's table: import csv FILE --response COL:UNIT --factor COL")
+    print("csv\n  any table: import csv FILE --response COL:UNIT --factor COL")
     return EXIT_OK
 
 

@@ -21,8 +21,8 @@ def add_to(verbs: Any) -> None:
     """Register the verb."""
     verb = verbs.add_parser(
         "new",
-        help="write a commented study to begin with",
-        description="Write a study that runs as it is and says what each line is for. FILE ends "
+        help="write a commented study as a starting point",
+        description="Write a study that runs unchanged and explains each line. FILE ends "
         "in .toml, or is a folder that gets a study.toml.",
     )
     verb.add_argument("file", metavar="FILE", help="my-study.toml, or a folder")
@@ -36,7 +36,7 @@ def new(options: argparse.Namespace) -> int:
     if path.suffix != ".toml":
         path = path / "study.toml"
     if path.exists() or path.is_symlink():
-        raise UsageError(f"{path}: there is a file already, and it stays as it is; name another")
+        raise UsageError(f"{path}: this file exists already; name another")
     cells = [cell.name for cell in chosen_cells(Catalog(), options.cells)] if options.cells else []
     text = study_text(cells)
     try:
@@ -45,7 +45,7 @@ def new(options: argparse.Namespace) -> int:
             file.write(text)
     except OSError as error:
         raise MissingError(
-            f"{path}: cannot be written ({error.strerror}); name a file in a folder of yours"
+            f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
         ) from error
     print(f"Wrote {path}: a study that runs as it is, with a comment at every line.")
     print(f"Next: wattwire plan {shlex.quote(str(path))}")

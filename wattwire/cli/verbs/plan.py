@@ -62,16 +62,18 @@ LONG_S = 3600.0
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser("plan", help="what a study would run, for how long, on how much disk")
+    verb = verbs.add_parser("plan", help="show the runs of a study, their duration and disk space")
     studies.add_options(verb)
     variants.add_options(verb)
     verb.add_argument("--table", action="store_true", help="print every run in its order")
     verb.add_argument(
-        "--pilot", metavar="DIR", help="a finished campaign: how many blocks its scatter asks for"
+        "--pilot",
+        metavar="DIR",
+        help="a finished campaign: compute the blocks that its scatter requires",
     )
     verb.add_argument(
         "--width", metavar="SHARE", default=None,
-        help="with --pilot: how far a ratio's interval may reach, as 5%% or 0.05 (default: the "
+        help="with --pilot: the wanted ± width of a ratio's interval, as 5%% or 0.05 (default: the "
         "study's stop_width, else 5%%)",
     )  # fmt: skip
     verb.set_defaults(call=plan)
@@ -99,12 +101,12 @@ def plan(options: argparse.Namespace) -> int:
     for line in _headline(study, len(kept), runs, estimate, builds):
         print(line)
     if prepared.unasked:
-        _say(f"a part of the design, --only {options.only}: "
-             f"{plural(prepared.unasked, 'other treatment')} not asked for")  # fmt: skip
+        _say(f"part of the design, --only {options.only}: "
+             f"{plural(prepared.unasked, 'other treatment')} not selected")  # fmt: skip
     if study.plan.stop_width:
-        _say(f"stops by width: after any block from number {study.plan.blocks_min} on, once the "
+        _say(f"stops by width: after block {study.plan.blocks_min} or later, as soon as the "
              f"primary ratio's interval reaches ± {100 * study.plan.stop_width:g} % or less; "
-             f"{study.plan.blocks} blocks are the most")  # fmt: skip
+             f"at most {study.plan.blocks} blocks")  # fmt: skip
     for factor, levels in study.factors.items():
         kept_levels = {str(treatment[factor]) for treatment in kept}
         _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in kept_levels)}")
@@ -122,7 +124,7 @@ def plan(options: argparse.Namespace) -> int:
     if options.pilot:
         _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
-        raise UsageError("--width says what a pilot is asked for; name one with --pilot DIR")
+        raise UsageError("--width needs a pilot; name one with --pilot DIR")
     for caution in cautions(study, kept):
         _say(f"caution: {caution}")
     if options.table:
@@ -174,17 +176,17 @@ def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
         return []
     if plan.warmup_calls != AUTO:
         if plan.warmup_calls:
-            warm_up = f"{plural(plan.warmup_calls, 'call')} of each client before those that count"
-            return [f"warm-up in closed loop: {warm_up}, left out of latency and costs alike"]
-        by_time = f"what begins in the first {plan.warmup_s:g} s" if plan.warmup_s else "none"
+            warm_up = f"{plural(plan.warmup_calls, 'call')} of each client"
+            return [f"warm-up in closed loop: {warm_up}, excluded from latency and costs"]
+        by_time = f"calls that begin in the first {plan.warmup_s:g} s" if plan.warmup_s else "none"
         return [f"warm-up in closed loop: {by_time}"]
     cells = len(piloted(treatments, plan))
     return [
         f"warm-up in closed loop: {SETTLING_RUNS} settling runs of each of "
         f"{plural(cells, 'cell')} ({SETTLING_CALLS:,} calls or {SETTLING_S:g} s) find how many "
         f"calls each needs; the largest number ({STEPS[0]} to {STEPS[-1]:,}; at most "
-        f"{duration_words(plan.warmup_max_s)} a run) is made before the calls that count, in every "
-        "treatment, and left out of latency and costs alike. --warmup none leaves it out"
+        f"{duration_words(plan.warmup_max_s)} a run) is the discarded warm-up of every treatment. "
+        "Latency and costs exclude it. --warmup none skips it"
     ]
 
 
@@ -200,7 +202,7 @@ def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
     if records_bytes < MEMORY_SHARE * machine_bytes:
         return []
     text = (
-        f"memory: the nodes of a run excluded {size_words(records_bytes)} for their records; "
+        f"memory: the nodes of a run reserve {size_words(records_bytes)} for their records; "
         f"this machine has {size_words(machine_bytes)}"
     )
     too_much = records_bytes > MEMORY_SHARE_MAX * machine_bytes
@@ -209,8 +211,8 @@ def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
 
 def _print_forecast(study: Study, runs: Sequence[PlannedRun], estimate: Forecast) -> None:
     free_bytes = host.free_disk_bytes(Path.cwd())
-    _say(f"time: a run is {estimate.basis}; a machine that is never quiet adds up to "
-         f"{study.plan.quiet_wait_s:g} s a run, failed runs are tried again")  # fmt: skip
+    _say(f"time: a run is {estimate.basis}; a busy machine adds up to "
+         f"{study.plan.quiet_wait_s:g} s a run; failed runs are repeated")  # fmt: skip
     for line in memory_lines(node_memory_bytes(study, runs), host.memory_bytes()):
         _say(line)
     tight = estimate.disk_bytes + study.validity.free_disk_bytes_min > free_bytes
@@ -243,7 +245,7 @@ def _print_meters(
         short = " (longer)" if window.window_s > shortest_s else ""
         print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
     if present_names is None:
-        _say("which of these meters can read here is not known: the agent is not here "
+        _say("unknown which of these meters can read here: the agent is missing "
              "(see wattwire doctor)")  # fmt: skip
     absent = [name for name in windows if present_names is not None and name not in present_names]
     if absent:
@@ -348,8 +350,8 @@ def confirm_long(
         text += f" Shorter, with --preset: {listed}."
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            f"{text} Nobody is here to be asked (no terminal): say --yes to run it all the same."
+            f"{text} There is no terminal to ask for confirmation: add --yes to run it."
         )
     print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)))
     if input("Run it? [y/N] ").strip().lower() not in {"y", "yes"}:
-        raise UsageError("nothing was run, as you said")
+        raise UsageError("nothing was run: you answered no")

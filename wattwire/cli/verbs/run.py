@@ -32,20 +32,20 @@ from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.campaign import used_attempt
 
 AGAIN = (
-    "Next: measure again when the machine is quiet; or judge these runs by other limits, for a "
-    "look: wattwire report {} --validity look=true"
+    "Next: measure again when the machine is quiet; or judge these runs by other limits, for "
+    "exploration only: wattwire report {} --validity look=true"
 )
 
 
 def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
     verb = verbs.add_parser(
-        "run", help="run a study, or go on with a campaign", epilog=compare.EXIT_CODES
+        "run", help="run a study, or continue a campaign", epilog=compare.EXIT_CODES
     )
     studies.add_options(verb)
     variants.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
-    verb.add_argument("--resume", metavar="DIR", help="go on with this campaign")
+    verb.add_argument("--resume", metavar="DIR", help="continue this campaign")
     verb.add_argument(
         "--accept",
         action="append",
@@ -60,7 +60,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
     verb.set_defaults(call=run)
 
-    verb = verbs.add_parser("status", help="how far a campaign is")
+    verb = verbs.add_parser("status", help="show the progress of a campaign")
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=status)
 
@@ -177,7 +177,7 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
     elif any((options.preset, options.changes, options.only, options.warmup, options.variants,
               options.confirm, options.look)):  # fmt: skip
         raise UsageError(
-            "--resume goes on with the frozen study: --preset, --set, --only, --warmup, --variant, "
+            "--resume uses the frozen study: --preset, --set, --only, --warmup, --variant, "
             "--confirm and --look belong to a new campaign"
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
@@ -348,7 +348,7 @@ def status(options: argparse.Namespace) -> int:
     if holder is not None:
         print(f"It is running now (process {holder}).")
     elif (campaign.stopping or {}).get("reached"):
-        print("It stopped by the width of its primary interval; what is left will not be run.")
+        print("It stopped by the width of its primary interval; the remaining runs are skipped.")
         print(f"Next: wattwire report {directory}")
     elif len(done) < len(planned):
         print(f"Next: wattwire run --resume {directory}")

@@ -48,7 +48,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--commands",
         action="store_true",
-        help="environment, command and spec of every process, to do it again by hand",
+        help="environment, command and spec of every process, to repeat the run by hand",
     )
     verb.set_defaults(call=show)
 
@@ -166,7 +166,7 @@ def _headline(document: Mapping[str, Any]) -> str:
     text += f"{document['levels'].get('pattern', '')}; {document['outcome'].replace('_', ' ')}"
     if document["outcome_detail"]:
         text += f" ({document['outcome_detail']})"
-    usable = {"valid": "it may be used", "invalid": "it is excluded", "failed": "it is no run"}
+    usable = {"valid": "usable", "invalid": "excluded", "failed": "not usable"}
     text += f"; verdict {document['verdict']}: {usable[document['verdict']]}"
     reasons = "; ".join(reason["detail"] for reason in document["reasons"])
     return text + (f" ({reasons})." if reasons else ".")
@@ -188,7 +188,7 @@ def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in FIGURES:
         metric, value = METRICS[name], row.get(name)
         if value is None and name == "sent" and name in row:
-            yield metric.words, "not known: a sender ended and left no records"
+            yield metric.words, "unknown: a sender ended without records"
         if value is not None:
             value_text = count(value) if isinstance(value, int) else number(value)
             unit = "" if isinstance(value, int) else metric.unit
@@ -201,7 +201,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
         "before it began",
         f"other load {percent(before['other_load_share'])}, stolen "
         f"{percent(before['steal_share'])}, waited {before['waited_s']:g} s"
-        + ("" if before["quiet"] else "; it never became quiet"),
+        + ("" if before["quiet"] else "; the machine never became quiet"),
     )
     for name in EVIDENCE:
         if row.get(name) is not None:
@@ -300,13 +300,13 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 HEAD = """\
 # Run {run}, {count} processes in the order in which they were started.
-# Give each a terminal of its own, in this order; their files go to again/.
-# Then type to each node, with the same number for all of them, what this prints:
+# Start each in its own terminal, in this order; their files go to again/.
+# Then type the output of this line into each node, the same number for all:
 #   python3 -c "import time; print('GO', time.monotonic_ns() + 5 * 10**9)"
 # and STOP after the window, to senders first. Where a spec's peers.endpoints is
-# not empty, put in what the listener prints now: endpoints change. The specs to
-# edit are the copies in again/; those of the run stay as they are.
-# Added to the environment, beside what stands below: WATTWIRE_RUN={token}"""
+# not empty, insert the endpoint that the listener prints now: endpoints change.
+# Edit the copies of the specs in again/; the run's own specs stay unchanged.
+# Also in the environment of each process: WATTWIRE_RUN={token}"""
 
 
 def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
@@ -318,7 +318,7 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
     )
     stored = document.get("environments")
     if stored is None:
-        yield "# This campaign is older than the keeping of environments: commands only."
+        yield "# This campaign stores no environments: commands only."
     services = {service["process"] for service in document["services"]}
     for process, argv in order.items():
         process_folder = folder / "out" / process

@@ -75,7 +75,7 @@ def add_to(verbs: Any) -> None:
     )
     add_look(verb)
     add_warm_up(verb)
-    verb.add_argument("--campaign", metavar="DIR", help="directory for what is measured")
+    verb.add_argument("--campaign", metavar="DIR", help="directory for the data")
     verb.add_argument("--yes", action="store_true", help="do not ask before a long trial")
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("--plain", action="store_true", help="progress as lines, for logs")
@@ -165,7 +165,7 @@ def document_of(options: argparse.Namespace, cells: Sequence[Cell]) -> dict[str,
     """Return the study that compares `cells` as the options say. Raises UsageError."""
     names = [cell.name for cell in cells]
     if len(set(names)) != len(names):
-        raise UsageError(f"{NAME}: a cell stands twice in {' '.join(names)}; name each once")
+        raise UsageError(f"{NAME}: a cell is given twice in {' '.join(names)}; name each once")
     if options.pattern not in PATTERN_ROLES:
         raise unknown("--pattern", "pattern", options.pattern, PATTERN_ROLES)
     payloads = [size_bytes(word, "--payload") for word in options.payload.split(",")]

@@ -40,10 +40,10 @@ def test_a_study_that_compares_nothing_is_cautioned_against_where_it_could():
 def test_a_level_that_changes_nothing_is_named():
     closed = {"loop": ["closed"]}
     (sentence,) = said(factors=closed, fixed={"outstanding_max": 8})
-    assert sentence.startswith("outstanding_max changes nothing in closed loop")
+    assert sentence.startswith("outstanding_max has no effect in closed loop")
     assert said(fixed={"outstanding_max": 8}) == [], "one of the two loops is open"
     literal = {"payload_bytes": 1024, "literal": "Hello World"}
     (sentence,) = said(fixed=literal)
-    assert "payload_bytes changes nothing beside literal 'Hello World'" in sentence
+    assert "payload_bytes has no effect: literal 'Hello World'" in sentence
     assert said(fixed={"payload_bytes": 1024}) == []
     assert said(fixed={"literal": "Hello World"}) == []

@@ -143,5 +143,5 @@ def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> Non
     found = {one.title: one.text for one in imported.findings}
     assert set(found) == {"Rows without power", "Negative values of power", "Rows without t"}
     assert "1 of 4 rows of mine.csv hold no number in power (line 3)" in found["Rows without power"]
-    assert "(line 4): no ratio can be taken" in found["Negative values of power"]
+    assert "(line 4): ratios are undefined" in found["Negative values of power"]
     assert "(line 5)" in found["Rows without t"]

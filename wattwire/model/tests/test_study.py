@@ -84,7 +84,7 @@ def test_a_literal_beside_payload_sizes_is_refused():
 def test_an_empty_factor_and_a_factor_that_is_no_list_are_refused():
     assert "the list is empty" in refused(factors={"clients": []})
     assert "a list of levels" in refused(factors={"clients": 2})
-    assert "stands twice" in refused(factors={"clients": [2, 2]})
+    assert "is given twice" in refused(factors={"clients": [2, 2]})
 
 
 def test_a_key_that_is_varied_and_held_is_a_contradiction():
@@ -94,7 +94,7 @@ def test_a_key_that_is_varied_and_held_is_a_contradiction():
 def test_a_contradictory_preset_names_the_preset_and_the_key():
     document = copy.deepcopy(STUDY)
     document["presets"]["bad"] = {"factors": {"clients": [1]}, "fixed": {"clients": 2}}
-    with pytest.raises(UsageError, match="presets.bad: clients stands in factors and in fixed"):
+    with pytest.raises(UsageError, match="presets.bad: clients is in both factors and fixed"):
         apply_preset(document, "bad", "study.toml")
 
 
@@ -120,7 +120,7 @@ def test_plans_that_cannot_work_are_refused():
 
 
 def test_a_study_must_say_which_cells_it_means():
-    with pytest.raises(UsageError, match="nothing says which cells to measure"):
+    with pytest.raises(UsageError, match="the study names no cells"):
         parse_study("x", {"fixed": {"pattern": "topic"}}, "study.toml")
 
 

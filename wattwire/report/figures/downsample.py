@@ -87,8 +87,8 @@ def _value(point: Mapping[str, Any]) -> float:
 
 def _thinning_note(drawn: int, total: int) -> str:
     return (
-        f"{words.count(drawn)} of {words.count(total)} runs are drawn: "
-        "of each treatment its share, evenly spaced by the rank of their value, lowest and "
-        "highest included. Boxes, curves and medians in the figure are of those; the tables hold "
-        "every run."
+        f"{words.count(drawn)} of {words.count(total)} runs are drawn: from each treatment a "
+        "proportional share, evenly spaced by the rank of the value, including the lowest and the "
+        "highest. Boxes, curves and medians in the figure use these runs; the tables contain every "
+        "run."
     )

@@ -88,9 +88,7 @@ def drawn(
         chart = figures.order_chart(points, tones, tone, value, scale)
         charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
     missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
-    missing_note = (
-        f" Without such a value: {words.plural(missing, 'usable run')}." if missing else ""
-    )
+    missing_note = f" Without this value: {words.plural(missing, 'usable run')}." if missing else ""
     name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")
     return [
         Figure(f"{kind}-{name}", title, says[kind] + missing_note, chart)

@@ -33,16 +33,14 @@ def figure(evidence: Evidence, spec: ShownFigure, number: int) -> list[Figure | 
         return [Text(f"{spec.title}: {requested.title} was {NOT_MEASURED}.")]
     note = ""
     if response is not requested:
-        note = (
-            f" {capital(requested.title)} was {NOT_MEASURED}: {response.title} stands in its place"
-        )
-        note += ", which is no energy." if requested.energy else "."
+        note = f" {capital(requested.title)} was {NOT_MEASURED}: {response.title} is shown instead"
+        note += ", which is not energy." if requested.energy else "."
     by = spec.by or evidence.primary
     panels = [role.replace("_", " ") if role != BOTH else "" for role in roles]
     draw = _scatter if spec.kind == "scatter" else _boxes
     drawn = draw(evidence, spec, response, by, list(zip(roles, panels, strict=True)))
     if drawn is None:
-        return [Text(f"{spec.title}: no run holds both responses.")]
+        return [Text(f"{spec.title}: no run has both responses.")]
     caption, chart = drawn
     title = spec.title
     if response is not requested:
@@ -78,8 +76,8 @@ def _boxes(
     if not points:
         return None
     caption = (
-        "Each dot is the median of one treatment's runs; a box spans the quartiles of the "
-        f"treatments, from {figures.BOX_RUNS_MIN} of them on, its whiskers all of them."
+        f"Each dot is the median of one treatment's runs. With {figures.BOX_RUNS_MIN} treatments "
+        "or more, a box spans their quartiles and the whiskers span all treatments."
     )
     chart = figures.box_chart(
         points, titles_of(evidence, by), words.factor_title(by),
@@ -103,7 +101,8 @@ def _scatter(
     if not points:
         return None
     caption = (
-        "Small points are runs, large ones the medians of each treatment; both scales are log."
+        "Small points are runs, large ones the medians of each treatment; both scales are "
+        "logarithmic."
     )
     chart = figures.scatter_chart(
         points, titles_of(evidence, by), words.factor_title(by),

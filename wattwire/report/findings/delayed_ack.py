@@ -50,8 +50,8 @@ CAUSE = (
     "receiver delays that acknowledgement (on Linux by 40 ms) to send it together with its reply, "
     "and it cannot reply before the second segment arrives. Three conditions are needed: a message "
     "written in two or more pieces, such as a header and its body, or a second message before the "
-    "first is acknowledged; a persistent connection; a socket without TCP_NODELAY. A delay of "
-    "40 ms means that the request or the reply waits; 80 ms mean that both wait."
+    "first is acknowledged; a persistent connection; a socket without TCP_NODELAY. At 40 ms the "
+    "request or the reply waits; at 80 ms both wait."
 )
 
 
@@ -137,7 +137,7 @@ def _may_wait(run: Run, off_levels: Sequence[tuple[str, str]], some_fast: bool) 
 def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Finding | Silence:
     """Return the finding over all treatments together, or the reason for none."""
     if not hits:
-        return Silence("No latencies heap up at 40 ms or at twice that where TCP could be why.")
+        return Silence("No latency mode at 40 or 80 ms that TCP could cause.")
     contrasts = _contrasts(evidence, [run for run in runs if not run.excluded], hits)
     return Finding(
         "delayed-acknowledgements",
@@ -166,10 +166,10 @@ def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> st
     summary = (
         f"{len(hits)} of {words.plural(len(treatments), 'treatment')}: {words.count(inside)} of "
         f"{words.count(total)} messages ({words.percent(inside / total, 3)}) in "
-        f"{words.plural(sum(hit.mode.runs for hit in hits), 'run')} heap up at {centre_text} ms."
+        f"{words.plural(sum(hit.mode.runs for hit in hits), 'run')} cluster at {centre_text} ms."
     )
     common = shared_levels(evidence, (hit.treatment for hit in hits), treatments)
-    return f"{summary} What these treatments share: {common}." if common else summary
+    return f"{summary} Common to these treatments: {common}." if common else summary
 
 
 def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[str]:
@@ -182,7 +182,8 @@ def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[str]:
             if counts[hit.treatment] == len(hit.runs)]  # fmt: skip
     sentence = (
         f"{words.count(total)} of these {words.plural(sum(len(hit.runs) for hit in hits), 'run')} "
-        "are excluded from the answers for the state of the machine, which makes no such mode."
+        "are excluded from the answers because of the machine's state, which does not cause this "
+        "mode."
     )
     if not all_excluded:
         return [sentence]
@@ -201,11 +202,11 @@ def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit
         name: sorted({v for run in mode_runs for v in run.in_force(name)}) for name in names
     }
     return [
-        f"In force in those runs, as the nodes told: {words.factor_title(name)} "
+        f"Settings in these runs, as reported by the nodes: {words.factor_title(name)} "
         f"{words.listed([{'yes': 'on', 'no': 'off'}.get(value, value) for value in values])}."
         for name, values in values_by_name.items()
         if values
-    ] or ["Whether Nagle's algorithm was on in those runs, no node told."]
+    ] or ["No node reported whether Nagle's algorithm was on in these runs."]
 
 
 def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Contrast]:
@@ -267,18 +268,18 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence
     fixed_names = [name for name in names if len(evidence.factors.get(name, ())) < 2]
     if names and len(fixed_names) < len(names):
         return (
-            "What would prove it: more blocks (plan.blocks); with the mode in "
-            f"{PAIRS_NEEDED} pairs of neighbouring runs or more, a sign test can decide."
+            "To confirm: more blocks (plan.blocks); a sign test needs the mode in "
+            f"{PAIRS_NEEDED} or more pairs of neighbouring runs."
         )
     if fixed_names:
         keys = " or ".join(
             study_key(name, _levels_to_compare(evidence, name)) for name in fixed_names
         )
-        return f"What would prove it: {keys} as a factor of the study."
+        return f"To confirm: {keys} as a factor of the study."
     return (
-        "What would prove it: a setting of this middleware that switches TCP_NODELAY on (its "
-        "manifest names none), or a capture of its packets with the first piece of a message "
-        "alone and nothing for 40 ms."
+        "To confirm: a setting of this middleware that switches TCP_NODELAY on (its manifest names "
+        "none), or a packet capture that shows the first piece of a message followed by 40 ms "
+        "without packets."
     )
 
 
@@ -305,18 +306,18 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
         rows.append(row)
     return Table(
         "finding-delayed-acknowledgements",
-        "Treatments whose messages wait",
+        "Treatments with waiting messages",
         [
             *factor_columns(evidence),
             Column("runs", "runs", "measured"),
-            Column("excluded", "of them excluded", "measured"),
+            Column("excluded", "excluded", "measured"),
             Column("messages", "messages", "measured"),
             Column("inside", "in the mode", "measured"),
             Column("share", "share", "measured", "%"),
-            Column("beside", "beside it", "measured"),
-            Column("centre", "its centre", "measured", "ms"),
+            Column("beside", "next to the mode", "measured"),
+            Column("centre", "centre of the mode", "measured", "ms"),
         ],
         rows,
-        "In the mode: at 36 to 56 ms or at 80 to 104 ms. “Beside it”: messages in the fuller of "
-        "the two bands that are next to the fuller one and as wide on the log scale.",
+        "In the mode: at 36 to 56 ms or at 80 to 104 ms. “Next to the mode”: messages in the "
+        "fuller of the two bands that are next to the fuller one and as wide on the log scale.",
     )

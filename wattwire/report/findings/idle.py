@@ -36,8 +36,8 @@ RATE_FACTORS = ("rate_hz", "interval_s")
 RATIO_MIN = 1.1
 RISE_ALLOWED = 1.05
 CAUSE = (
-    "Between rare messages the machine goes to sleep: idle states of the CPU, a lower frequency, "
-    "caches that others fill. The next message pays for waking up; frequent ones find it awake."
+    "Between rare messages the CPU enters idle states, lowers its frequency, and other programs "
+    "fill the caches. The next message includes the wake-up time; frequent messages avoid it."
 )
 
 
@@ -60,7 +60,7 @@ def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) ->
     """Return the finding over all groups; `noise` is the noise floor of each response."""
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:
-        return Silence("Whether latency depends on the rate, this study cannot show: one rate.")
+        return Silence("Dependence of latency on the rate: not tested, the study has one rate.")
     rates = _rates(evidence, factor, runs)
     groups = _groups(evidence, factor, runs, rates)
     threshold = max(math.log(RATIO_MIN), noise.get("latency_p50_us", 0.0))
@@ -77,9 +77,9 @@ def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) ->
         blocks = max((len(group.logs) for group in groups), default=0)
         if blocks < 3:
             return Silence(
-                f"Whether latency depends on the rate: {words.plural(blocks, 'block')}, 3 needed."
+                f"Dependence of latency on the rate: {words.plural(blocks, 'block')}, 3 needed."
             )
-        return Silence("No latency falls as the rate rises, as far as the blocks can tell.")
+        return Silence("No fall of latency with rising rate was detected.")
     return _finding(evidence, factor, falling, groups, rates)
 
 
@@ -120,9 +120,9 @@ def _finding(
     runs = sum(len(group.logs) * 2 for group, _ in falling)
     slow, fast = (words.level_title(factor, rate, {}) for rate in (rates[0], rates[-1]))
     summary = (
-        f"{len(falling)} of {words.plural(len(groups), 'group')} of runs alike but for the rate: "
-        f"at {slow} the median is {_span(ratios)} times that at {fast} ("
-        f"{words.plural(runs, 'run')}; simultaneous {words.confidence(CONFIDENCE)} intervals over "
+        f"{len(falling)} of {words.plural(len(groups), 'group')} of runs that differ only in the "
+        f"rate: at {slow} the median is {_span(ratios)} times that at {fast} "
+        f"({words.plural(runs, 'run')}; simultaneous {words.confidence(CONFIDENCE)} intervals over "
         "blocks exclude 1, see the table)."
     )
     sentences = [summary]
@@ -132,12 +132,12 @@ def _finding(
         f"{k.replace('_', ' ')} {v}" for k, v in facts.items() if "idle" in k or "govern" in k
     ]
     if idle_facts:
-        sentences.append(f"The machine says: {', '.join(idle_facts)}.")
+        sentences.append(f"Machine facts: {', '.join(idle_facts)}.")
     settles = (
-        'What would prove it: loop = ["open", "closed"] as a factor shows whether the pause is '
-        "what costs, since calls back to back leave none; and the same study on another occasion "
-        "with idle states held off (a process that keeps /dev/cpu_dma_latency open at 0), beside "
-        "this one, shows whether they are what wakes up."
+        'To confirm: loop = ["open", "closed"] as a factor shows whether the pause is the cause, '
+        "since calls back to back have no pause; the same study on another occasion with idle "
+        "states disabled (a process that keeps /dev/cpu_dma_latency open at 0), compared with this "
+        "one, shows whether idle states are the cause."
     )
     return Finding(
         "rate-dependent-latency",

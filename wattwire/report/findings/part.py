@@ -40,7 +40,7 @@ def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
     excluded = excluded_runs(evidence, excluded_series(evidence))
     everything = [*runs, *excluded]
     if not everything:
-        return Findings((), (Silence("No usable run carries a latency to look at."),))
+        return Findings((), (Silence("No usable run has latencies to analyse."),))
     waits = delayed_ack.find(evidence, everything, delayed_ack.hits_of(evidence, everything))
     results: list[Finding | Silence] = [waits]
     if runs:

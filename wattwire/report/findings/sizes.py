@@ -53,8 +53,8 @@ JUMPS = {
     "rise": ("found / expected", "Geometric mean over blocks with its simultaneous interval."),
     "fall": ("smaller / larger", "Geometric mean over blocks with its simultaneous interval."),
     "loss": (
-        "lost beyond",
-        "Share lost beyond what grows with the size, with its simultaneous interval.",
+        "lost above the trend",
+        "Lost share above the trend with the size, with its simultaneous interval.",
     ),
 }
 LANDMARKS: tuple[tuple[int, str], ...] = (
@@ -67,7 +67,7 @@ LANDMARKS: tuple[tuple[int, str], ...] = (
 BUFFERS = {
     SEND_BUFFER_BYTES: "the socket's send buffer",
     RECEIVE_BUFFER_BYTES: "the socket's receive buffer",
-    FRAGMENT_BYTES: "the size from which on the middleware cuts messages",
+    FRAGMENT_BYTES: "the fragmentation threshold of the middleware",
 }
 
 
@@ -124,7 +124,7 @@ def find(
         if blocks < 3:
             count_text = words.plural(blocks, "block with all sizes", "blocks with all sizes")
             return [], Silence(f"Steps at a payload size: {count_text}, 3 needed.")
-        return [], Silence("No step at a payload size that the size itself does not explain.")
+        return [], Silence("No step at a payload size beyond the trend with the size.")
     steps_by_kind: dict[tuple[tuple[int, int], str], list[Step]] = {}
     for step in steps:
         steps_by_kind.setdefault((step.between, step.kind), []).append(step)
@@ -200,12 +200,12 @@ def _finding(
     causes = [] if waits else candidates(evidence, runs, low, high)
     cause = (
         "On one side of the step messages wait 40 ms or twice that for an acknowledgement, on the "
-        "other they do not: the finding above has the cause. A payload that fills a segment does "
-        "not wait."
+        "other they do not: see the finding above for the cause. A payload that fills a segment "
+        "does not wait."
         if waits
-        else f"Between the two sizes lies {words.listed(causes)}."
+        else f"Known change between the two sizes: {words.listed(causes)}."
         if causes
-        else "No size at which something is known to change lies between the two."
+        else "No known change between the two sizes."
     )
     comparisons = _setting_comparisons(evidence, groups, steps)
     return Finding(
@@ -256,7 +256,8 @@ def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> 
 def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]) -> str:
     blocks = sum(step.interval.count for step in steps)
     count_text = (
-        f"{len(steps)} of {words.plural(len(groups), 'group')} of runs alike but for the payload"
+        f"{len(steps)} of {words.plural(len(groups), 'group')} of runs that differ only in the "
+        "payload"
     )
     if steps[0].kind != "loss":
         ratios = sorted(math.exp(step.interval.estimate) for step in steps)
@@ -264,20 +265,20 @@ def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step])
         if len(ratios) > 1:
             span += f" to {words.number(ratios[-1])}"
         jump = (
-            f"the median is {span} times what the neighbouring sizes lead to expect"
+            f"the median is {span} times the value expected from the neighbouring sizes"
             if steps[0].kind == "rise"
             else f"the median is {span} times lower at the larger payload"
         )
     else:
         shares = [step.interval.estimate for step in steps]
-        jump = f"the lost share is up to {words.percent(max(shares))} above what the size explains"
+        jump = f"the lost share is up to {words.percent(max(shares))} above the trend with the size"
     text = (
-        f"{count_text}: {jump} ({words.plural(blocks, 'pair')} of runs side by side in blocks; "
+        f"{count_text}: {jump} ({words.plural(blocks, 'pair')} of runs in the same blocks; "
         f"simultaneous {words.confidence(CONFIDENCE)} intervals, see the table)."
     )
     step_treatments = [step.group.treatment for step in steps]
     common = shared_levels(evidence, step_treatments, [group.treatment for group in groups])
-    return f"{text} What these groups share: {common}." if common else text
+    return f"{text} Common to these groups: {common}." if common else text
 
 
 def _setting_comparisons(
@@ -321,7 +322,8 @@ def _setting_comparison(
     title = words.factor_title(name)
     return (
         f"At another level of {title}, otherwise the same: no step in {compared} of "
-        f"{words.plural(compared, 'group')}; the difference inside blocks is clear in {clear}.",
+        f"{words.plural(compared, 'group')}; the difference inside blocks is significant in "
+        f"{clear}.",
         clear == compared,
     )
 
@@ -335,14 +337,14 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], low: int, high: int
     inside = [size for size, _ in LANDMARKS if low <= size < high]
     sizes = [value for size in inside[:2] for value in (size, size + 1)]
     closer = study_key(FACTOR, sizes or (low, (low + high) // 2, high))
-    sentence = f"What would prove it: {closer} beside the sizes of now, which narrows the step down"
+    sentence = f"To confirm: {closer} in addition to the current sizes, to narrow the step down"
     names = [
         f"settings.{setting}" for role in BUFFERS for setting in settings_with(evidence, runs, role)
     ]
     not_varied = [name for name in names if len(evidence.factors.get(name, ())) < 2]
     if not_varied:
         keys = " or ".join(study_key(name, (2 * low, 2 * high)) for name in not_varied)
-        sentence += f"; {keys}: a step that a buffer makes moves with the buffer"
+        sentence += f"; {keys}: a step caused by a buffer moves with the buffer size"
     return sentence + "."
 
 
@@ -400,8 +402,8 @@ def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
     return Figure(
         "finding-payload-steps",
         "Median latency by payload",
-        "Each point is the median over blocks of the runs' medians; lines join the sizes that were "
-        "measured and say nothing about those between.",
+        "Each point is the median over blocks of the runs' medians; lines connect measured sizes "
+        "and do not describe the sizes between.",
         figures.sizes_chart(
             points,
             list(dict.fromkeys(str(point["colour"]) for point in points)),

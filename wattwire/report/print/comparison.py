@@ -80,13 +80,13 @@ def completed(judged: Judged) -> list[str]:
 
 def basis(judged: Judged) -> str:
     """Return a sentence on the method and confidence of the intervals."""
-    together = f"{words.confidence(CONFIDENCE)} together"
+    together = f"{words.confidence(CONFIDENCE)} jointly"
     looks = f" and {judged.looks} looks" if judged.looks > 1 else ""
     return (
         f"Ratios are of geometric means, head over base; {judged.method}. Intervals hold at "
         f"{together} over {words.plural(judged.family, 'answer')}{looks} (Bonferroni: each at "
-        f"{words.confidence(judged.level)}). Worse: the whole interval lies beyond the margin. "
-        "Not worse: none of it does."
+        f"{words.confidence(judged.level)}). Worse: the whole interval is beyond the margin. Not "
+        "worse: no part of it is."
     )
 
 

@@ -18,8 +18,8 @@ from wattwire.report.words.methods import measured_on, methods
 
 CFF_VERSION = "1.2.0"
 UNSIGNED = (
-    "CITATION.cff is left out, because a citation names who made the data and nothing here knows: "
-    'give --author "Family, Given" for each of them, in their order'
+    "CITATION.cff is not written: the authors of the data are unknown; "
+    'give --author "Family, Given" for each author, in their order'
 )
 _AUTHOR = re.compile(r" *(?P<family>[^,\s][^,\n]*?) *, *(?P<given>[^,\s][^,\n]*?) *")
 
@@ -66,7 +66,7 @@ def _title(evidence: Evidence) -> str:
 def methods_tex(title: str, sentences: Sequence[str]) -> str:
     r"""Return a paragraph for a paper, read by `\input{methods.tex}`; one sentence per line."""
     head = [
-        "% How these data were measured: made from the campaign's own record, nothing else.",
+        "% How these data were measured: generated from the campaign's records only.",
         r"% In the preamble: \usepackage[T1]{fontenc} \usepackage{textcomp}",
         rf"\paragraph{{Measurement: {escaped(title)}.}}",
     ]

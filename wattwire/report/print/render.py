@@ -82,7 +82,7 @@ class Drawer:
                 break
             except WattwireError:  # killed, or crashed by this figure: then it crashes again
                 if is_retry:
-                    self.failed[figure.id] = "the process that draws ended twice at this figure"
+                    self.failed[figure.id] = "the drawing process ended twice at this figure"
         svg.unlink(missing_ok=True)
         pdf.unlink(missing_ok=True)
         return None

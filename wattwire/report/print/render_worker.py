@@ -84,7 +84,7 @@ class Pen:
         if not line.endswith("\n"):
             raise WattwireError(
                 f"{svg}: the process that draws figures ended (exit code {self._process.wait()}) "
-                "before this one was done. No run is touched; give the same command again."
+                "before this figure was complete. The runs are unchanged; repeat the same command."
             )
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -60,7 +60,7 @@ def section(
             Text(
                 "One block: no interval per treatment; drift cannot be separated. The ratios "
                 "below are main effects over the factorial: the other factors act as "
-                "replication and their interactions stand in the error.",
+                "replication and their interactions are part of the error.",
                 "warning",
             )
         )
@@ -120,16 +120,17 @@ def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[str]:
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
         if not same_level(planned, used):
             sentences.append(
-                f"{evidence.title(factor, planned)} has no run to compare with, so "
-                f"{evidence.title(factor, used)}, the first level that has one, is the baseline."
+                f"{evidence.title(factor, planned)} has no usable run, so the baseline is "
+                f"{evidence.title(factor, used)}, the first level with one."
             )
     for answer in answers.items:
         common = baseline_of(evidence, answer.factor)
         if not same_level(common, answer.baseline):
             sentences.append(
-                f"In {answer.response.title} runs of {evidence.title(answer.factor, common)} are "
-                f"without a value to compare, so {evidence.title(answer.factor, answer.baseline)}, "
-                "the first level that has none such, is the baseline."
+                f"In {answer.response.title}, runs of {evidence.title(answer.factor, common)} "
+                "have no comparable value, so the baseline is "
+                f"{evidence.title(answer.factor, answer.baseline)}, the first level without "
+                "such runs."
             )
     return list(dict.fromkeys(sentences))
 
@@ -150,7 +151,7 @@ def gaps(evidence: Evidence, answers: Answers) -> list[str]:
         missing = int(np.isnan(column(frame, response.column)).sum())
         if 0 < missing < frame.height:
             runs_text = words.plural(missing, "usable run")
-            sentences.append(f"Without {response.title}, so missing from its ratios: {runs_text}.")
+            sentences.append(f"{runs_text} without {response.title}: missing from its ratios.")
     return sentences
 
 
@@ -215,9 +216,9 @@ def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answe
     table_title = "All answers" if is_ratio else "Answers as differences"
     first, response = rest[0], rest[0].response
     sentences.append(
-        f"Between them lie {words.plural(len(rest), 'more level')} of "
-        f"{words.factor_title(first.factor)} in {response.title}, {ends[0]} to {ends[1]}{unit}: "
-        f"{outcome_counts}; each stands in the table “{table_title}”. All are compared with "
+        f"The other {words.plural(len(rest), 'level')} of {words.factor_title(first.factor)} in "
+        f"{response.title} range from {ends[0]} to {ends[1]}{unit}: {outcome_counts} (see the "
+        f"table “{table_title}”). The baseline of all is "
         f"{evidence.title(first.factor, first.baseline)}{_default_note(evidence, first.factor)}."
     )
     return sentences
@@ -225,7 +226,7 @@ def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answe
 
 def _default_note(evidence: Evidence, factor: str) -> str:
     named = factor in evidence.study.get("answers", {}).get("baseline", {})
-    return "" if named else ", the first level, for the study names no other (answers.baseline)"
+    return "" if named else ", the first level: the study names no other (answers.baseline)"
 
 
 def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answers) -> Figure:
@@ -330,10 +331,10 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         f"Family: {family} ({words.plural(answers.family, 'interval')}, together at "
         f"{words.confidence(CONFIDENCE)}, Bonferroni). {registration}. Estimand: ratio of "
         "geometric means inside blocks, averaged with equal weight over the combinations of the "
-        "other factors. “Different” excludes 1, “equivalent” lies inside the study's margin, "
-        "“not larger than the A/A noise” excludes 1 too, but two identical labels may differ by as "
-        "much (far end of their interval; see the control runs); anything else is “no difference "
-        "detected”, which does not say that there is none.",
+        "other factors. “Different”: the interval excludes 1. “Equivalent”: the interval is inside "
+        "the study's margin. “Not larger than the A/A noise”: the interval excludes 1, but two "
+        "identical labels may differ by as much (far end of their interval; see the control runs). "
+        "“No difference detected”: all others; this does not show that there is no difference.",
     )
 
 
@@ -345,7 +346,9 @@ def _ratio_of(result: Result, is_share: bool) -> Any:
     if isinstance(result, stats.Difference):
         if is_share:
             return stats.NotComputable("a share: compared by its difference, see below")
-        return stats.NotComputable("no ratio: a run has no logarithm; see the differences below")
+        return stats.NotComputable(
+            "no ratio: a run's value has no logarithm; see the differences below"
+        )
     return result.interval if isinstance(result, stats.Ratio) else result
 
 
@@ -365,7 +368,7 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
         )
     return Table(
         "ratios-by-level",
-        "Does the ratio change with the other factors?",
+        "Ratios by level of the other factors",
         [
             Column("response", "response"),
             Column("contrast", "contrast"),
@@ -374,5 +377,6 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
             Column("strata", "combinations", "measured"),
         ],
         rows,
-        f"Exploratory: each interval stands alone at {words.confidence(CONFIDENCE)}.",
+        f"Exploratory: {words.confidence(CONFIDENCE)} intervals, not corrected for multiple "
+        "comparisons.",
     )

@@ -77,9 +77,9 @@ def _order_figure(evidence: Evidence) -> Figure | None:
         )
     return Figure(
         "order",
-        "Every run in the order of execution",
-        "Drift would show as a slope across the page, a disturbance as a cluster. Dashed lines "
-        "part the blocks; hollow marks are runs that were excluded.",
+        "Runs in order of execution",
+        "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the blocks; "
+        "hollow marks are excluded runs.",
         figures.order_chart(
             points,
             titles_of(evidence, evidence.primary),
@@ -107,13 +107,16 @@ def carry_over(evidence: Evidence) -> list[CarryOver]:
     fit = fit_of(evidence, evidence.usable, response, positions)
     slope = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
     if not isinstance(slope, stats.Interval):
-        reason = f"Carry-over: whether a run's place in its block matters cannot be told ({slope})."
+        reason = (
+            "Carry-over: the effect of a run's position in its block cannot be estimated "
+            f"({slope})."
+        )
         return [CarryOver(reason)]
-    verdict = "differs from none" if slope.excludes(1.0) else "cannot be told from none"
+    verdict = "excludes" if slope.excludes(1.0) else "includes"
     sentence = (
-        f"Carry-over: ten places later in a block changed the {response.title} by a factor of "
+        f"Carry-over: ten positions later in a block, the {response.title} changes by a factor of "
         f"{words.number(slope.estimate, 4)} (95 % interval {words.number(slope.low, 4)} to "
-        f"{words.number(slope.high, 4)}, all treatments together), which {verdict}."
+        f"{words.number(slope.high, 4)}, all treatments together). The interval {verdict} 1."
     )
     return [CarryOver(sentence, slope.excludes(1.0)), _predecessor(evidence, response)]
 
@@ -140,12 +143,12 @@ def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
     )
     factor = words.factor_title(evidence.primary)
     if not isinstance(effect, stats.Effect):
-        reason = f"Whether the {factor} of the run before matters cannot be told ({effect})."
+        reason = f"The effect of the previous run's {factor} cannot be estimated ({effect})."
         return CarryOver(reason)
     moved = effect.p < ALARM
-    verdict = "moved it" if moved else "cannot be told from none"
+    verdict = "affects" if moved else "has no detectable effect on"
     sentence = (
-        f"What the {factor} of the run before did to it: {verdict} ({words.p_equals(effect.p)})."
+        f"The previous run's {factor} {verdict} the {response.title} ({words.p_equals(effect.p)})."
     )
     return CarryOver(sentence, moved)
 
@@ -153,7 +156,7 @@ def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
 def _exclusion_text(evidence: Evidence) -> str:
     run_count = evidence.usable.height + evidence.excluded.height
     if run_count == 0:
-        return "No run was tried."
+        return "No run was attempted."
     text = f"{words.count(evidence.excluded.height)} of {words.plural(run_count, 'run')} excluded."
     levels = evidence.factors.get(evidence.primary, ())
     if len(levels) < 2 or evidence.excluded.height == 0:
@@ -203,7 +206,7 @@ def _verdicts(evidence: Evidence) -> Table:
     ordinary = evidence.attempts.height - len(rows)
     return Table(
         "verdicts",
-        "Attempts that were not ordinary",
+        "Attempts with problems or retries",
         [
             Column("run", "run"),
             Column("attempt", "attempt", "measured"),
@@ -215,8 +218,8 @@ def _verdicts(evidence: Evidence) -> Table:
             Column("reasons", "reasons and evidence"),
         ],
         rows,
-        f"The other {words.plural(ordinary, 'attempt')} completed with verdict ok. An outcome is a "
-        "result and stays in the answers; only a verdict other than ok sets a run aside.",
+        f"The other {words.plural(ordinary, 'attempt')} completed with verdict valid. Outcomes are "
+        "results and stay in the answers; only a verdict other than valid excludes a run.",
     )
 
 
@@ -227,10 +230,10 @@ def _unusable_table(evidence: Evidence) -> Table:
         details = [
             str(reason.get("detail", "")) for reason in evidence.runs[run].get("reasons", [])
         ]
-        runs.setdefault("; ".join(details) or "no reason told", []).append(run)
+        runs.setdefault("; ".join(details) or "no reason recorded", []).append(run)
     return Table(
         "verdicts",
-        "Runs that cannot be used",
+        "Unusable runs",
         [
             Column("because", "because"),
             Column("count", "runs", "measured"),
@@ -258,7 +261,7 @@ def _skipped(evidence: Evidence) -> Table:
         treatments[key] = None
     return Table(
         "skipped",
-        "Treatments left out",
+        "Skipped treatments",
         [
             Column("treatment", "treatment"),
             Column("because", "because"),
@@ -288,7 +291,7 @@ def _meters(evidence: Evidence) -> Table:
             Column("meter", "meter"),
             Column("state", "state"),
             Column("because", "because"),
-            Column("grant", "what would grant it"),
+            Column("grant", "how to enable it"),
         ],
         sorted(rows, key=lambda row: (row["state"] == "present", row["meter"])),
     )

@@ -33,11 +33,11 @@ def section(evidence: Evidence) -> Section | None:
     treatment = evidence.treatment_title(planned[0]["treatment"])
     part.parts.append(
         Text(
-            f"Each block also measured one treatment{f' ({treatment})' if treatment else ''} "
+            f"Each block also measures one treatment{f' ({treatment})' if treatment else ''} "
             "twice under two labels, A and B, and once with the sampler silent within the "
-            "window. Whatever A and B differ by is noise: an effect is claimed above only where "
-            "it is larger than the far end of the interval of B / A. "
-            "These runs are in no other table of responses."
+            "window. The difference between A and B is noise: the answers claim an effect only "
+            "where it is larger than the far end of the interval of B / A. "
+            "No other table of responses includes these runs."
         )
     )
     rows = [
@@ -74,7 +74,7 @@ def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
     if zeros:
         mean = f"{words.number(float(np.mean(upper - lower)))} {unit}".rstrip()
         return stats.NotComputable(
-            f"no ratio: zero or negative in {words.plural(zeros, 'pair')}; they differ by {mean}"
+            f"no ratio: zero or negative in {words.plural(zeros, 'pair')}; mean difference {mean}"
         )
     if len(upper) >= PAIRS_MIN:
         return stats.geometric_mean(upper / lower)
@@ -84,13 +84,13 @@ def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
 def _table(rows: list[dict[str, Any]]) -> Table:
     return Table(
         "controls",
-        "What two identical labels differ by, and what sampling costs",
+        "A/A noise and cost of sampling",
         [
             Column("response", "response"),
             Column("same", "B / A [interval]", "measured"),
             Column("same_pairs", "pairs", "measured"),
             Column("sampled", "A with sampler / without [interval]", "measured"),
-            Column("sampled_pairs", "pairs of it", "measured"),
+            Column("sampled_pairs", "pairs with / without", "measured"),
         ],
         rows,
         f"Geometric mean over blocks; t interval at {words.confidence(0.95)} from {PAIRS_MIN} "

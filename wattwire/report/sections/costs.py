@@ -34,9 +34,9 @@ OF_CELL = ("cell", "middleware", "language")
 
 def section(evidence: Evidence) -> Section:
     """Return the section on CPU, memory and energy."""
-    part = Section("costs", "What it costs")
+    part = Section("costs", "CPU, memory and energy")
     if evidence.usable.height == 0:
-        part.parts.append(Text("No usable run carries a cost.", "warning"))
+        part.parts.append(Text("No usable run has a cost.", "warning"))
         return part
     for response in (CPU, MEMORY):
         if measured(evidence.usable, response):
@@ -73,7 +73,7 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
         f"runs-{response.column.replace('_', '-')}",
         f"{response.title[:1].upper()}{response.title[1:]}, every usable run",
         "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
-        "vertically by their rank only to be told apart.",
+        "vertically by rank only to separate them.",
         figures.runs_chart(
             points,
             titles_of(evidence, evidence.primary),
@@ -220,7 +220,8 @@ def _roles_table(evidence: Evidence) -> Table:
         ],
         rows,
         "One node of the role; where a role has several nodes, their mean. Middle: geometric mean "
-        f"over the usable runs of the row{_pooled(evidence)}. The ranges are runs, not intervals.",
+        f"over the usable runs of the row{_pooled(evidence)}. The ranges are those of runs, not "
+        "confidence intervals.",
     )
 
 
@@ -247,9 +248,7 @@ def _energy(evidence: Evidence) -> list[Any]:
         parts.append(_powers_table(evidence))
     else:
         parts.append(
-            Text(
-                "Energy cannot be answered here: no meter measured it. " + _absent_meters(evidence)
-            )
+            Text("No energy results: no meter measured energy. " + _absent_meters(evidence))
         )
     estimate = _estimate_table(evidence)
     if estimate is not None:
@@ -259,9 +258,9 @@ def _energy(evidence: Evidence) -> list[Any]:
                 [
                     Text(
                         "This estimate is CPU time multiplied by an assumed range of energy per "
-                        "CPU second. It holds nothing that CPU time does not hold; the range "
+                        "CPU second. It contains no information beyond CPU time; the range "
                         "is an assumption, not a confidence interval. No test, ranking or answer "
-                        "on this page rests on it.",
+                        "on this page uses it.",
                         "warning",
                     ),
                     estimate,
@@ -334,8 +333,8 @@ def _powers_table(evidence: Evidence) -> Table:
         columns,
         rows,
         "Standing = (silent − machine) × window; messages = (window − silent) × window; total is "
-        "their sum. Joules per message are paired within blocks, with a 95 % t interval, from "
-        "three blocks on; below the resolution only an upper limit is printed.",
+        "their sum. Joules per message are paired within blocks, with a 95 % t interval from "
+        "three blocks on; below the resolution, the table gives only an upper limit.",
     )
 
 
@@ -351,7 +350,7 @@ def _estimate_table(evidence: Evidence) -> Table | None:
         return None
     return Table(
         "energy-estimate",
-        "Energy by cell and role, estimate",
+        "Estimated energy by cell and role",
         [
             *_group_columns(evidence),
             Column("energy_j", "energy of one node, estimate", "estimate", "J"),

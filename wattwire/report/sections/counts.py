@@ -31,7 +31,7 @@ def section(evidence: Evidence) -> Section:
     """Return the section on message counts, losses and node starts."""
     part = Section("counts", "Counts, losses, starts")
     if evidence.usable.height == 0:
-        part.parts.append(Text("No usable run to count in.", "warning"))
+        part.parts.append(Text("No usable run has counts.", "warning"))
         return part
     part.parts.append(Text(_loss_words(evidence)))
     failed = failed_words(evidence)
@@ -50,10 +50,12 @@ def _loss_words(evidence: Evidence) -> str:
     unknown_runs = frame["sent"].null_count() if "sent" in frame.columns else 0
     if unknown_runs == frame.height:
         return (
-            f"In none of {words.plural(unknown_runs, 'run')} is it known what was sent: {UNKNOWN}."
+            "The number of messages sent is unknown in all runs "
+            f"({words.count(unknown_runs)}): {UNKNOWN}."
         )
     return _loss_sentence(due_sum, lost_sum, runs_with_loss, frame.height) + (
-        f" What was sent is not known in {words.plural(unknown_runs, 'run')}: {UNKNOWN}."
+        f" The number of messages sent is unknown in {words.plural(unknown_runs, 'run')}: "
+        f"{UNKNOWN}."
         if unknown_runs
         else ""
     )
@@ -113,9 +115,9 @@ def _counts_table(evidence: Evidence) -> Table:
         "Messages",
         columns,
         rows,
-        "Expected: receptions due, one per subscriber and message, or one per call. Received: once "
-        "or more. Failed: calls that ended with an error before their timeout. Sum: received + "
-        "failed + lost = expected; duplicates stand apart."
+        "Expected: receptions due, one per subscriber and message, or one per call. Received: at "
+        "least once. Failed: calls that ended with an error before their timeout. Sum: received + "
+        "failed + lost = expected; duplicates are counted separately."
         + (" These counts include the warm-up; latency and costs do not." if has_warm_up else ""),
     )
 
@@ -168,7 +170,7 @@ def _starts_table(evidence: Evidence) -> Table:
         ],
         rows,
         "Start: from the process's first statement to ready. Discovery: from the endpoint's "
-        "creation to the match; “–” where the middleware cannot tell.",
+        "creation to the match; “–” where the middleware does not report it.",
     )
 
 

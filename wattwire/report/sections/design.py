@@ -23,20 +23,18 @@ HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz",
 
 def section(evidence: Evidence) -> Section:
     """Return the section on goal, questions, metrics and executed runs."""
-    part = Section("design", "What was asked, what was run")
+    part = Section("design", "Study design and runs")
     if evidence.part:
-        scope = f"Only a part of this study's design was asked for: {evidence.part}."
+        scope = f"This campaign covers a part of the study's design: {evidence.part}."
         part.parts.append(
-            Text(
-                f"{scope} What is beyond it was neither built nor run: nothing here speaks for it."
-            )
+            Text(f"{scope} The rest was neither built nor run, so the results do not extend to it.")
         )
     goal = evidence.study.get("goal") or {}
     if goal:
         part.parts.append(
             Text(
                 f"Analyse {goal.get('object', '')} to {goal.get('purpose', '')}: "
-                f"{goal.get('focus', '')}, as {goal.get('viewpoint', '')} would see it, "
+                f"{goal.get('focus', '')}, from the viewpoint of {goal.get('viewpoint', '')}, "
                 f"{goal.get('context', '')}."
             )
         )
@@ -83,7 +81,7 @@ def _metrics(evidence: Evidence, question: Mapping[str, Any]) -> str:
         words.listed([resolve(name, evidence.described).title for name in question.get(key, [])])
         for key in ("responses", "beside")
     )
-    return f"{titles}, beside {correlates}" if correlates else titles
+    return f"{titles}; correlates: {correlates}" if correlates else titles
 
 
 def second_line(evidence: Evidence) -> str:
@@ -94,11 +92,11 @@ def second_line(evidence: Evidence) -> str:
     controls = evidence.controls_planned
     if controls:
         controls_text = words.plural(len(controls), "control run")
-        clauses.append(f"{controls_text} beside them, {_control_counts(evidence)}")
+        clauses.append(f"{controls_text}: {_control_counts(evidence)}")
     if evidence.skipped:
-        clauses.append(f"{words.plural(len(evidence.skipped), 'treatment')} left out")
+        clauses.append(f"{words.plural(len(evidence.skipped), 'treatment')} skipped")
     if evidence.part:
-        clauses.append("a part of the study's design")
+        clauses.append("part of the study's design")
     machine = machine_line(evidence.reader.machine)
     return "; ".join(clauses) + "." + ("" if machine == words.MISSING else f" {machine}.")
 
@@ -145,8 +143,8 @@ def _run_table(evidence: Evidence) -> Table:
             f"{controls}: {_control_counts(evidence)}" if controls != "0" else "none",
         ),
         (
-            "treatments left out",
-            left_out + (" (the reasons stand in the audit trail)" if evidence.skipped else ""),
+            "treatments skipped",
+            left_out + (" (reasons: audit trail)" if evidence.skipped else ""),
         ),
         ("window of a run", words.duration(float(np.median(known_s))) if known_s.size else "–"),
         *_time_taken(evidence),
@@ -158,7 +156,7 @@ def _run_table(evidence: Evidence) -> Table:
         facts.insert(0, ("preset", str(evidence.study["preset"])))
     return Table(
         "what-was-run",
-        "What was run",
+        "Runs and machine",
         [Column("what", ""), Column("value", "")],
         [{"what": label, "value": value} for label, value in facts],
     )
@@ -188,7 +186,7 @@ def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
         text = words.listed(
             [f"{key} = {words.plain(level)}" for key, level in all_settings.items()]
         )
-        facts.append((f"in {name}", text or "as the study has it"))
+        facts.append((f"in {name}", text or "as in the study"))
     return facts
 
 
@@ -209,9 +207,9 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
         return []
     wall_s = (max(ends_ns) - min(begins_ns)) / 1e9 if ends_ns else None
     return [
-        ("measured time, all attempts added up", words.duration(measured_s)),
-        ("waiting for a quiet machine besides", words.duration(waited_s)),
-        ("wall time from the first run to the last, waiting and pauses included",
+        ("measured time, sum of all attempts", words.duration(measured_s)),
+        ("additional waiting for a quiet machine", words.duration(waited_s)),
+        ("wall-clock time from the first run to the last, with waiting and pauses",
          words.duration(wall_s)),
     ]  # fmt: skip
 

@@ -52,8 +52,8 @@ KINDS = (
         "box",
         "runs and boxes",
         ("value", "tone", "panel"),
-        f"Each dot is a run. From {figures.BOX_RUNS_MIN} runs on a box spans their quartiles, with "
-        "the median in it; its whiskers reach the lowest and the highest run.",
+        f"Each dot is a run. From {figures.BOX_RUNS_MIN} runs on, a box shows the quartiles and "
+        "the median; its whiskers reach the lowest and the highest run.",
         lambda: figures.box_chart(*GROUPS, VALUE, SCALE),
         NAMES_PX,
     ),
@@ -61,8 +61,8 @@ KINDS = (
         "violin",
         "violins",
         ("value", "tone", "panel"),
-        f"Each dot is a run. From {figures.VIOLIN_RUNS_MIN} runs on a shape shows where they are "
-        "dense: a kernel estimate with Scott's bandwidth, all equally wide.",
+        f"Each dot is a run. From {figures.VIOLIN_RUNS_MIN} runs on, a shape shows their density: "
+        "a kernel estimate with Scott's bandwidth; all shapes have the same width.",
         lambda: figures.violin_chart(*GROUPS, VALUE, SCALE),
         NAMES_PX,
     ),
@@ -77,9 +77,9 @@ KINDS = (
         "interaction",
         "means by two factors",
         ("value", "across", "tone", "panel"),
-        "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of each "
-        "mean alone, from three runs on; whether two differ is said by the answers, which compare "
-        "inside blocks. Lines that are not parallel hint at an interaction.",
+        "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of single "
+        "means, from three runs on; for differences see the answers, which compare inside blocks. "
+        "Lines that are not parallel suggest an interaction.",
         lambda: figures.interaction_chart(None, LEVELS, TONE, ACROSS, PANELS, 1, VALUE, SCALE),
     ),
     Kind(
@@ -102,8 +102,8 @@ KINDS = (
         "order",
         "runs in order of execution",
         ("value", "tone"),
-        "Drift shows as a slope, a disturbance as a cluster. Dashed lines part the blocks; hollow "
-        "runs were excluded.",
+        "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the blocks; "
+        "hollow marks are excluded runs.",
         lambda: figures.order_chart(None, LEVELS, TONE, VALUE, SCALE),
     ),
 )
@@ -132,12 +132,12 @@ def section(evidence: Evidence) -> Section | None:
     responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
         return None
-    part = Section("explore", "Look for yourself")
+    part = Section("explore", "Explore the runs")
     part.parts.append(
         Text(
-            "Choose a response and a kind of chart; tick the levels to look at. The ticks act on "
-            "the chart below and on every table with rows of those levels. Other figures, and "
-            "numbers that pool over a factor, stay as they are. What is found here is exploratory."
+            "Choose a response and a kind of chart; tick the levels to show. The ticks filter "
+            "the chart below and every table with rows of those levels. Other figures, and "
+            "numbers that pool over a factor, do not change. Results found here are exploratory."
         )
     )
     part.parts.append(_explorer(evidence, responses))
@@ -145,16 +145,16 @@ def section(evidence: Evidence) -> Section | None:
     if runs > RUNS_MAX:
         part.parts.append(
             Text(
-                f"The chart holds about {words.count(RUNS_MAX)} of {words.count(runs)} runs: of "
-                "each treatment its share, evenly spaced in the order of execution. The tables "
-                "hold every run.",
+                f"The chart shows about {words.count(RUNS_MAX)} of {words.count(runs)} runs: the "
+                "same share of each treatment, evenly spaced in the order of execution. The "
+                "tables contain every run.",
                 "note",
             )
         )
     captions = {kind.name: kind.says for kind in KINDS}
     drawings = overview.drawn(evidence, responses, captions)
     if drawings:
-        part.parts.append(Fold("The first response in figures to print", drawings))
+        part.parts.append(Fold("Figures of the first response, for print", drawings))
     return part
 
 

@@ -14,10 +14,10 @@ def section(findings: Findings) -> Section:
     part = Section("findings", "Findings")
     part.parts.append(
         Text(
-            "Detectors looked through the usable runs for known causes of strange latencies (the "
-            "one for waits of 40 ms through excluded runs as well, which it counts apart). What "
-            "they find is exploratory: the study did not ask for it. It is called shown only "
-            "where the study varied the setting that takes it away."
+            "Detectors search the usable runs for known causes of unusual latencies. The detector "
+            "of 40 ms waits also searches excluded runs and counts them separately. Findings are "
+            "exploratory: the study did not ask for them. A finding is “shown” only where the "
+            "study varied the setting that removes its cause, else “suspected”."
         )
     )
     for finding in findings.found:
@@ -25,7 +25,7 @@ def section(findings: Findings) -> Section:
     reasons = " ".join(silence.words for silence in findings.silent)
     if reasons:
         part.parts.append(
-            Text(f"{'Besides: ' if findings.found else 'No finding. '}{reasons}", "note")
+            Text(f"{'Other detectors: ' if findings.found else 'No finding. '}{reasons}", "note")
         )
     return part
 

@@ -19,7 +19,7 @@ OWN = (
 
 def section(evidence: Evidence) -> Section:
     """Return the section on the cost of measuring and the duration of a run's phases."""
-    part = Section("harness", "What measuring cost")
+    part = Section("harness", "Measurement overhead")
     rows = []
     for name in OWN:
         metric = METRICS[name]
@@ -41,12 +41,12 @@ def section(evidence: Evidence) -> Section:
             if isinstance(seconds, (int, float)):
                 phases.setdefault(phase, []).append(float(seconds))
     if rows:
-        part.parts.append(_wide_table("harness-cost", "Own cost and disturbance per run", rows))
+        part.parts.append(_wide_table("harness-cost", "Harness cost and disturbance per run", rows))
     if phases:
         part.parts.append(
             Table(
                 "phases",
-                "Where a run's time goes",
+                "Duration of a run's phases",
                 [
                     Column("phase", "phase"),
                     Column("median", "median", "measured", "s"),
@@ -65,7 +65,7 @@ def section(evidence: Evidence) -> Section:
             )
         )
     if not part.parts:
-        part.parts.append(Text("No run recorded its own cost.", "warning"))
+        part.parts.append(Text("No run recorded the harness's own cost.", "warning"))
     return part
 
 

@@ -37,13 +37,13 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     part = Section("latency", "Latency")
     series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
-        part.parts.append(Text("No usable run carries a latency.", "warning"))
+        part.parts.append(Text("No usable run has a latency.", "warning"))
         return part
     part.parts.append(
         Text(
-            "Latency runs from the moment a message was handed over to its callback (topics), "
-            "from a request to the reply in hand (calls), from a goal to its result (actions). "
-            "A lost message and a failed call stand as +∞: their curve ends below 100 %."
+            "Latency is the time from a message's hand-over to its callback (topics), from a "
+            "request to its reply (calls), from a goal to its result (actions). Lost messages and "
+            "failed calls count as +∞: their curve ends below 100 %."
         )
     )
     part.parts.append(_curves(evidence, series))
@@ -52,8 +52,8 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     if undated:
         part.parts.append(
             Text(
-                f"{words.plural(undated, 'loss', 'losses')} left no record of when they were sent; "
-                "they count in the quantiles and stand at the end of their series.",
+                f"{words.plural(undated, 'loss', 'losses')} without a recorded send time: counted "
+                "in the quantiles and placed at the end of their series.",
                 "note",
             )
         )
@@ -93,11 +93,11 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
             if thinned
             else ""
         )
-        + "Click a name in the legend to single it out."
+        + "Click a name in the legend to highlight its curve."
     )
     return Figure(
         "latency-ecdf",
-        "How latency is distributed",
+        "Latency distribution",
         caption,
         figures.ecdf_chart(
             [p for p in points if p["us"] > 0],
@@ -153,10 +153,10 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         "runs; “too few (found of needed)” where a run has too few messages for it. With one or "
         "two runs: the first run's percentile with its order-statistic interval, "
         "which describes that run only; “too few” where the effective sample, or the number of "
-        "separate clusters above the percentile, does not carry it. “Latencies” stand behind a "
-        "percentile together with the "
-        "lost messages and failed calls, which count as +∞: “∞ (lost)” where more than that were "
-        "lost or failed, at 95 %, or in a run whose percentile falls among them.",
+        "separate clusters above the percentile, is too small. The sample of a percentile is its "
+        "“latencies” and the lost messages and failed calls, which count as +∞. “∞ (lost)”: the "
+        "share of lost and failed ones exceeds the tail above the percentile, at 95 %, or a run's "
+        "percentile is among them.",
     )
 
 

@@ -31,7 +31,7 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(
         Table(
             "limits",
-            "What the study asks of its responses",
+            "Limits on responses",
             [
                 Column("limit", "limit"),
                 Column("verdict", "verdict"),
@@ -41,8 +41,8 @@ def section(evidence: Evidence) -> Section | None:
             ],
             rows,
             "Intervals over run summaries, in the response's unit, all limits together at "
-            f"{words.confidence(CONFIDENCE)} (Bonferroni). Holds: the whole interval keeps the "
-            "limit. Broken: none of it does.",
+            f"{words.confidence(CONFIDENCE)} (Bonferroni). Holds: the whole interval is within the "
+            "limit. Broken: the whole interval is beyond it.",
         )
     )
     return part

@@ -30,7 +30,7 @@ def section(evidence: Evidence) -> Section | None:
     results = [walked(evidence, walk) for walk in walks]
     if not results and not refused:
         return None
-    part = Section("paper-path", "As papers do it")
+    part = Section("paper-path", "Tests as in papers")
     contents: list[Any] = [_caution(results)]
     contents += [Text(sentence, "item") for sentence in refused]
     if results:
@@ -42,19 +42,19 @@ def section(evidence: Evidence) -> Section | None:
         contents.append(_steps_fold(evidence, result, number))
     part.parts.append(
         Text(
-            "The tests that papers use, on the runs of this campaign: a check against what others "
-            "print, not what the answers above rest on."
+            "Tests that papers use, applied to the runs of this campaign for comparison with "
+            "published results. The answers above do not use them."
         )
     )
-    walk_count = words.plural(len(results), "walk")
+    walk_count = words.plural(len(results), "analysis", "analyses")
     part.parts.append(Fold(f"Normality, transformation, outliers, tests: {walk_count}", contents))
     return part
 
 
 def _caution(walks: Sequence[Walked]) -> Text:
     sentences = [
-        "Every test here takes runs as unpaired and the data choose the test, so that its level "
-        "is not the one it names.",
+        "Every test here treats runs as unpaired, and the data choose the test, so the actual "
+        "level differs from the nominal level.",
     ]
     trimmed = [walk for walk in walks if walk.path.without_outliers is not None]
     if trimmed:
@@ -62,32 +62,32 @@ def _caution(walks: Sequence[Walked]) -> Text:
             (rate.without_outliers for walk in trimmed for rate in _rates(walk)), default=0.0
         )
         sentences.append(
-            "Removing outliers before a test raises its false alarms, here to "
-            f"{words.percent(worst)} where 5 % are promised (simulated, table below): both results "
-            "stand wherever it took anything out."
+            "Removing outliers before a test raises its false-positive rate, here to "
+            f"{words.percent(worst)} instead of the nominal 5 % (simulated, table below). Where "
+            "outliers were removed, the tables give both results."
         )
     changed = [walk for walk in walks if walk.path.disagrees]
     if changed:
         sentences.append(
-            f"In {len(changed)} of {words.plural(len(walks), 'walk')} removing outliers turns the "
-            "verdict round."
+            f"In {len(changed)} of {words.plural(len(walks), 'analysis', 'analyses')}, removing "
+            "outliers reverses the verdict."
         )
     undecided = [walk for walk in walks if walk.path.undecided_without]
     if undecided:
         sentences.append(
-            f"In {len(undecided)} of {words.plural(len(walks), 'walk')} removing outliers leaves "
-            "nothing to test."
+            f"In {len(undecided)} of {words.plural(len(walks), 'analysis', 'analyses')}, removing "
+            "outliers leaves nothing to test."
         )
     if any(isinstance(walk.path.blocks, paper.BlockShare) for walk in walks):
         sentences.append(
-            "The runs come in blocks, which these tests ignore: the share of the scatter that "
-            "blocks explain stands in each row; inside blocks it would not blur the comparison."
+            "These tests ignore the blocks of the design. Each row gives the share of the scatter "
+            "that blocks explain; a comparison inside blocks would exclude it."
         )
     pooled = [walk for walk in walks if walk.pooled]
     if pooled:
         sentences.append(
-            f"In {len(pooled)} of {words.plural(len(walks), 'walk')} the groups pool other factors,"
-            " whose effects count as scatter."
+            f"In {len(pooled)} of {words.plural(len(walks), 'analysis', 'analyses')}, the groups "
+            "pool other factors, whose effects count as scatter."
         )
     return Text(" ".join(sentences), "warning")
 
@@ -113,7 +113,7 @@ def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
         rows.append(row)
     return Table(
         "paper-path",
-        "Every walk and where it ends",
+        "Result of each analysis",
         [
             Column("response", "response"),
             Column("by", "groups by"),
@@ -129,12 +129,12 @@ def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
             Column("by_chance", "by chance", group="scatter of blocks"),
         ],
         rows,
-        "Shapiro–Wilk in each group; where one departs, a Box–Cox power for all, kept only if it "
-        "mends every group; interquartile fences; Brown–Forsythe for equal variances; then t, "
-        "ANOVA, Welch's or Kruskal–Wallis, and pairs where it rejects. All at 5 %, pairs after "
-        "correction. Exploratory: nothing is corrected over the rows of this table. Scatter of "
-        "blocks: its share of the scatter inside groups, and what as many blocks without any "
-        "meaning would take.",
+        "Shapiro–Wilk in each group; where one is not normal, a Box–Cox power for all, kept only "
+        "if every group then passes; interquartile fences; Brown–Forsythe for equal variances; "
+        "then t, ANOVA, Welch's or Kruskal–Wallis, and pairs where it rejects. All at 5 %, pairs "
+        "after correction. Exploratory: p is not corrected over the rows of this table. Scatter "
+        "of blocks: their share of the sum of squares inside groups, and the share expected by "
+        "chance.",
     )
 
 
@@ -216,18 +216,18 @@ def _rates_table(results: Sequence[Walked]) -> Table:
     trials = max((rate.trials for rates in sizes.values() for rate in rates), default=0)
     return Table(
         "paper-path-rates",
-        "How often this way finds a difference where there is none",
+        "False-positive rate of this procedure",
         [
             Column("groups", "groups", "measured"),
             Column("runs", "runs in each", "measured"),
             Column("model", "data"),
-            Column("with_all", "all runs", "text", group="false alarms at 5 %"),
-            Column("without", "outliers removed", "text", group="false alarms at 5 %"),
-            Column("turned", "verdict turned by removal"),
+            Column("with_all", "all runs", "text", group="false positives at 5 %"),
+            Column("without", "outliers removed", "text", group="false positives at 5 %"),
+            Column("turned", "verdict reversed by removal"),
         ],
         rows,
         f"Simulated, {words.count(trials)} campaigns in each row, for the sizes nearest to those "
-        "above; the test over all groups alone, without pairs.",
+        "above; only the test over all groups, without pairs.",
     )
 
 
@@ -265,9 +265,9 @@ def _aligned_table(evidence: Evidence) -> Table | None:
             Column("p", "p", "measured"),
         ],
         rows,
-        "Each effect aligned and ranked for itself, type III, runs taken as unpaired. Not a test "
-        "of ratios: two factors that multiply (one ×3, one ×5) are an interaction for it, in every "
-        "simulated trial. Whether ratios differ is for the answers to say.",
+        "Each effect is aligned and ranked separately (type III); runs are treated as unpaired. "
+        "This is not a test of ratios: it reports two factors that multiply (one ×3, one ×5) as an "
+        "interaction in every simulated trial. For ratios see the answers.",
     )
 
 
@@ -310,7 +310,7 @@ def _steps_fold(evidence: Evidence, result: Walked, number: int) -> Fold:
     missing = sum(result.path.missing.values())
     if missing:
         runs = words.plural(missing, "run")
-        contents.append(Text(f"Without this response, so left out: {runs}.", "note"))
+        contents.append(Text(f"Omitted, without this response: {runs}.", "note"))
     pairs = _pairs_table(result, number, title)
     if pairs is not None:
         contents.append(pairs)
@@ -363,7 +363,7 @@ def _test_row(branch: paper.Branch, level: float, runs: str) -> dict[str, Any]:
     row = {"runs": runs, "group": " + ".join(str(count) for count in branch.counts.values())}
     if not isinstance(test, paper.Significance):
         return row | {"step": "no test", "p": test, "decision": "nothing decided"}
-    decision = "differs" if test.rejects(level) else "no difference found"
+    decision = "differs" if test.rejects(level) else "no difference detected"
     if test.powerless(level):
         decision = "cannot reject at these sizes, whatever the data"
     return row | {

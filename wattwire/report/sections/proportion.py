@@ -37,8 +37,8 @@ FIGURES_MAX = 2
 PROPORTION = (0.8, 1.2)
 """Energy is called proportional where the whole interval of the exponent is inside these limits."""
 SHARED_BY_CPU = (
-    "Where a meter shares a machine's energy out by CPU time, as software meters do for one "
-    "process, energy goes with CPU time by construction, whatever happened."
+    "Where a meter divides a machine's energy by CPU time, as software meters do for one "
+    "process, energy correlates with CPU time by construction."
 )
 
 
@@ -69,9 +69,9 @@ def section(evidence: Evidence) -> Section | None:
     strata = _strata(evidence)
     part.parts.append(
         Text(
-            "Association is not proportion: energy is in proportion to a quantity where it grows "
-            "as its first power: where b is 1 in energy ~ quantity to the power of b. Points are "
-            "treatments (medians over their runs); runs of one treatment are no further points."
+            "Association is not proportion: energy is in proportion to a quantity where b is 1 in "
+            "energy ~ quantity to the power of b. Points are treatments (medians over their "
+            "runs), not runs."
         )
     )
     part.parts.append(_associations(evidence, energies, strata))
@@ -209,7 +209,7 @@ def _associations(
         Column("quantity", "quantity"),
         Column("points", "points", "measured", group="between treatments"),
         Column("exponent", "exponent b", "measured", group="between treatments"),
-        Column("reads", "reads as", group="between treatments"),
+        Column("reads", "interpretation", group="between treatments"),
         Column("spearman", "Spearman's ρ", "measured", group="between treatments"),
         Column("pearson", "Pearson's r", "measured", group="between treatments"),
         Column("inside", "r of logs", "measured", group="inside treatments"),
@@ -218,16 +218,15 @@ def _associations(
         columns = columns[1:]
     return Table(
         "proportion",
-        "Energy beside time and resources",
+        "Energy against time and resources",
         columns,
         rows,
-        "95 % intervals, each alone; exploratory. Rank intervals from ten treatments on. About in "
-        f"proportion: the whole interval of b lies between {PROPORTION[0]:g} and "
-        f"{PROPORTION[1]:g}; cannot tell: it holds 1 and reaches further. Inside treatments: "
-        "whether runs of one treatment that took more of the one also took more of the other, all "
-        "levels taken off."
+        "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals from "
+        "ten treatments on. About in proportion: the whole interval of b is between "
+        f"{PROPORTION[0]:g} and {PROPORTION[1]:g}; cannot tell: it includes 1 and exceeds these "
+        "limits. Inside treatments: correlation over runs after subtracting each treatment's mean."
         + "".join(
-            f" No treatment{f' of {where}' if where else ''} holds energy and "
+            f" No treatment{f' of {where}' if where else ''} has energy and "
             f"{words.listed(list(quantities))}."
             for where, quantities in without_points.items()
         ),
@@ -304,8 +303,8 @@ def _scatter(
     return Figure(
         f"energy-delay-{number}-runs",
         f"{energy_of.title[:1].upper()}{energy_of.title[1:]} against {delay_of.title}",
-        "Small points are runs, large ones the medians of each treatment: nearer to the lower left "
-        "corner is better in both. Runs without a positive value of both are not drawn.",
+        "Small points are runs, large ones the medians of each treatment: towards the lower left "
+        "both are better. Runs without positive values of both are omitted.",
         figures.scatter_chart(
             points,
             titles_of(evidence, evidence.primary),
@@ -342,10 +341,10 @@ def _products(
         ],
         rows,
         "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, from "
-        "three runs on that hold both. On the front: no other treatment"
+        "three runs with both values on. On the front: no other treatment"
         + (" there" if len(strata) > 1 else "")
-        + " has less of one and no more of the other; whether neighbours on it differ is for the "
-        "answers to say. Sorted by product.",
+        + " has less of one and no more of the other; for differences between neighbours see the "
+        "answers. Sorted by product.",
     )
 
 

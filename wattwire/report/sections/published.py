@@ -59,13 +59,13 @@ def section(evidence: Evidence) -> Section | None:
     study = evidence.study
     if not study.get("published"):
         return None
-    part = Section("published", "Beside the published numbers")
+    part = Section("published", "Comparison with published numbers")
     path = locate(evidence.reader.path, evidence.study)
     if path is None:
         part.parts.append(
             Text(
                 f"The study names {evidence.study['published']}, which is not in this campaign's "
-                "folder; copy it there to see the published numbers beside these.",
+                "folder; copy it there to compare published and measured numbers.",
                 "warning",
             )
         )
@@ -81,9 +81,9 @@ def section(evidence: Evidence) -> Section | None:
     source = evidence.study.get("source", "")
     part.parts.append(
         Text(
-            f"Published numbers stand as printed{f' (doi {source})' if source else ''}, measured "
-            "there on another machine with another instrument and window; they are beside ours "
-            "to be looked at, not tested. CPU here is per cent of one core, one node of the role. "
+            f"Published numbers are as printed{f' (doi {source})' if source else ''}. They come "
+            "from another machine, instrument and window: the comparison is descriptive, without "
+            "tests. CPU here is per cent of one core, one node of the role. "
             f"Our windows last {_windows(evidence)}: energy grows with the window, power does not."
         )
     )
@@ -100,7 +100,7 @@ def section(evidence: Evidence) -> Section | None:
 
 def _windows(evidence: Evidence) -> str:
     if evidence.usable.height == 0:
-        return "no time at all"
+        return "an unknown time (no usable run)"
     windows_s = window_seconds(evidence, evidence.usable)
     lengths_s = sorted(
         {round(float(window_s), 2) for window_s in windows_s if np.isfinite(window_s)}
@@ -149,7 +149,7 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
         [column for column in columns if column.key not in constant],
         table_rows,
         "From three runs on a 95 % t interval over runs. All nodes of the role are metered: the "
-        "value is their mean, “each node” gives every one."
+        "value is their mean, “each node” lists each."
         if has_several_nodes
         else "From three runs on a 95 % t interval over runs.",
     )

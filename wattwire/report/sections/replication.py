@@ -20,10 +20,10 @@ VERDICTS = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
 MARKS = {EXACT: "✓", BY_SEARCH: "✓ˢ", NEAR: "≈", DIFFERS: "✗", ABSENT: ""}
 WEAK = "(✓)"
 LEGEND = (
-    "✓ the printed digits, by rounding or by cutting the rest off; (✓) the same, but so few digits "
-    "are printed that it says little; ✓ˢ the printed digits by a search over other choices, whose "
-    "number is told; ≈ within 1 %; ✗ differs; – cannot be computed from these data. Point at a "
-    "number for its recipe."
+    "✓ matches the printed digits, rounded or truncated; (✓) the same, but weak: few digits are "
+    "printed; ✓ˢ matches the printed digits after a search over other choices, whose number is "
+    "given; ≈ within 1 %; ✗ differs; – cannot be computed from these data. Hover over a number for "
+    "its recipe."
 )
 OPEN_ROWS = 12
 """Most rows of a table that is shown unfolded."""
@@ -62,8 +62,8 @@ def _reproduced(checks: Sequence[Check]) -> Section:
     part.parts.append(Text(counted(checks), "lead"))
     part.parts.append(
         Text(
-            "Each is compared with what the recipe named beside it gives, whatever recipe the "
-            "campaign was imported by; the answers above rest on the latter.",
+            "Each number is compared with the result of its own recipe, which may differ from the "
+            "recipe of the import; the answers above use the recipe of the import.",
             "note",
         )
     )
@@ -77,7 +77,7 @@ def _reproduced(checks: Sequence[Check]) -> Section:
             part.parts.append(Fold(f"{title}: {_short(group_checks)}", tables))
         else:
             part.parts += tables
-    part.parts.append(Fold("By which recipes", [_recipes(checks)]))
+    part.parts.append(Fold("Verdicts by recipe", [_recipes(checks)]))
     return part
 
 
@@ -187,9 +187,9 @@ def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
         Column("here", "here", "measured"),
         Column("default", "by the default recipe", "measured"),
         Column("verdict", "verdict"),
-        Column("remark", "what is known"),
+        Column("remark", "explanation"),
     ]
-    return [Table(f"{key}-remarks", f"{title}: what is not plainly exact", columns, rows)]
+    return [Table(f"{key}-remarks", f"{title}: remarks on single numbers", columns, rows)]
 
 
 def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
@@ -270,7 +270,7 @@ def _recipes(checks: Sequence[Check]) -> Table:
         if any(verdict == recorded for _, recorded in counts)
     ]
     rows = sorted(by_recipe.values(), key=lambda row: -row.get(EXACT, 0))
-    return Table("recipes", "Recipes and what came of them", columns, rows)
+    return Table("recipes", "Verdicts by recipe", columns, rows)
 
 
 # -- findings ------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def _findings(reader: ImportedCampaign) -> list[Section]:
     findings = reader.findings()
     if not findings:
         return []
-    part = Section("about-the-data", "What the data show about themselves")
+    part = Section("about-the-data", "Findings about the data")
     for number, finding in enumerate(findings, 1):
         rows = finding["rows"]
         is_open = 0 < len(rows) <= OPEN_ROWS
@@ -323,14 +323,14 @@ def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
 
 
 def _sources(reader: ImportedCampaign) -> Section:
-    part = Section("sources", "Where the values come from")
+    part = Section("sources", "Sources of the values")
     about = reader.document
     recipe = f", by the recipe “{about['recipe']}”" if about.get("recipe") else ""
     part.parts.append(
         Text(
             f"{words.plural(int(about['values']), 'value')} of {words.plural(about['runs'], 'run')}"
-            f" from {words.plural(about['files'], 'file')}{recipe}. provenance.parquet names for "
-            "each value its files, how many rows it rests on and how it was made."
+            f" from {words.plural(about['files'], 'file')}{recipe}. provenance.parquet gives each "
+            "value's files, number of rows used and derivation."
         )
     )
     part.parts += _provenance(reader)
@@ -368,7 +368,7 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
         Column("values", "values", "measured"),
         Column("files", "files", "measured"),
         Column("used", "rows used", "measured"),
-        Column("left", "rows left out", "measured"),
+        Column("left", "rows excluded", "measured"),
         Column("how", "how"),
     ]
     table = Table("provenance", "Values by response", columns, rows)
@@ -409,5 +409,5 @@ def _excluded_table(reader: ImportedCampaign) -> Table:
         Column("places", "files", "measured"),
         Column("rows", "rows", "measured"),
     ]
-    note = "set_aside.csv names each. Where no rows are counted, whole files were set aside."
-    return Table("set-aside", "What no value comes from", columns, table_rows, note)
+    note = "set_aside.csv lists each. Where the row count is empty, whole files were excluded."
+    return Table("set-aside", "Excluded files and rows", columns, table_rows, note)

@@ -37,9 +37,9 @@ def section(evidence: Evidence) -> Section | None:
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings):
         return None
-    part = Section("requested-tables", "As the study lays it out")
+    part = Section("requested-tables", "Tables and figures of the study")
     if evidence.usable.height == 0:
-        part.parts.append(Text("No usable run: there is nothing to lay out yet.", "warning"))
+        part.parts.append(Text("No usable run: no tables or figures yet.", "warning"))
         return part
     printed = printed_of(evidence)
     if shown.published:
@@ -59,14 +59,14 @@ def _about(evidence: Evidence, has_printed: bool) -> str:
         name = evidence.study.get("published", "")
         return (
             f"The study's published numbers ({name}) are not in this campaign's folder; copy the "
-            "file there to see them beside these."
+            "file there to compare published and measured numbers."
         )
     source = evidence.study.get("source")
     return (
-        f"Published numbers stand as printed{f' (doi {source})' if source else ''}, errors "
-        "included: of other machines, versions and instruments, to be looked at, not tested. Ours "
-        f"are medians over the runs of a cell. {BEST}: over the lowest of its column; the printed "
-        "ratios are the paper's own."
+        f"Published numbers are as printed{f' (doi {source})' if source else ''}, errors "
+        "included. They come from other machines, versions and instruments: the comparison is "
+        "descriptive, without tests. Ours are medians over the runs of a cell. "
+        f"{BEST}: ratio to the lowest of its column; the printed ratios are the paper's own."
     )
 
 
@@ -83,7 +83,7 @@ def _tables(
     ]
     if missing:
         titles = words.listed(list(dict.fromkeys(missing)))
-        cpu_note = " CPU time, where it stands below, was measured; it is no energy."
+        cpu_note = " CPU time, where shown below, was measured; it is not energy."
         has_energy = any(resolve(value.response, evidence.described).energy for value, _ in places)
         contents.append(
             Text(f"{capital(titles)}: {NOT_MEASURED}.{cpu_note if has_energy else ''}", "warning")
@@ -197,4 +197,4 @@ def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:
     over = f", pooled over {words.listed(pooled)}" if pooled else ""
     runs = words.plural(max(counts), "run")
     runs = runs if min(counts) == max(counts) else f"{min(counts)} to {runs}"
-    return f"Here: median of {runs} a cell{over}."
+    return f"Here: median of {runs} per cell{over}."

@@ -45,7 +45,7 @@ def section(evidence: Evidence) -> Section:
     part.parts.append(
         Table(
             "settings-in-force",
-            "What each node said it was using",
+            "Settings reported by each node",
             [
                 Column("cell", "cell"),
                 Column("pattern", "pattern"),
@@ -57,8 +57,8 @@ def section(evidence: Evidence) -> Section:
                 Column("nodes", "nodes", "measured"),
             ],
             rows,
-            "Asked of the library at READY where it can tell. Nodes of a row agree in everything "
-            "but what stands with several values.",
+            "Read from the library at READY where it reports them. The nodes of a row share all "
+            "settings except those with several values.",
         )
     )
     return part

@@ -166,21 +166,21 @@ def _by_strace(documents: Sequence[Mapping[str, Any]]) -> bool:
 
 def _method_text(documents: Sequence[Mapping[str, Any]], planned: int) -> str:
     text = (
-        f"{words.plural(planned, 'run')} after all others did nothing but count system calls; no "
-        "other number on this page is from them. Calls are divided by the messages that were sent. "
+        f"{words.plural(planned, 'run')} after all others only counted system calls; no other "
+        "number on this page comes from them. Calls are divided by the messages sent. "
     )
     if _by_strace(documents):
         return text + (
-            "They were counted by strace -c -f, from a process's first call to its last: starting "
-            "and ending are in them, and weigh less the more messages a run has. Their time is "
-            "CPU time in the kernel as strace sees it, tracing included."
+            "strace -c -f counted them, from a process's first call to its last: start-up and "
+            "exit are included, and weigh less the more messages a run has. Their time is CPU "
+            "time in the kernel as strace reports it, tracing included."
         )
     return text + (
-        "They were counted in the kernel (eBPF), from the last moment of silence to the window's "
-        "end. A call's time is from entering to leaving it, waiting included: so it is given apart "
-        "for wait-like calls (futex, epoll_wait, poll and their kin), which take no CPU while "
-        "they wait, and for all others, of which those that read from a socket may wait as well. "
-        "CPU time in the kernel is the process tree's own, in steps of the kernel's clock tick."
+        "The kernel (eBPF) counted them, from the last moment of silence to the window's end. A "
+        "call's time is from entry to return, waiting included. It is given separately for "
+        "wait-like calls (futex, epoll_wait, poll and similar), which use no CPU while they wait, "
+        "and for all others, of which those that read from a socket may also wait. CPU time in "
+        "the kernel is the process tree's own, in steps of the kernel's clock tick."
     )
 
 
@@ -197,7 +197,7 @@ def _warnings(documents: Sequence[Mapping[str, Any]]) -> list[str]:
         for process in (document.get("processes") or {}).values()
     )
     if uncounted:
-        sentences.append(f"{words.count(round(uncounted))} calls found no room in the tables.")
+        sentences.append(f"Tables full: {words.count(round(uncounted))} calls were not counted.")
     return sentences
 
 
@@ -223,7 +223,7 @@ def _per_treatment(
         if strace:
             continue
         columns += [
-            Column(f"{role}_share", "its share of all CPU, %", "measured", group=title),
+            Column(f"{role}_share", "kernel share of CPU, %", "measured", group=title),
             Column(f"{role}_working", "in working calls, µs", "measured", group=title),
             Column(f"{role}_waiting", "in wait-like calls, µs", "measured", group=title),
         ]
@@ -239,8 +239,8 @@ def _per_treatment(
             row[f"{role}_working"] = figures.get("syscall_working_us_per_message")
             row[f"{role}_waiting"] = figures.get("syscall_waiting_us_per_message")
         rows.append(row)
-    note = "Per message, mean over the runs that count."
-    return Table("syscalls", "What a message asks of the kernel", columns, rows, note)
+    note = "Per message, mean over the runs that count system calls."
+    return Table("syscalls", "System calls and kernel time", columns, rows, note)
 
 
 def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
@@ -265,7 +265,7 @@ def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
                 for name, (count, us) in shown
                 if count >= SHOWN_MIN
             ]  # fmt: skip
-    note = f"Calls made less than {SHOWN_MIN:g} times a message are left out here, not in the sums."
+    note = f"Calls below {SHOWN_MIN:g} per message are omitted here but included in the sums."
     return Table("syscalls_each", "Every system call", columns, rows, note)
 
 
@@ -325,9 +325,9 @@ def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]
         rows = [{**row, factor: row["level"]} for row in rows]
     note = (
         "Per message, all process trees together. Efficient means little CPU time per message, by "
-        "the median of the timed runs; that a call differs does not say that it is the cause."
+        "the median of the timed runs. A call that differs is not necessarily the cause."
     )
-    title = "The most and the least efficient side by side"
+    title = "Most and least efficient treatment compared"
     return [
         Table("syscalls_sides", title, columns, rows, note),
         *(Text(sentence) for sentence in sentences),
@@ -355,7 +355,7 @@ def _sentence(
     ratio = words.number(worst.cpu_us / best.cpu_us, 3) if best.cpu_us > 0 else words.MISSING
     text = (
         f"{title + ': ' if title else ''}{worst.title} used {ratio} times the CPU time of "
-        f"{best.title} and made {words.number(worst.total, 3)} system calls a message against "
+        f"{best.title} and made {words.number(worst.total, 3)} system calls per message against "
         f"{words.number(best.total, 3)}."
     )
     if pairs:

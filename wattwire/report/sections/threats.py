@@ -29,10 +29,10 @@ from wattwire.store import ImportedCampaign
 
 KINDS = ("construct", "internal", "conclusion", "external")
 TITLES = {
-    "construct": "Is it what it is called?",
-    "internal": "Is it the treatment?",
-    "conclusion": "Is it more than chance?",
-    "external": "Does it hold elsewhere?",
+    "construct": "Do the numbers measure what their names say?",
+    "internal": "Does the treatment cause the difference?",
+    "conclusion": "Is the difference more than chance?",
+    "external": "Do the results hold elsewhere?",
 }
 FEW_BLOCKS = 5
 OPEN_SHARE = 1.0
@@ -62,7 +62,7 @@ def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
         warnings += [
             (
                 "internal",
-                f"The data show about themselves{_rows(item)}: {item['title']}. {item['text']}",
+                f"Finding about the data{_rows(item)}: {item['title']}. {item['text']}",
             )
             for item in evidence.reader.findings()
         ]
@@ -98,29 +98,29 @@ def _construct(evidence: Evidence) -> Iterator[str]:
     """Yield threats to construct validity: whether a number measures what its name says."""
     if evidence.imported:
         yield (
-            "These data were recorded by others and imported: how their clocks, meters and nodes "
-            "worked is known only from what they wrote."
+            "These data were recorded by others and imported: their clocks, meters and nodes are "
+            "known only from their documentation."
         )
         return
     yield _energy(evidence)
     failed = failed_words(evidence)
     if failed:
         yield (
-            f"{failed} What a message costs is of answered and failed calls together; it is not "
+            f"{failed} Costs per message include answered and failed calls; they are not "
             f"compared where more than {words.percent(FAILED_MAX)} of a run's calls failed or "
             "were lost."
         )
     yield from _short_windows(evidence)
     if len(evidence.reader.machine.get("hosts", {})) < 2:
         yield (
-            "All nodes share one machine: no network between hosts is in these numbers, and a "
-            "sender may pay for work done on behalf of its receiver (kernel network time stays "
-            "with the process in whose context it ran)."
+            "All nodes share one machine: these numbers exclude the network between hosts, and a "
+            "sender's CPU time may include work for its receiver (the kernel charges network time "
+            "to the process in whose context it runs)."
         )
     if "wire_bytes_per_message" in evidence.usable.columns:
         yield (
-            "Bytes on the wire are those of the host's interfaces: other programs' traffic is in "
-            "them."
+            "Bytes on the wire are those of the host's interfaces and include other programs' "
+            "traffic."
         )
 
 
@@ -136,11 +136,11 @@ def _short_windows(evidence: Evidence) -> Iterator[str]:
         return
     largest_share = min(1.0, period_s / float(windows_s.min()))
     yield (
-        f"CPU time and memory are read every {words.number(period_s)} s, and what counts begins "
-        "between two readings, where CPU time is taken to grow evenly: in the shortest window "
+        f"CPU time and memory are read every {words.number(period_s)} s. The counted part begins "
+        "between two readings, where CPU time is interpolated linearly: in the shortest window "
         f"({words.number(float(windows_s.min()))} s; the median is "
         f"{words.number(float(np.median(windows_s)))} s) up to {words.percent(largest_share)} of "
-        "it rests on that. More calls in a run (count) make this smaller."
+        "it is interpolated. More calls in a run (count) reduce this share."
     )
 
 
@@ -148,16 +148,17 @@ def _energy(evidence: Evidence) -> str:
     frame = evidence.usable
     if np.isfinite(column(frame, "energy_message_j")).any():
         return (
-            "Energy is a whole machine's, shared out by CPU time above the silent baseline: what "
-            "memory, network and other devices drew goes to whoever computed."
+            "Energy is measured for the whole machine and attributed by CPU time above the silent "
+            "baseline: the processes that used CPU time are charged for memory, network and other "
+            "devices as well."
         )
-    sentence = "No counter of energy was readable, so nothing is said about measured energy"
+    sentence = "No energy counter was readable, so there are no results on measured energy"
     reasons = _absence_reasons(evidence)
     sentence += f" ({reasons})" if reasons else ""
     if any("energy_estimate" in name for name in frame.columns):
         sentence += (
-            "; figures marked as estimates are CPU time times a constant and hold no information "
-            "beyond CPU time"
+            "; figures marked as estimates are CPU time times a constant and contain no "
+            "information beyond CPU time"
         )
     return sentence + "."
 
@@ -183,8 +184,8 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     """Yield threats to internal validity: whether the treatment caused the difference."""
     if evidence.imported:
         yield (
-            "Their order of runs, their machine's other load and their exclusions were theirs to "
-            "choose; no validity limit was checked."
+            "Run order, other load on the machine and exclusions were the authors' choice; no "
+            "validity limit was checked."
         )
         return
     if is_virtual(facts_of(evidence)):
@@ -192,8 +193,8 @@ def _internal(evidence: Evidence) -> Iterator[str]:
         steal = steal[np.isfinite(steal)]
         most_steal = words.percent(float(steal.max())) if steal.size else ""
         yield (
-            "This was a virtual machine: frequency, neighbours and power states belong to its "
-            "host; time that the hypervisor took was watched"
+            "This is a virtual machine: its host controls frequency, neighbours and power states; "
+            "steal time was monitored"
             + (f" (at most {most_steal} in a used run)." if most_steal else ".")
         )
     yield from _open_limits(evidence)
@@ -201,8 +202,8 @@ def _internal(evidence: Evidence) -> Iterator[str]:
     yield from _unmeasured(evidence)
     if not evidence.controls_planned:
         yield (
-            "No two identical labels were measured, so what chance and drift alone make of a "
-            "difference is not known."
+            "No A/A control runs were measured, so the difference that chance and drift alone "
+            "produce is unknown."
         )
     yield from _warm_up(evidence)
     excluded = evidence.excluded.height
@@ -210,13 +211,14 @@ def _internal(evidence: Evidence) -> Iterator[str]:
         runs = words.plural(excluded + evidence.usable.height, "run")
         were = "was" if excluded == 1 else "were"
         yield (
-            f"{excluded} of {runs} {were} excluded; if what disturbed them goes with the "
-            "treatment, those left are a selection (the answers with all of them stand beside)."
+            f"{excluded} of {runs} {were} excluded; if the disturbance correlates with the "
+            "treatment, the remaining runs are a biased selection (the answers also give results "
+            "with all runs)."
         )
     untried = evidence.untried(evidence.designed)
     if untried:
         are = "is" if untried == 1 else "are"
-        yield f"{words.plural(untried, 'planned run')} of the design {are} not made yet."
+        yield f"{words.plural(untried, 'planned run')} of the design {are} still missing."
 
 
 def _unseen(evidence: Evidence) -> Iterator[str]:
@@ -225,8 +227,8 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
         infos = (meter.get("info") or {} for meter in host.get("meters", []))
         for processes in filter(None, (info.get("unseen") for info in infos)):
             yield (
-                f"Some processes of this machine cannot be seen ({processes}): their load is not "
-                "in the evidence that excludes runs."
+                f"The meters cannot see some processes of this machine ({processes}): the checks "
+                "that exclude runs miss their load."
             )
 
 
@@ -234,7 +236,7 @@ def _unmeasured(evidence: Evidence) -> Iterator[str]:
     """Yield a sentence where no meter read other programs' load, so that it excludes no run."""
     attempts = evidence.attempts
     if attempts.height and not np.isfinite(column(attempts, OTHER_LOAD)).any():
-        yield "No meter read the load of other programs, so no run was excluded for it."
+        yield "No meter measured the load of other programs, so no run was excluded for it."
 
 
 def _warm_up(evidence: Evidence) -> Iterator[str]:
@@ -242,22 +244,22 @@ def _warm_up(evidence: Evidence) -> Iterator[str]:
     calls = evidence.warmup_calls
     if calls:
         yield (
-            f"The first {words.plural(calls, 'call')} of each client were left out, and with them "
-            "all that began before the last client had made so many: a stack that is used for "
-            "fewer calls than that is as slow as it begins, which these figures do not show."
+            f"The first {words.plural(calls, 'call')} of each client are discarded warm-up, and "
+            "with them every call that began before the last client had made as many. These "
+            "figures do not show how fast a stack is in its first calls."
         )
         if unsettled_cells := settling.unsettled(evidence.warm_up):
             yield (
-                f"In the settling runs {words.listed(unsettled_cells)} had not settled by then: "
-                "the figures would be others after a longer warm-up."
+                f"In the settling runs, {words.listed(unsettled_cells)} had not reached steady "
+                "state by then: a longer warm-up would change the figures."
             )
         if unknown_cells := settling.unknown(evidence.warm_up):
             yield (
-                "Too few calls were answered in the settling runs of "
-                f"{words.listed(unknown_cells)} to say how long a warm-up it takes there."
+                f"The settling runs of {words.listed(unknown_cells)} have too few answered calls "
+                "to determine the required warm-up."
             )
     elif not evidence.study.get("plan", {}).get("warmup_s"):
-        yield "No warm-up was cut off: the first messages of a run count as the rest."
+        yield "No warm-up was discarded: the first messages of a run count like the rest."
 
 
 def _open_limits(evidence: Evidence) -> Iterator[str]:
@@ -273,10 +275,10 @@ def _open_limits(evidence: Evidence) -> Iterator[str]:
             continue
         shares = column(evidence.usable, name)
         shares = shares[np.isfinite(shares)]
-        sentence = f"The limit on {title} was open ({key} = {limits[key]:g})"
+        sentence = f"The limit on {title} was disabled ({key} = {limits[key]:g})"
         if shares.size:
             sentence += (
-                f"; the most in a used run was {words.percent(float(shares.max()))} of all cores"
+                f"; the maximum in a used run was {words.percent(float(shares.max()))} of all cores"
             )
         yield sentence + "."
 
@@ -285,45 +287,45 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
     """Yield threats to conclusion validity: whether a difference is more than chance."""
     if evidence.edited:
         yield (
-            f"{edited_words(evidence.edited)} What is asked, the margin and the limits may have "
-            "been chosen with the data in view."
+            f"{edited_words(evidence.edited)} The questions, the margin and the limits may have "
+            "been chosen after seeing the data."
         )
     if CHANGED in evidence.study:
         yield (
             f"Validity limits were changed after the measurement ({evidence.study[CHANGED]}): "
-            "which runs count was chosen with the data in view, so every answer is exploratory."
+            "they were chosen after seeing the data, so every answer is exploratory."
         )
     blocks = answers.block_count
     if blocks == 1:
         yield (
             "One block: no interval per treatment; drift cannot be separated from the effects, and "
-            "interactions between factors stand in the error."
+            "interactions between factors are part of the error."
         )
     elif 1 < blocks < FEW_BLOCKS:
         yield (
-            f"With {words.plural(blocks, 'block')} only, intervals are wide, and whether errors "
-            "are alike in all treatments cannot be checked."
+            f"With only {words.plural(blocks, 'block')}, intervals are wide, and it cannot be "
+            "checked whether all treatments have the same error variance."
         )
     computed = answers.computed()
     numbers = [*computed, *answers.differences()]
     if computed:
         yield (
-            "The error is pooled over treatments on the log scale; a treatment that scatters more "
+            "The error is pooled over treatments on the log scale; a treatment with more variance "
             "than the others gets an interval that is too narrow."
         )
     if answers.differences():
         responses = dict.fromkeys(item.response.title for item in answers.differences())
         yield (
-            f"With runs that are zero or negative, {words.listed(list(responses))} is answered by "
-            "differences: one number stands for treatments that may differ by different amounts."
+            f"Some runs are zero or negative, so {words.listed(list(responses))} is compared by "
+            "differences: one number represents treatments that may differ by different amounts."
         )
     if evidence.usable.height and not numbers:
-        yield "No question of the study got a number; what is shown is exploratory."
+        yield "No question of the study has a numeric answer; all results are exploratory."
     undecided = sum(answers.outcome(item) == "undecided" for item in numbers)
     if undecided:
         yield (
             f"In {undecided} of {words.plural(len(numbers), 'answer')} no difference was detected, "
-            "which does not say that there is none."
+            "which does not show that there is none."
         )
     unanswered = len(answers.items) - len(numbers)
     if unanswered and numbers:
@@ -349,15 +351,15 @@ def _external(evidence: Evidence) -> Iterator[str]:
     """Yield threats to external validity: whether the results hold elsewhere."""
     if evidence.imported:
         yield (
-            "On how many machines, boots and builds these data rest is not on record here; what "
-            "holds elsewhere is not known from them."
+            "The number of machines, boots and builds behind these data is not recorded, so it is "
+            "unknown whether the results hold elsewhere."
         )
     else:
         count = boots(evidence)
         when = "one boot" if count == 1 else f"{count} boots" if count else "one occasion"
         yield (
-            f"One machine, {when}, one build: nothing here speaks for others, and library versions "
-            "are part of the result."
+            f"One machine, {when}, one build: the results do not extend to others, and library "
+            "versions are part of the result."
         )
     held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
     fixed = {name: evidence.factors[name][0] for name in held}
@@ -369,7 +371,7 @@ def _external(evidence: Evidence) -> Iterator[str]:
             f"{words.factor_title(name)} ({evidence.title(name, level)})"
             for name, level in fixed.items()
         ]
-        yield f"Held at one level, so that nothing is known of others: {words.listed(held_levels)}."
+        yield f"Held at one level, with other levels untested: {words.listed(held_levels)}."
 
 
 def is_virtual(facts: Mapping[str, Any]) -> bool:

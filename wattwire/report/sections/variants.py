@@ -28,7 +28,7 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(Text(judged.first_line(), "warning" if judged.verdict == WORSE else "lead"))
     part.parts += [Text(sentence) for sentence in completed(judged)]
     part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
-    part.parts.append(Fold("What these verdicts rest on", [Text(note) for note in judged.notes]))
+    part.parts.append(Fold("Basis of these verdicts", [Text(note) for note in judged.notes]))
     return part
 
 
@@ -61,7 +61,7 @@ def _row(item: Item) -> dict[str, Any]:
 def _table(rows: list[dict[str, Any]], note: str) -> Table:
     return Table(
         "variants",
-        "Worse, not worse, or cannot tell",
+        "Verdicts by treatment",
         [
             Column("treatment", "treatment"),
             Column("response", "response"),

@@ -15,7 +15,7 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
     """Return the table of alternatives, from the lowest up; None where none is ranked."""
     group_titles = {
         "lowest": "lowest", "equal": "equal within the margin",
-        "open": "not told apart", "higher": "higher",
+        "open": "not significantly higher", "higher": "higher",
     }  # fmt: skip
     rows = [
         {
@@ -40,7 +40,7 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
     factor_titles = words.listed([words.factor_title(name) for name in factors_of(evidence)])
     return Table(
         "lowest",
-        f"Which {factor_titles} is lowest",
+        f"Lowest values by {factor_titles}",
         [
             Column("response", "response"),
             Column("alternative", factor_titles),
@@ -52,6 +52,6 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
         ],
         rows,
         "“At most”: upper limit of the ratio to the truly lowest one; all limits and outcomes hold "
-        f"together at {words.confidence(CONFIDENCE)}. The smallest estimate need not be the truly "
-        "lowest one: “not told apart” may be it as well.",
+        f"jointly at {words.confidence(CONFIDENCE)}. The smallest estimate may not be the truly "
+        "lowest one: an alternative that is “not significantly higher” may be it.",
     )

@@ -39,11 +39,11 @@ def why(evidence: Evidence, response: Response) -> str:
     are = "is" if not_positive == 1 else "are"
     return (
         f"{response.title[:1].upper()}{response.title[1:]}: {words.count(not_positive)} of "
-        f"{words.plural(known, 'run')} {are} zero or negative (the least "
-        f"{words.number(float(values[least]))}{unit}, {evidence.usable['run'][least]}). A ratio "
-        "of geometric means takes each run's logarithm, which such a run does not have, and to "
-        "leave it out would shift the answer. So these are differences, by ranks where there are "
-        "runs enough."
+        f"{words.plural(known, 'run')} {are} zero or negative (minimum "
+        f"{words.number(float(values[least]))}{unit}, {evidence.usable['run'][least]}). A ratio of "
+        "geometric means needs each run's logarithm, which such a run does not have, and excluding "
+        "the run would bias the answer. These are therefore differences, by ranks where there are "
+        "enough runs."
     )
 
 
@@ -69,8 +69,8 @@ def table(evidence: Evidence, answers: Answers) -> Table:
             Column("outcome", "outcome"),
             Column("how", "how"),
             Column("level_exact", "exact level"),
-            Column("of_means", "of means [interval]", "measured"),
-            Column("degrees", "df of that", "measured"),
+            Column("of_means", "means: difference [interval]", "measured"),
+            Column("degrees", "df, means", "measured"),
             Column("runs", "runs", "measured"),
             Column("blocks", "blocks", "measured"),
         ],
@@ -79,11 +79,11 @@ def table(evidence: Evidence, answers: Answers) -> Table:
         "difference (Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside "
         "blocks, or as two samples where nothing else varies; where there are too few for the "
         "level, the mean over those pairs, by t. In the response's unit, and of the same family as "
-        "the ratios. "
-        "“Different” excludes 0; a margin that is a share cannot be laid on it, so nothing here is "
-        "called equivalent. A typical difference hides that small and large treatments may differ "
-        "by different amounts. Beside it that of arithmetic means inside blocks, by t: one run far "
-        "out moves it, and its error is pooled as if small and large levels scattered alike.",
+        "the ratios. “Different” excludes 0. A relative margin does not apply to a difference, so "
+        "no result here is equivalent. A typical difference hides that small and large treatments "
+        "may differ by different amounts. The difference of arithmetic means inside blocks, by t, "
+        "is also shown: an outlier shifts it, and its pooled error assumes equal variance of small "
+        "and large levels.",
     )
 
 
@@ -144,5 +144,5 @@ def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
             Column("unit", "unit"),
         ],
         rows,
-        f"Exploratory: each interval stands alone at {words.confidence(CONFIDENCE)}.",
+        f"Exploratory: separate intervals, each at {words.confidence(CONFIDENCE)}.",
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
-from wattwire.analysis.metrics_by_role import BOTH, capital, is_measured, values_of
+from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.output_requests import ShownRanking
@@ -67,10 +67,10 @@ def _why_not(missing: list[Response]) -> str:
     names = words.listed([response.title for response in missing])
     if any(response.energy for response in missing):
         return (
-            "Nothing of this campaign can be ranked: no meter measured energy. An estimate of "
-            "energy from CPU time would rank CPU time, so none is ranked."
+            "No ranking: no meter measured energy. An energy estimate from CPU time would rank CPU "
+            "time and is not ranked."
         )
-    return f"Nothing of this campaign can be ranked: {names} was not measured."
+    return f"No ranking: {names} was not measured."
 
 
 def _rows(
@@ -109,16 +109,15 @@ def _agreement(rows: list[dict[str, Any]]) -> str:
         return ""
     spearman = association.spearman([row["order"] for row in both], [row[PRINTED] for row in both])
     if not isinstance(spearman, association.Association):
-        return f"How far the two rankings agree: {spearman}."
+        return f"Agreement of the two rankings: {spearman}."
     treatment_count = words.plural(len(both), "treatment")
     interval_words = ""
     if isinstance(spearman.interval, stats.Interval):
         low, high = words.number(spearman.interval.low), words.number(spearman.interval.high)
         interval_words = f", 95 % interval {low} to {high}"
     return (
-        f"{capital('the')} two rankings agree by Spearman's ρ of {words.number(spearman.estimate)} "
-        f"among the {treatment_count} that both have "
-        f"({words.p_equals(spearman.p)}{interval_words}; exploratory)."
+        f"Agreement of the two rankings: Spearman's ρ {words.number(spearman.estimate)} over the "
+        f"{treatment_count} in both ({words.p_equals(spearman.p)}{interval_words}; exploratory)."
     )
 
 
@@ -126,13 +125,13 @@ def _note(spec: ShownRanking, measured: bool) -> str:
     sentences = []
     if measured:
         sentences.append(
-            "Here: geometric mean over runs, with a 95 % t interval from three runs on; neighbours "
-            "whose intervals overlap may stand in either order."
+            "Here: geometric mean over runs, with a 95 % t interval from three runs on; the order "
+            "of neighbours with overlapping intervals is uncertain."
         )
     if spec.published:
         columns = words.listed([name.replace("_", " ") for name in spec.published_product])
         sentences.append(
-            f"Published: the product of the printed {columns}, each added up over the roles that "
-            "it is printed of; the paper itself need not print such a product."
+            f"Published: the product of the printed {columns}, each summed over the roles for "
+            "which the paper prints it; the paper may not print this product."
         )
     return " ".join(sentences)

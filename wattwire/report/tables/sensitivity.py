@@ -113,13 +113,14 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
             Column("quade", "Quade, p", "measured", digits=2),
         ],
         rows,
-        "One value a block and level: the mean log response over the combinations of the other "
-        "factors that hold every level there. Hodges–Lehmann: paired in blocks from "
-        f"{PAIRS_BY_RANKS_MIN} of them on, before that from two unpaired samples, whose interval "
-        "holds the blocks' differences too. Cliff's δ: how much more often a block at the first "
-        "level lies above one at the second than below (Newcombe's method 5, unpaired). Friedman "
-        "and Quade: whether any level of the factor differs, by permutation inside blocks. Each "
-        f"stands alone at {words.confidence(CONFIDENCE)}; the answers are the ratios above.",
+        "One value per block and level: the mean log response over the combinations of the other "
+        "factors that have every level there. Hodges–Lehmann: paired in blocks from "
+        f"{PAIRS_BY_RANKS_MIN} blocks on; with fewer, from two unpaired samples, whose interval "
+        "includes the differences between blocks. Cliff's δ: how much more often a block at the "
+        "first level is above one at the second than below (Newcombe's method 5, unpaired). "
+        "Friedman and Quade: whether any level of the factor differs, by permutation inside "
+        f"blocks. Each interval is a separate one at {words.confidence(CONFIDENCE)}; the answers "
+        "are the ratios above.",
     )
 
 
@@ -169,7 +170,7 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
                 sentences.append(sentence)
     table = Table(
         "effects",
-        "What moves each response",
+        "Effects on each response",
         [
             Column("response", "response"),
             Column("source", "source"),
@@ -181,10 +182,10 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
         ],
         rows,
         f"Block analysis of variance on the {frozen} scale ({SCALES[frozen]}), the error pooled "
-        f"over treatments; ω² with limits by noncentral F at {words.confidence(CONFIDENCE)}, the "
-        "error taken for known by 10 degrees at most, for heavy tails. "
-        "Interactions have a second p, from permuting the residuals inside blocks, where the first "
-        f"is below {PERMUTED:g} on either scale. Exploratory.",
+        f"over treatments; ω² with limits by noncentral F at {words.confidence(CONFIDENCE)}, with "
+        "at most 10 error degrees of freedom, to allow for heavy tails. Interactions have a second "
+        f"p, from permuting the residuals inside blocks, where the first is below {PERMUTED:g} on "
+        "either scale. Exploratory.",
     )
     return table, sentences
 
@@ -242,7 +243,7 @@ def interaction_words(
         verb = SCALES[other_scale] if on_other else f"there is no sign that {SCALES[other_scale]}"
         text += f"; on the {other_scale} scale {verb} ({words.p_equals(found[other_scale].p)})"
     if on_frozen != (permuted_p is not None and permuted_p < ALARM):
-        text += ". The two p on that scale disagree: take it for undecided"
+        text += ". The two p values on that scale disagree: the result is undecided"
     return text + "."
 
 
@@ -263,6 +264,7 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     if isinstance(alarm_rate, stats.Interval):
         rate = f"{words.percent(alarm_rate.low)} to {words.percent(alarm_rate.high)}"
     return [
-        f"Two identical labels differed by more than {words.confidence(CONFIDENCE)} of errors do "
-        f"in {alarms} of {words.plural(trials, 'pair')}, all responses together; as a rate: {rate}."
+        f"Two identical labels differed by more than the {words.confidence(CONFIDENCE)} error "
+        f"limit in {alarms} of {words.plural(trials, 'pair')}, over all responses; false-positive "
+        f"rate: {rate}."
     ]

@@ -68,10 +68,10 @@ def table(document: Mapping[str, Any]) -> Table | None:
     if len(all_rows) < 2:
         return None
     level, family = words.confidence(document["confidence"]), document["family"]
-    family_note = f" ({family} together)" if family > 1 else ""
+    family_note = f" ({family} jointly)" if family > 1 else ""
     return Table(
         "short-answers",
-        "In short",
+        "Summary of answers",
         [
             Column("response", "response"),
             Column("contrast", "contrast"),
@@ -79,6 +79,6 @@ def table(document: Mapping[str, Any]) -> Table | None:
             Column("outcome", "outcome"),
         ],
         [dict(zip(KEYS, row, strict=True)) for row in all_rows],
-        f"Decided answers first, among them the largest effect. Intervals at {level}{family_note}; "
-        "questions, models and reasons are below.",
+        "Decided answers first, then by the ratio's distance from 1. Intervals at "
+        f"{level}{family_note}; questions, models and reasons are below.",
     )

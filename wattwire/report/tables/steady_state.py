@@ -52,7 +52,7 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
         rows.append(row)
     if not rows:
         return None
-    return Fold("Whether the runs settled", [_table(evidence, rows, cut)])
+    return Fold("Steady state of the runs", [_table(evidence, rows, cut)])
 
 
 def _cuts_by_time(evidence: Evidence) -> bool:
@@ -92,8 +92,8 @@ def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> str:
     treatments = words.listed_first(titles, NAMED_MAX)
     calls = words.plural(evidence.warmup_calls, "call") if evidence.warmup_calls else "its time"
     return (
-        f"Not settled after the warm-up ({calls}): {treatments}; those figures are not of a steady "
-        "state."
+        f"Not settled after the warm-up ({calls}): {treatments}; those figures do not describe a "
+        "steady state."
     )
 
 
@@ -133,7 +133,7 @@ def _table(evidence: Evidence, rows: list[dict[str, Any]], cut: bool) -> Table:
         *factor_columns(evidence),
         Column("runs", "runs", "measured"),
         Column("classes", "courses"),
-        Column("consensus", "together"),
+        Column("consensus", "overall course"),
         Column("settled", "settled after", "measured", "% of the window", digits=2),
     ]
     if cut:
@@ -143,13 +143,11 @@ def _table(evidence: Evidence, rows: list[dict[str, Any]], cut: bool) -> Table:
         ]
     return Table(
         "courses",
-        "Whether the runs settled",
+        "Steady state of the runs",
         columns,
         rows,
         f"Each run's latency after the study's warm-up, from {POINTS_MIN} messages on: flat, "
         "warm-up (settles lower), slowdown (settles higher), no steady state. Changepoints with a "
-        "penalty "
-        "for correlated neighbours; a treatment has a course where three quarters of its runs "
-        f"agree, {RUNS_MIN} or more. They only classify: no run and no message was left out for "
-        "them.",
+        "penalty for autocorrelation; a treatment has a course if three quarters of its runs "
+        f"agree, {RUNS_MIN} or more. The classification excludes no run and no message.",
     )

@@ -63,10 +63,10 @@ def test_time_waited_and_time_by_the_wall_clock_stand_beside_the_time_measured(t
     runs = 8
     measured_s = runs * (0.4 + 20.0 + 0.3)
     wall_s = runs * (RUN_S + WAITED_S)
-    assert facts["measured time, all attempts added up"] == _minutes(measured_s)
-    assert facts["waiting for a quiet machine besides"] == f"{runs * WAITED_S:.1f} s"
+    assert facts["measured time, sum of all attempts"] == _minutes(measured_s)
+    assert facts["additional waiting for a quiet machine"] == f"{runs * WAITED_S:.1f} s"
     assert facts[
-        "wall time from the first run to the last, waiting and pauses included"
+        "wall-clock time from the first run to the last, with waiting and pauses"
     ] == _minutes(wall_s)
 
 
@@ -79,7 +79,7 @@ def test_runs_of_the_design_control_runs_and_unusable_ones_are_counted_apart(tmp
     shape = Shape(**SMALL, b_over_a=1.0, unknown_runs=(1,), drop_runs=(7,))
     words, page = built(tmp_path / "campaign", shape)
     told = "8 runs in the design: 6 usable, 1 excluded, 1 not tried yet; "
-    assert told + "6 control runs beside them, 6 usable, 0 unusable." in words.text
+    assert told + "6 control runs: 6 usable, 0 unusable." in words.text
     facts = facts_of(page)
     assert facts["measured runs of the design"] == ("8: 6 usable, 1 excluded, 1 not tried yet")
     assert facts["control runs"] == "6: 6 usable, 0 unusable"
@@ -119,10 +119,10 @@ def part_of_made_up(folder, **study):
 def test_the_part_of_the_design_that_nobody_asked_for_is_named_once_and_listed_nowhere(tmp_path):
     text, page = part_of_made_up(tmp_path / "c")
     facts = facts_of(page)
-    told = f"language={SLOW}; beyond it the design has 2 treatments that nobody asked for"
+    told = f"language={SLOW}; 2 treatments of the design not requested"
     assert facts["part of the design"] == told
-    assert facts["language"] == "Python" and facts["treatments left out"] == "0"
-    assert text.count("Only a part of this study") == 1
+    assert facts["language"] == "Python" and facts["treatments skipped"] == "0"
+    assert text.count("covers a part of the study") == 1
     assert "no usable run" not in text and "Swift" not in text
     tables = page.parent / "tables"
     assert [path.name for path in tables.glob("*.csv") if "Swift" in path.read_text()] == []

@@ -64,7 +64,7 @@ def test_ticks_choose_the_runs_of_the_chart_and_the_rows_of_tables(browser) -> N
     left = browser.all_words(ROWS)
     assert len(left) == 4 and all("Swift" in row for row in left)
     noted = browser.words("#table-latency-percentiles .filtered")
-    assert noted == "4 of 8 rows shown, as ticked in Look for yourself"
+    assert noted == "4 of 8 rows shown; filter: Explore the runs"
     browser.until(f"!document.querySelector('{CHART}').textContent.includes('Python')")
     assert "Swift" in browser.words(CHART)
 

@@ -23,6 +23,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError
+from wattwire.report.print import comparison
 from wattwire.report.sections import variants as section
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
@@ -127,7 +128,7 @@ def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
 def test_what_the_margin_lies_within_cannot_be_told(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2), margin=0.001)
     assert found.verdict == UNCLEAR and not found.bad(False) and found.bad(True)
-    assert found.first_line().startswith("It cannot be told whether head is worse than base: ")
+    assert found.first_line().startswith("It is undecided whether head is worse than base: ")
 
 
 def test_the_answers_hold_together_and_ranks_stand_beside(tmp_path):
@@ -148,12 +149,12 @@ def test_another_machine_is_refused_by_its_facts_or_said_first(tmp_path):
     with pytest.raises(UsageError, match=r"cores: 4 against 2.*--across-machines"):
         two(base, head)
     told = two(base, head, across_machines=True).first_line()
-    assert told.startswith("Across machines (cores: 4 against 2), so that the machine may be")
+    assert told.startswith("Across machines (cores: 4 against 2), so the machine may")
 
 
 def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
     base = made(tmp_path / "base", 1)
-    with pytest.raises(UsageError, match="other windows.*plan.duration_s: 2.0 against 3.0"):
+    with pytest.raises(UsageError, match="different windows.*plan.duration_s: 2.0 against 3.0"):
         two(base, made(tmp_path / "longer", 2, duration_s=3.0))
 
     def unstated(study: dict[str, Any]) -> None:
@@ -170,10 +171,10 @@ def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
 def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     look = {"study": {"validity": {"look": True}}}
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
-    told = [note for note in found.notes if "For a look" in note]
-    assert len(told) == 1 and told[0].startswith("head: For a look: no run was excluded")
+    told = [note for note in found.notes if "A look: " in note]
+    assert len(told) == 1 and told[0].startswith("head: A look: no run is excluded")
     inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
-    assert any(note.startswith("For a look") for note in inside.notes)
+    assert any(note.startswith("A look: ") for note in inside.notes)
 
 
 def warmed(campaign: FileCampaign, calls: int | None, found: int | None = None) -> FileCampaign:
@@ -213,13 +214,13 @@ def test_a_warm_up_in_calls_that_only_open_loops_have_is_none(tmp_path):
     assert gather(head).warmup_calls == 0
     assert verdicts(two(base, head))
     told = " ".join(methods(gather(head), answer_all(gather(head))))
-    assert "nothing was cut off as warm-up" in told and "500 calls" not in told
+    assert "no warm-up was discarded" in told and "500 calls" not in told
 
 
 def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, clients=(2, 3)))
     assert sum(item.response == CPU for item in found.items) == 2
-    left = [note for note in found.notes if note.startswith("Left out")]
+    left = [note for note in found.notes if note.startswith("Skipped")]
     assert "because head does not have it" in left[0] and "1 client" in left[0]
     assert "because base does not have it" in left[1] and "3 clients" in left[1]
 
@@ -229,12 +230,12 @@ def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
     head = changed(made(tmp_path / "head", 2, b_over_a=1.0), cpu_us_per_message=1.6)
     found = two(base, head)
     assert verdicts(found) == {UNCLEAR}, "the identical labels of base differ by more"
-    assert all("identical labels" in item.why for item in found.items if item.response == CPU)
+    assert all("A/A noise" in item.why for item in found.items if item.response == CPU)
     notes = "\n".join(found.notes)
     assert "Measured on two occasions" in notes and "run STUDY --variant" in notes
-    assert "What was changed between the two: cell x." in notes
+    assert "Changed between the two: cell x." in notes
     bare = "\n".join(two(made(tmp_path / "x", 1), made(tmp_path / "y", 2)).notes)
-    assert "not known, neither campaign has control runs" in bare
+    assert "unknown, neither campaign has control runs" in bare
 
 
 def test_a_response_is_asked_for_by_name_and_an_unknown_one_is_refused(tmp_path):
@@ -277,8 +278,8 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
             ended.append(pl.lit(None, pl.Float64).alias("cpu_us_per_message"))
             pl.read_parquet(table).with_columns(*ended).write_parquet(table)
     found = comparing.compare_variants(FileCampaign(broken.path), Wanted())
-    reason = "the first that did not: node died, client-0: RuntimeError: boom: config missing"
-    assert reason in comparing.markdown(found) and reason in comparing.junit(found)
+    reason = "first incomplete run: node died, client-0: RuntimeError: boom: config missing"
+    assert reason in comparison.markdown(found) and reason in comparison.junit(found)
     assert reason in found.first_line()
     # These runs are usable: that they gave no number is another thing.
     evidence = gather(FileCampaign(broken.path))
@@ -292,10 +293,10 @@ def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
     base = made(tmp_path / "base", 1)
     head = made(tmp_path / "head", 2, died_runs=(0,))
     found = two(base, head, "latency_p50_us", margin=0.0)
-    rows = [line for line in comparing.markdown(found).splitlines() if " ❔ " in line]
+    rows = [line for line in comparison.markdown(found).splitlines() if " ❔ " in line]
     assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
     assert "5 of 5 comparisons unclear (margin 0 %)." in found.first_line()
-    told = comparing.text_lines(found)
+    told = comparison.text_lines(found)
     assert "Every run completed: 30 runs, in 3 treatments of 4." in told
 
 
@@ -327,7 +328,7 @@ def test_a_run_without_its_neighbour_is_left_out_and_counted(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=(0,)), Wanted())
     ratio = next(item.ratio for item in found.items if item.response == CPU)
     assert isinstance(ratio, stats.Interval) and ratio.count == 4
-    assert "Runs without their neighbour in the block, left out of ratios: 1." in found.notes
+    assert "Runs without their neighbour in the block, excluded from ratios: 1." in found.notes
 
 
 def test_too_few_blocks_and_no_variants_are_said(tmp_path):
@@ -344,7 +345,7 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
     def said(**cells: str) -> bool:
         identity = {key.replace("_", ": ").replace("C", "cell "): of for key, of in cells.items()}
         notes = comparing.compare_variants(campaign, Wanted(), identity).notes
-        return f"{SLOW} is {FAST} again" in " ".join(notes)
+        return f"{SLOW} is identical to {FAST}" in " ".join(notes)
 
     assert said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "1"})
     assert not said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "2"})
@@ -392,10 +393,10 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
     told = f"{FAST} 10 %, {SLOW} 0 %; +10 percentage points"
     assert told in found.first_line()
     for text in (
-        "\n".join(comparing.text_lines(found)), comparing.markdown(found), comparing.junit(found)
+        "\n".join(comparison.text_lines(found)), comparison.markdown(found), comparison.junit(found)
     ):  # fmt: skip
         assert told in text
-    suite = ElementTree.fromstring(comparing.junit(found)).find("testsuite")
+    suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert suite is not None and suite.attrib["failures"] == "1"
     share = next(item for item in found.to_json()["items"] if item["response"] != "completed"
                  and item["verdict"] == WORSE)  # fmt: skip
@@ -487,7 +488,7 @@ def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
         changed(made(tmp_path / "head", 2, clients=(1,)), cpu_us_per_message=2.0),
         "cpu_us_per_message", "memory_kib_per_node", "loss_share",
     )  # fmt: skip
-    suite = ElementTree.fromstring(comparing.junit(found)).find("testsuite")
+    suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert suite is not None
     cases = suite.findall("testcase")
     assert len(cases) == int(suite.attrib["tests"]) == len(found.items) == 8
@@ -502,9 +503,9 @@ def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
         made(tmp_path / "other", 2, clients=(1,), blocks=1),
         "cpu_us_per_message",
     )  # fmt: skip
-    suite = ElementTree.fromstring(comparing.junit(few)).find("testsuite")
+    suite = ElementTree.fromstring(comparison.junit(few)).find("testsuite")
     assert suite is not None and suite.attrib["skipped"] == "2"
-    strict = ElementTree.fromstring(comparing.junit(few, (), True)).find("testsuite")
+    strict = ElementTree.fromstring(comparison.junit(few, (), True)).find("testsuite")
     assert strict is not None and strict.attrib["failures"] == "2"
 
 
@@ -519,11 +520,11 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     found = two(
         made(tmp_path / "base", 1), changed(made(tmp_path / "he|ad", 2), cpu_us_per_message=2.0)
     )
-    lines = comparing.markdown(found).splitlines()
+    lines = comparison.markdown(found).splitlines()
     assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 4")
     rows = [line for line in lines if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
-    assert comparing.text_lines(found)[0] == found.first_line()
+    assert comparison.text_lines(found)[0] == found.first_line()
     assert json.loads(json.dumps(found.to_json()))["verdict"] == WORSE
 
 
@@ -537,8 +538,8 @@ def gate(**options: Any) -> Any:
 def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=ALL), Wanted())
     assert found.nothing_usable and found.detectable_words() == ""
-    assert found.first_line().startswith("Nothing could be compared: no treatment has valid runs")
-    root = ElementTree.fromstring(comparing.junit(found))
+    assert found.first_line().startswith("No comparison: no treatment has valid runs")
+    root = ElementTree.fromstring(comparison.junit(found))
     assert sum(int(suite.get("errors", 0)) for suite in root) == 1
     assert root.find(".//error[@type='no valid run']") is not None
     for unclear in ("pass", "fail"):
@@ -556,7 +557,7 @@ def test_an_answer_that_is_unclear_for_another_reason_has_its_old_code(tmp_path)
     assert exit_code(few, [], argparse.Namespace(on_unclear="fail")) == 1
     worse = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
     assert exit_code(worse, [], gate()) == 1
-    assert ElementTree.fromstring(comparing.junit(worse)).find(".//error") is None
+    assert ElementTree.fromstring(comparison.junit(worse)).find(".//error") is None
 
 
 @pytest.mark.parametrize(
@@ -586,11 +587,9 @@ def test_the_smallest_change_that_would_have_been_worse_is_at_the_verdict_s_edge
 def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
     found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
     told = found.detectable_words()
-    assert told.startswith(
-        "This gate could have detected an increase of CPU time per message by ≥ "
-    )
-    assert told in comparing.text_lines(found)
-    assert "This gate could have detected" in comparing.markdown(found)
-    suite = ElementTree.fromstring(comparing.junit(found)).find("testsuite")
+    assert told.startswith("Detectable changes: an increase of CPU time per message by ≥ ")
+    assert told in comparison.text_lines(found)
+    assert "Detectable changes: " in comparison.markdown(found)
+    suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert told in (suite.find("system-out").text or "")
     assert min(found.to_json()["detectable"]["cpu_us_per_message"]) > 0.05

@@ -32,7 +32,7 @@ def test_a_planted_difference_of_two_identical_labels_is_printed_with_its_interv
     assert float(row["same_low"]) < 1.2 < float(row["same_high"])
     assert row["same_pairs"] == "5"
     assert float(row["sampled_low"]) < 1.0 < float(row["sampled_high"])
-    assert "15 control runs beside them" in words.text
+    assert "15 control runs: " in words.text
     controls = planned_controls(tmp_path / "campaign")
     assert len(controls) == 15
     assert not controls & {row["run"] for row in table(page, "verdicts")}, "they are ordinary"
@@ -42,8 +42,8 @@ def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
     """The languages differ by far less than B from A, so the difference is nobody's."""
     words, page = built(tmp_path / "campaign", Shape(b_over_a=CPU_RATIO**-3, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
-    assert row["outcome"] == "within noise"
-    assert "Two identical labels may differ by as much: no difference is claimed." in words.heading
+    assert row["outcome"] == "not larger than the A/A noise"
+    assert "The effect is not larger than the A/A noise: no difference is claimed." in words.heading
     other, page = built(tmp_path / "quiet", Shape(b_over_a=1.0, **SMALL))
     row = next(r for r in table(page, "answers") if r["response"] == "CPU time per message")
     assert row["outcome"] == "different"

@@ -96,7 +96,7 @@ def test_treatments_whose_clients_did_not_work_together_are_named(evidence, monk
         monkeypatch.setitem(document, "levels", {**(document.get("levels") or {}), "clients": 4})
         monkeypatch.setitem(document, "treatment", {**document["treatment"], "clients": 4})
     told = concurrency.sentence(evidence)
-    assert told.startswith("Fewer clients were at work than the study has: ")
+    assert told.startswith("Fewer clients were active than the study specifies: ")
     assert "(1.1 of 4)" in told
     together = many.with_columns(pl.lit(3.9).alias("clients_active_mean"))
     monkeypatch.setattr(evidence, "usable", together)

@@ -27,7 +27,7 @@ NEGATIVE_US = -4.0
 def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> FileCampaign:
     """Blocks of two languages at two intervals; one run's CPU time is below zero."""
     shape = Shape(
-        blocks=blocks, duration_s=1.0, clients=(1,), patterns=("topic",), b_over_a=b_over_a
+        blocks=blocks, duration_s=1.5, clients=(1,), patterns=("topic",), b_over_a=b_over_a
     )
     path = write_campaign(folder, shape)
     at = path / "runs" / "b01-p001-1" / "summary.parquet"
@@ -90,10 +90,10 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
     part = answered.section(*found)
     text = " ".join(one.words for one in part.parts if isinstance(one, Text))
     assert (
-        "1 of 32 runs is zero or negative (the least −4.00 µs, b01-p001). A ratio of geometric "
-        "means takes each run's logarithm"
+        "1 of 32 runs is zero or negative (minimum −4.00 µs, b01-p001). A ratio of geometric "
+        "means needs each run's logarithm"
     ) in text
-    assert "The CPU time per message of Swift typically lies" in text
+    assert "The CPU time per message of Swift is typically" in text
     assert "µs below that of Python (simultaneous 95 % interval −" in text
     assert "by ranks of 16 pairs in 8 blocks): different." in text
     tables = {one.id: one for one in tables_of(part.parts)}
@@ -106,7 +106,7 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
 def test_a_page_with_differences_alone_begins_with_one(found) -> None:
     evidence, answers = found
     alone = Answers((of_cpu(answers),), 1, 0.95, None, BLOCKS)
-    assert headline(evidence, alone).startswith("The CPU time per message of Swift typically lies ")
+    assert headline(evidence, alone).startswith("The CPU time per message of Swift is typically ")
 
 
 def test_no_difference_is_claimed_that_two_identical_labels_show(tmp_path) -> None:

@@ -271,7 +271,7 @@ def test_who_draws_says_what_went_wrong_and_goes_on(tmp_path) -> None:
     assert mine.draw(render_worker.NOTHING, svg, pdf, "<!-- m -->").startswith("<svg")
     assert svg.read_text().endswith("<!-- m -->") and pdf.read_bytes().startswith(b"%PDF")
     mine._process.kill()
-    with pytest.raises(WattwireError, match=r"exit code -9.* give the same command again"):
+    with pytest.raises(WattwireError, match=r"exit code -9.* repeat the same command"):
         mine.draw(render_worker.NOTHING, svg, pdf, "")
     assert not mine.is_alive
 

@@ -125,11 +125,11 @@ def test_energy_that_nothing_measured_says_so_and_is_never_cpu_time(tmp_path) ->
     assert not any("best" in key for row in energy.rows for key in row)
     told = texts(part)
     assert "Energy per message and minor page faults: not measured on this machine." in told
-    assert "it is no energy" in told
+    assert "it is not energy" in told
     for drawn in figures_of(part.parts):
         assert "CPU time per message" in drawn.title
         assert "Energy per message was not measured on this machine" in drawn.caption
-        assert "which is no energy" in drawn.caption
+        assert "which is not energy" in drawn.caption
 
 
 def test_ratios_are_over_the_lowest_of_their_own_column(tmp_path) -> None:
@@ -182,7 +182,7 @@ def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> Non
     assert printed[(SLOW, "1")] == pytest.approx((99 + 105.8) * 28)  # client and server together
     assert printed[(FAST, "1")] == pytest.approx(28.2 * 3)
     assert printed[(SLOW, "2")] is None
-    assert "Nothing of this campaign can be ranked" not in texts(part)
+    assert "No ranking: " not in texts(part)
     scatter = figures_of(part.parts)[1]
     assert (scatter.title, "not measured" in scatter.caption) == ("Both", False)
 
@@ -191,7 +191,7 @@ def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_
     evidence = evidence_of(tmp_path)
     assert any("energy_estimate" in name for name in evidence.usable.columns)
     part = requested_tables.section(evidence)
-    assert "Nothing of this campaign can be ranked: no meter measured energy." in texts(part)
+    assert "No ranking: no meter measured energy." in texts(part)
     table = tables(part)["ranking-1"]
     assert [row["rank_printed"] for row in table.rows] == [1, 2]
     assert not any(column.kind == "measured" for column in table.columns)
@@ -226,13 +226,13 @@ def test_a_study_that_lays_nothing_out_has_no_such_part(tmp_path) -> None:
 
 def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
     one = requested_tables.section(evidence_of(tmp_path / "one", blocks=1))
-    assert "median of 1 run a cell" in tables(one)["laid-out-1-2"].note
+    assert "median of 1 run per cell" in tables(one)["laid-out-1-2"].note
     none = requested_tables.section(
         evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3))
     )
-    assert [one.words for one in none.parts] == ["No usable run: there is nothing to lay out yet."]
+    assert [one.words for one in none.parts] == ["No usable run: no tables or figures yet."]
     page = build_report(FileCampaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
-    assert "As the study lays it out" in page and "Table 4 (Old)" in page
+    assert "Tables and figures of the study" in page and "Table 4 (Old)" in page
 
 
 # -- correlations ----------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
     assert told[0].startswith(
         "CPU time per message correlates positively with time per message: Spearman's ρ"
     )
-    assert "over 12 treatments; as a power of it 1.00" in told[0]
+    assert "over 12 treatments; power-law exponent 1.00" in told[0]
     assert told[0].endswith("about in proportion.")
     assert "exploratory" in told[1]
 
@@ -285,7 +285,7 @@ def test_what_shows_no_association_is_not_given_one(planted) -> None:
 
 def test_energy_that_nothing_measured_is_not_answered_by_cpu_time(planted) -> None:
     told = asked(planted, ["energy_uj_per_message", "cpu_us_per_message"], ["time_us_per_message"])
-    assert told[0] == ("Energy per message: cannot be answered here: no meter measured energy.")
+    assert told[0] == "Energy per message: not available: no meter measured energy."
     assert told[1].startswith("CPU time per message ")
 
 
@@ -293,7 +293,7 @@ def test_what_is_missing_or_too_few_is_said(planted, tmp_path) -> None:
     told = asked(planted, ["cpu_us_per_message"], ["switches_voluntary"])
     assert told == ["Voluntary context switches: not measured."]
     few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
-    assert few[0].endswith("too few: 2 treatments that hold both, at least 4 needed.")
+    assert few[0].endswith("too few: 2 treatments with both, at least 4 needed.")
     assert along.sentences(planted, {"responses": ["cpu_us_per_message"]}) == []
 
 
@@ -302,7 +302,7 @@ def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypat
     (before,) = asked(planted, ["cpu_us_per_message"], calls)
     assert before == (
         "System calls per message: not measured; plan.syscall_runs = 1 counts system calls, in "
-        "runs of their own."
+        "separate runs."
     )
     counted = planted.usable.with_columns(
         syscalls_per_message=column(planted.usable, "time_us_per_message") / 10

@@ -9,7 +9,9 @@ from typing import Any
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words import best_alternative as best_alternative_words
 from wattwire.report.words.answers import headline
 
 
@@ -55,14 +57,14 @@ def test_a_study_that_names_no_alternatives_keeps_its_first_sentence(tmp_path: P
     evidence, answers = gathered(tmp_path / "c", best_of=[])
     assert "alternatives" not in headline(evidence, answers)
     assert lowest.choices(evidence, answers) == []
-    assert lowest.notes(evidence, []) == []
-    assert lowest.table(evidence, []) is None
+    assert best_alternative_words.notes(evidence, []) == []
+    assert best_alternative_table.table(evidence, []) is None
 
 
 def test_the_table_holds_every_alternative_in_every_response(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
     found = lowest.choices(evidence, answers)
-    made = lowest.table(evidence, found)
+    made = best_alternative_table.table(evidence, found)
     assert made is not None
     assert len(made.rows) == sum(len(one.placed) for one in found)
     for row in made.rows:
@@ -78,5 +80,5 @@ def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
         evidence.usable["factor.language"] != SLOW
     )
     evidence.usable = evidence.usable.filter(kept)
-    notes = lowest.notes(evidence, lowest.choices(evidence, answer_all(evidence)))
+    notes = best_alternative_words.notes(evidence, lowest.choices(evidence, answer_all(evidence)))
     assert notes[-1] == "Without a usable run: Python action."

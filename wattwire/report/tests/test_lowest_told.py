@@ -34,22 +34,22 @@ def told(folder, question=None, best_of=("language", "clients"), **shape) -> lis
 
 def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp_path) -> None:
     first, by_clients, by_language = told(tmp_path)
-    assert first.startswith("The lowest CPU time per message is that of Swift 1 client: 10.")
-    assert "3 lie above it, from 2." in first or "3 lie above it, from 1.9" in first
+    assert first.startswith("Swift 1 client has the lowest CPU time per message: 10.")
+    assert any(f"3 are significantly higher, from {start}" in first for start in ("2.", "1.9"))
     assert "(Python 1 client; at most 4." in first
     # One client: Swift is lower; two clients: Python is.
     assert by_clients == (
-        "By medians, of 2 levels of clients the lowest CPU time per message stands with "
-        "Swift at 1 and Python at 1."
+        "Lowest CPU time per message by medians, over 2 levels of clients: Swift at 1 and "
+        "Python at 1."
     )
-    assert by_language.endswith("stands with 1 client at 1 and 2 clients at 1.")
+    assert by_language.endswith("1 client at 1 and 2 clients at 1.")
 
 
 def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None:
     first, *_ = told(tmp_path, blocks=1)
-    assert first.startswith("The lowest CPU time per message seen is that of Swift 1 client (10")
-    assert "the highest that of Python 1 client (40" in first
-    assert "Which of the 4 are really apart cannot be told yet: too few: 1 block" in first
+    assert first.startswith("Lowest observed CPU time per message: Swift 1 client (10")
+    assert "highest: Python 1 client (40" in first
+    assert "The 4 alternatives cannot be ranked yet: too few: 1 block" in first
 
 
 @pytest.mark.parametrize(

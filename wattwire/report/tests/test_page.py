@@ -80,7 +80,7 @@ def test_the_first_sentence_answers_with_ratio_interval_blocks_and_runs(ordinary
     words, _ = ordinary
     found = re.fullmatch(
         r"Swift used ([\d.]+) times the CPU time per message of Python \(simultaneous 95 % "
-        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\)\. Swift, action, .*: left out, the "
+        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\)\. Swift, action, .*: skipped, the "
         r"cell has no such capability\.",
         words.heading.strip(),
     )
@@ -112,7 +112,7 @@ def test_answers_stand_with_and_without_the_runs_set_aside(ordinary) -> None:
 
 def test_energy_that_no_meter_measured_is_no_answer_and_no_number(ordinary) -> None:
     words, page = ordinary
-    assert "Energy per message: cannot be answered here: no meter measured energy." in words.text
+    assert "Energy per message: not available: no meter measured energy." in words.text
     rows = [r for r in table(page, "answers") if r["response"] == "energy per message"]
     assert rows and all(r["ratio"] == "" and "no meter" in r["ratio_note"] for r in rows)
 
@@ -271,17 +271,15 @@ def test_measured_energy_is_paired_in_blocks_and_keeps_its_three_parts(tmp_path)
 
 def test_a_campaign_without_a_run_still_has_a_page_that_says_so_first(tmp_path) -> None:
     words, _ = built(tmp_path / "campaign", Shape(drop_runs=tuple(range(1000))))
-    assert words.heading.startswith(
-        "This campaign answers nothing yet: none tried of 72 runs of the design."
-    )
+    assert words.heading.startswith("No results yet: 0 of 72 planned runs tried.")
 
 
 def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_path) -> None:
     shape = Shape(blocks=2, patterns=("topic",), unknown_runs=tuple(range(1, 100)))
     words, _ = built(tmp_path / "campaign", shape)
     assert words.heading.startswith(
-        "15 of 16 runs were excluded (other load) and those left answer nothing. Counting the "
-        "runs excluded as well: Swift used 0."
+        "15 of 16 runs were excluded (other load), and the remaining runs give no result. "
+        "With the excluded runs: Swift used 0."
     )
     assert "2 blocks, 16 runs)" in words.heading
 
@@ -289,7 +287,7 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), unknown_runs=tuple(range(100)))
     words, _ = built(tmp_path / "campaign", shape)
-    assert "tried, none usable, of 8 runs of the design (other load)." in words.heading
+    assert "8 of 8 planned runs tried, none usable (other load)." in words.heading
     assert "With the excluded runs: Swift used 0." in words.text
 
 
@@ -302,7 +300,7 @@ def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_pa
     shape = Shape(blocks=2, patterns=("topic",), died_runs=(2,))
     words, page = built(tmp_path / "campaign", shape)
     assert "1 usable run ended as died." in words.text
-    assert "Without CPU time per message, so missing from its ratios: 1 usable run." in words.text
+    assert "1 usable run without CPU time per message: missing from its ratios." in words.text
     assert "15 runs)" in words.heading
     verdicts = table(page, "verdicts")
     assert [(r["outcome"], r["verdict"], r["reasons"]) for r in verdicts] == [

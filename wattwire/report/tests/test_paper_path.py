@@ -43,7 +43,7 @@ def words_of(part) -> str:
 
 def test_all_of_it_is_folded_away_under_its_own_heading(ordinary) -> None:
     part, _ = ordinary
-    assert part.title == "As papers do it"
+    assert part.title == "Tests as in papers"
     assert [one.shape for one in part.parts] == ["text", "fold"]
 
 
@@ -103,14 +103,12 @@ def test_questions_over_several_factors_get_their_interactions_by_aligned_ranks(
     assert of_latency["language"] < 1e-10
     added = {r["effect"] for r in table.rows if r["by"] == "language and interval (only topic)"}
     assert added == {"language", "interval", "language × interval"}
-    assert "Not a test of ratios" in table.note
+    assert "not a test of ratios" in table.note
 
 
 def test_energy_that_nobody_measured_is_refused(ordinary) -> None:
     part, tables = ordinary
-    assert "Energy per message: cannot be answered here: no meter measured energy." in words_of(
-        part
-    )
+    assert "Energy per message: not available: no meter measured energy." in words_of(part)
     assert all("energy" not in row["response"] for row in tables["paper-path"].rows)
 
 
@@ -151,7 +149,7 @@ def test_both_results_stand_in_the_table_wherever_outliers_were_removed(tmp_path
         assert (one.get("p_kept") is not None) == (one["removed"] != "none"), one
         assert set(one) <= {column.key for column in tables["paper-path"].columns} | {"test_kept"}
     told = words_of(part)
-    assert "walks removing outliers leaves nothing to test" in told and "turns the" not in told
+    assert "removing outliers leaves nothing to test" in told and "reverses the" not in told
 
 
 def test_a_campaign_without_a_usable_run_has_no_such_part(tmp_path) -> None:

@@ -54,5 +54,5 @@ def test_energy_without_a_meter_is_not_predicted_and_with_one_it_is(pilot) -> No
     # 1 mJ a message at 1 kHz with √2·0.1 W from block to block.
     delta = 1.0 + 0.1 * np.sqrt(2) * np.array([1.0, -1.0, 1.0, -1.0]) / np.sqrt(4 / 3)
     told = energy_line("all runs", delta, np.full(4, 1000.0), 11)
-    assert "11 blocks tell 95 µJ from none" in told
-    assert "takes 11 blocks" in told
+    assert "11 blocks resolve 95 µJ" in told
+    assert "needs 11 blocks" in told

@@ -42,7 +42,7 @@ def test_a_treatment_without_a_valid_run_is_named_with_what_excluded_its_runs(tm
     evidence = evidence_of(tmp_path / "c", exclude_runs_of=SLOW)
     told = unanswered.headline(evidence, answer_all(evidence))
     assert told.endswith(
-        "Python: no answer, machine busy in 12 of 12 runs and machine stood still in 4 of 12 runs."
+        "Python: no answer, machine busy in 12 of 12 runs and machine stalled in 4 of 12 runs."
     )
     (row,) = unanswered.table(unanswered.treatments(evidence)).rows
     assert row["name"] == "Python" and row["what"] == "no answer"
@@ -55,7 +55,7 @@ def test_what_was_left_out_is_named_apart_and_what_the_study_excludes_is_not(tmp
     assert [(one.names, one.left_out) for one in found] == [
         (("Python, 0.05 s, 2 clients", "Python, 0.2 s, 2 clients"), True)
     ]
-    assert unanswered.in_short(found).endswith("left out, the cell has no such capability.")
+    assert unanswered.in_short(found).endswith("skipped, the cell has no such capability.")
     own = {"exclude": {"treatments": [{"language": SLOW, "clients": 2, "because": "why not"}]}}
     evidence = evidence_of(tmp_path / "d", shape, study=own)
     assert unanswered.treatments(evidence) == [] and unanswered.table([]) is None
@@ -94,8 +94,7 @@ def test_a_response_without_a_number_is_named_with_the_question_and_the_reason(t
     assert told == [
         "No interval for question Q1 in memory per node: Swift to Python is 0.488 without any "
         "scatter between runs: no error to judge it by.",
-        "No answer to question Q2 in energy per message: cannot be answered here: no meter "
-        "measured energy.",
+        "No answer to question Q2 in energy per message: not available: no meter measured energy.",
     ]
 
 
@@ -104,8 +103,8 @@ def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
     evidence = evidence_of(tmp_path / "c", study={"question": [asked]})
     answers = answer_all(evidence)
     assert unanswered.headline(evidence, answers).startswith(
-        "This page lacks answers that were asked for, without a reason (question Q9: median "
-        "latency by gone). "
+        "This page lacks requested answers and gives no reason (question Q9: median latency by "
+        "gone). "
     )
     held = {"question": [asked], "fixed": {"settings.gone": 1}}
     evidence = evidence_of(tmp_path / "d", study=held)
@@ -133,8 +132,8 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
         tmp_path / "c", study={"question": [asked], "fixed": {"settings.depth": 5}}
     )
     assert unanswered.headline(evidence, answer_all(evidence)) == (
-        "24 runs measured, all with depth 5: there is nothing to compare. Give one of these two "
-        "levels or more."
+        "24 runs measured, all with depth 5: there is nothing to compare. Give one of these "
+        "factors two or more levels."
     )
 
 

@@ -67,15 +67,13 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
 
 def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
     changed = Rejudged(busy, ValidityLimits(other_load_max=50), "other_load_max=50")
-    assert stamps(gather(changed))[1].startswith("other_load_max=50 opens this limit (50 % is")
+    assert stamps(gather(changed))[1].startswith("other_load_max=50 disables this limit (50 % is")
 
 
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = FileCampaign(write_campaign(tmp_path / "c", shape))
-    assert stamps(gather(campaign)) == [
-        "For a look: no run was excluded for the state of the machine."
-    ]
+    assert stamps(gather(campaign)) == ["A look: no run is excluded for the machine's state."]
 
 
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
@@ -110,5 +108,5 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
     told = stamps(gather(look))[0]
-    assert told.startswith("For a look: no run was excluded for the state of the machine.")
+    assert told.startswith("A look: no run is excluded for the machine's state.")
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")

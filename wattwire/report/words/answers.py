@@ -84,7 +84,7 @@ def _difference_sentence(
         )
         interval = replace(interval, low=low, estimate=centre, high=high)
     place = "above" if interval.estimate > 0 else "below"
-    verb = "typically lies" if result.kind in BY_RANKS else "lies on average"
+    verb = "is typically" if result.kind in BY_RANKS else "is on average"
     return (
         f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} {verb} "
         f"{words.number(abs(interval.estimate))}{unit} {place} that of "
@@ -140,9 +140,9 @@ def few_degrees(answers: Answers) -> str:
     blocks = words.plural(answers.block_count, "block")
     leaves = "leaves" if answers.block_count == 1 else "leave"
     return (
-        f"{blocks} of so few treatments {leaves} {_degrees(least)} of freedom for the error: an "
-        f"interval reaches {words.number(float(few_limit))} standard errors to each side; with "
-        f"{ENOUGH_DEGREES} degrees it would reach {words.number(float(enough_limit))}, and the "
+        f"{blocks} with few treatments {leaves} {_degrees(least)} of freedom for the error: an "
+        f"interval extends {words.number(float(few_limit))} standard errors to each side; with "
+        f"{ENOUGH_DEGREES} degrees it would extend {words.number(float(enough_limit))}, and the "
         "standard error itself is imprecise. Only a very large difference can be detected: measure "
         "more blocks to detect smaller ones."
     )
@@ -188,14 +188,14 @@ def first_sentence(evidence: Evidence, answers: Answers) -> str:
     text = sentence(evidence, candidates[0], answers.family)
     outcome = answers.outcome(candidates[0])
     if outcome == "within noise":
-        text += " Two identical labels may differ by as much: no difference is claimed."
+        text += " The effect is not larger than the A/A noise: no difference is claimed."
     elif outcome == "undecided":
         no_effect = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
-        text += f" The two cannot be told apart: {no_effect} lies inside the interval."
+        text += f" No difference detected: the interval includes {no_effect}."
     text += _depending(evidence, answers, candidates[0])
     if 0 < (candidates[0].interval.degrees or 0) <= FEW_DEGREES:
         degrees = _degrees(candidates[0].interval)
-        text += f" So few runs tell very little: the error has {degrees} of freedom."
+        text += f" The runs are too few for a precise estimate: the error has {degrees} of freedom."
     if answers.block_count == 1:
         prefix += "One block, main effects only, no interval per treatment: "
     return prefix + text
@@ -237,7 +237,7 @@ def all_ended(evidence: Evidence) -> str:
         ),
         "",
     )
-    unsent = (frame["sent"] == 0).all() if "sent" in frame.columns else True
+    unsent = not np.isnan(column(frame, "sent")).any() if "sent" in frame.columns else True
     when = f"before {stage}" if unsent else "and left no record of what they sent"
     summary = f"{which} {' or '.join(sorted(outcomes))} {when}"
     return f"{summary}: {why.removesuffix(f' {when}')}." if why else f"{summary}."
@@ -252,10 +252,10 @@ def _exclusion_reasons(evidence: Evidence) -> list[str]:
 def _no_runs(evidence: Evidence) -> str:
     reasons = _exclusion_reasons(evidence)
     because = f" ({words.listed(reasons)})" if reasons else ""
-    planned = words.plural(len(evidence.designed), "run")
+    planned = words.plural(len(evidence.designed), "planned run")
     done = len(evidence.designed) - evidence.untried(evidence.designed)
-    tried = f"{words.count(done)} tried, none usable," if done else "none tried"
-    return f"This campaign answers nothing yet: {tried} of {planned} of the design{because}."
+    none_usable = ", none usable" if done else ""
+    return f"No results yet: {words.count(done)} of {planned} tried{none_usable}{because}."
 
 
 def _without_contrast(evidence: Evidence, answers: Answers) -> str:
@@ -268,11 +268,11 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> str:
         tried = evidence.usable.height + evidence.excluded.height
         codes = words.listed(_exclusion_reasons(evidence))
         return (
-            f"{evidence.excluded.height} of {words.plural(tried, 'run')} were excluded ({codes})"
-            f" and those left answer nothing. {of_all}"
+            f"{evidence.excluded.height} of {words.plural(tried, 'run')} were excluded ({codes}), "
+            f"and the remaining runs give no result. {of_all}"
         )
     if answers.items:
-        return f"No question can be answered with a number: {answers.items[0].result}."
+        return f"No question has a numeric answer: {answers.items[0].result}."
     return nothing_to_compare(evidence)
 
 
@@ -287,14 +287,17 @@ def nothing_to_compare(evidence: Evidence) -> str:
         statement = (
             f"{runs} measured, all with {words.listed(list(names))}: there is nothing to compare."
         )
-        return f"{statement} Give one of these two levels or more."
+        return f"{statement} Give one of these factors two or more levels."
     if not evidence.factors or evidence.varied:
-        return f"{runs} measured; the study asks for no comparison: a [[question]] names what of."
+        return (
+            f"{runs} measured; the study requests no comparison. Add a [[question]] with the "
+            "factors to compare."
+        )
     held = [f"{words.factor_title(name)} {words.plain(levels[0])}" for name, levels in
             evidence.factors.items() if levels]  # fmt: skip
     statement = f"{runs} measured, all with {words.listed(held)}: there is nothing to compare."
     if not evidence.imported:
-        return f"{statement} Give one of these two levels or more."
+        return f"{statement} Give one of these factors two or more levels."
     if "comparable" not in evidence.study:
         return statement
     columns = evidence.study["comparable"]

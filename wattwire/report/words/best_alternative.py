@@ -67,22 +67,22 @@ def _value(response: Response, value: float) -> str:
 def _ranked_sentence(choice: Choice) -> str:
     """Return a sentence on the lowest, those not shown to be higher, and how high the rest are."""
     first, response = choice.placed[0], choice.response
-    text = f"The lowest {response.title} is that of {first.title}: "
+    text = f"{first.title} has the lowest {response.title}: "
     text += f"{_value(response, first.typical)} (geometric mean)"
     near = [*choice.titles("equal"), *choice.titles("open")]
     if near:
         more = len(near) - NAMED_MAX
         names = near[:NAMED_MAX] + ([f"{words.count(more)} more"] if more > 0 else [])
-        text += f"; not shown to lie above it: {words.listed(names)}"
+        text += f"; not significantly higher: {words.listed(names)}"
     higher = [placed for placed in choice.placed if placed.group == "higher"]
     if not higher:
-        return f"{text}. No other is shown to lie above it."
+        return f"{text}. No other alternative is significantly higher."
     last = higher[-1]
     nearest = f"{words.number(higher[0].over_lowest)} times ({higher[0].title})"
     if len(higher) == 1:
-        return f"{text}. One lies above it: {nearest}."
+        return f"{text}. One is significantly higher: {nearest}."
     return (
-        f"{text}. {words.count(len(higher))} lie above it, from {nearest} to "
+        f"{text}. {words.count(len(higher))} are significantly higher, from {nearest} to "
         f"{words.number(last.over_lowest)} times as much ({last.title}; at most "
         f"{words.number(last.at_most)})."
     )
@@ -98,9 +98,8 @@ def _medians_sentence(
         for key in (ordered[0], ordered[-1])
     )
     return (
-        f"The lowest {choice.response.title} seen is that of {low}, the highest that of {high}. "
-        f"Which of the {words.count(len(medians))} are really apart cannot be told yet: "
-        f"{choice.why_not}."
+        f"Lowest observed {choice.response.title}: {low}; highest: {high}. The "
+        f"{words.count(len(medians))} alternatives cannot be ranked yet: {choice.why_not}."
     )
 
 
@@ -124,8 +123,8 @@ def _wins_by_level(
         if winners:
             level_count = words.plural(len(compared), "level")
             texts.append(
-                f"By medians, of {level_count} of {words.factor_title(factors[1 - index])} the "
-                f"lowest {response.title} stands with {words.listed(winners)}."
+                f"Lowest {response.title} by medians, over {level_count} of "
+                f"{words.factor_title(factors[1 - index])}: {words.listed(winners)}."
             )
     return texts
 
@@ -170,7 +169,7 @@ def _conditions(evidence: Evidence) -> str:
             continue
         value = fixed[name]
         phrases.append(f"“{value}”" if name == "literal" else evidence.title(name, value))
-    return f"With {words.listed(phrases)}, " if phrases else "By these runs, "
+    return f"With {words.listed(phrases)}, " if phrases else "In these runs, "
 
 
 def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> str:
@@ -182,7 +181,7 @@ def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> str:
         equal = _first_names(choice.titles("equal")) or "none shown"
         phrases.append(f"equal within {words.percent(margin)}: {equal}")
     if choice.titles("open"):
-        phrases.append(f"not told apart from it: {_first_names(choice.titles('open'))}")
+        phrases.append(f"not significantly higher: {_first_names(choice.titles('open'))}")
     higher_placed = [placed for placed in choice.placed if placed.group == "higher"]
     ratios = [placed.over_lowest for placed in higher_placed]
     if 0 < len(ratios) <= HEADLINE_NAMED_MAX:
@@ -212,11 +211,12 @@ def notes(evidence: Evidence, found: Sequence[Choice]) -> list[str]:
     ]
     if compared:
         texts.append(
-            "Who is lowest, who may be and who is equal holds for "
-            f"{words.listed([choice.response.title for choice in compared])} together at "
-            f"{words.confidence(CONFIDENCE)}: multiple comparisons with the best (Hsu 1984), one-"
-            "sided t limits of each against all others, Bonferroni. “Equal” is whose upper limit "
-            "over the truly lowest one lies within the margin; “not told apart” may be the lowest."
+            "The outcomes lowest, equal and not significantly higher hold jointly for "
+            f"{words.listed([choice.response.title for choice in compared])} at "
+            f"{words.confidence(CONFIDENCE)}: multiple comparisons with the best (Hsu 1984), "
+            "one-sided t limits of each against all others, Bonferroni. “Equal”: the upper limit "
+            "of the ratio to the truly lowest one is within the margin. “Not significantly "
+            "higher”: the alternative may be the lowest."
         )
     missing = _unmeasured(evidence) if found else []
     if missing:

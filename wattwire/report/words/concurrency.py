@@ -48,6 +48,6 @@ def sentence(evidence: Evidence) -> str:
         return ""
     listed = words.listed_first(treatments, NAMED_MAX)
     return (
-        f"Fewer clients were at work than the study has: {listed}. Some clients ended before the "
-        "others; those figures are of fewer concurrent calls."
+        f"Fewer clients were active than the study specifies: {listed}. Some clients ended before "
+        "the others; those figures hold for fewer concurrent calls."
     )

@@ -37,7 +37,7 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
     for name in dict.fromkeys(question.get("responses", [])):
         response = resolve(name, evidence.described)
         if not is_measured(evidence, response, BOTH):
-            energy = "cannot be answered here: no meter measured energy"
+            energy = "not available: no meter measured energy"
             reason = energy if response.energy else NOT_MEASURED
             texts.append(f"{capital(response.title)}: {reason}.")
             continue
@@ -56,8 +56,8 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
         texts.append(_unmeasured(absent))
     if measured_any and len(absent) < len(correlates):
         texts.append(
-            "Points are medians of treatments; intervals are 95 %, each alone; exploratory. To go "
-            "along is not to be in proportion, and neither says what causes what."
+            "Points are treatment medians. Each interval is a separate 95 % confidence interval "
+            "(exploratory). Correlation implies neither proportionality nor causation."
         )
     return [Text(text, "item") for text in texts]
 
@@ -65,9 +65,7 @@ def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
 def _unmeasured(absent: Sequence[Response]) -> str:
     titles = words.listed([response.title for response in absent])
     countable = any(response.column in COUNTED for response in absent)
-    advice = (
-        "; plan.syscall_runs = 1 counts system calls, in runs of their own" if countable else ""
-    )
+    advice = "; plan.syscall_runs = 1 counts system calls, in separate runs" if countable else ""
     return f"{capital(titles)}: not measured{advice}."
 
 
@@ -81,8 +79,8 @@ def _sentence(
     ]
     if len(shared) < TREATMENTS_MIN:
         return (
-            f"{capital(response.title)} beside {correlate.title}: "
-            f"{stats.TooFew(len(shared), TREATMENTS_MIN, 'treatments that hold both')}."
+            f"{capital(response.title)} and {correlate.title}: "
+            f"{stats.TooFew(len(shared), TREATMENTS_MIN, 'treatments with both')}."
         )
     y = np.array([response_medians[key] for key in shared])
     x = np.array([correlate_medians[key] for key in shared])
@@ -91,7 +89,7 @@ def _sentence(
         exponent, stats.Interval
     ):
         reason = spearman if not isinstance(spearman, association.Association) else exponent
-        return f"{capital(response.title)} beside {correlate.title}: {reason}."
+        return f"{capital(response.title)} and {correlate.title}: {reason}."
     interval = spearman.interval
     if isinstance(interval, stats.Interval):
         is_significant = interval.excludes(0.0)
@@ -104,9 +102,8 @@ def _sentence(
     else:
         claim = f"No association between {response.title} and {correlate.title} was detected"
     return (
-        f"{claim}: Spearman's ρ "
-        f"{words.number(spearman.estimate)} ({range_text}) over "
-        f"{words.plural(len(shared), 'treatment')}; as a power of it "
+        f"{claim}: Spearman's ρ {words.number(spearman.estimate)} ({range_text}) over "
+        f"{words.plural(len(shared), 'treatment')}; power-law exponent "
         f"{words.number(exponent.estimate)} ({words.number(exponent.low)} to "
         f"{words.number(exponent.high)}): {reading(exponent)}."
     )

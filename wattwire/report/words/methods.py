@@ -57,20 +57,20 @@ def _edited(evidence: Evidence) -> Iterator[str]:
     """Yield that the sentences describe documents that were edited after the campaign began."""
     if evidence.edited:
         yield (
-            f"{edited_words(evidence.edited)} Factors, questions, margin and limits are told here "
-            "as they were after that."
+            f"{edited_words(evidence.edited)} The factors, questions, margin and limits described "
+            "here are those after the edit."
         )
 
 
 def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
     source = evidence.study.get("source")
     yield (
-        "The data were not measured here: they were imported from files that others recorded"
+        "The data were imported from files recorded by others"
         + (f" ({source})." if source else ".")
     )
     held, used = evidence.attempts.height, evidence.usable.height
-    excluded = "; the others were excluded with a reason each" if used < held else ""
-    of_all = f"Of {words.plural(held, 'run')} that the files hold"
+    excluded = "; the others were excluded, each with a reason" if used < held else ""
+    of_all = f"Of {words.plural(held, 'run')} in the files"
     yield f"{of_all}, {words.count(used)} are used{excluded}."
     yield from statistics(evidence, answers)
 
@@ -116,7 +116,7 @@ def _design(evidence: Evidence) -> Iterator[str]:
     fixed = evidence.study.get("fixed", {})
     if fixed:
         held = ", ".join(f"{name} = {words.plain(level)}" for name, level in sorted(fixed.items()))
-        yield f"Held fixed were {held}."
+        yield f"Fixed factors: {held}."
     yield from _variants(evidence)
     blocks = len({entry["block"] for entry in evidence.designed})
     is_complete = len(evidence.designed) == blocks * len(treatments)
@@ -134,7 +134,7 @@ def _design(evidence: Evidence) -> Iterator[str]:
     if evidence.controls_planned:
         yield CONTROL_TEXT
     if evidence.part:
-        yield f"Only a part of the study's design was asked for: {evidence.part}."
+        yield f"Only a part of the study's design was requested: {evidence.part}."
     skipped = len(evidence.skipped)
     if skipped:
         reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})
@@ -154,9 +154,9 @@ def _variants(evidence: Evidence) -> Iterator[str]:
         )
         changes = [f"with {levels}"] if levels else []
         commit = table.get("commit")
-        source = f"with the cells of commit {commit}" if commit else "with cells of its own"
+        source = f"with the cells of commit {commit}" if commit else "with its own cells"
         changes += [source] if table.get("root") else []
-        yield f"Variant {name} was run {words.listed(changes) or 'as things were'}."
+        yield f"Variant {name} was run {words.listed(changes) or 'unchanged'}."
 
 
 def _run(evidence: Evidence) -> Iterator[str]:
@@ -165,23 +165,26 @@ def _run(evidence: Evidence) -> Iterator[str]:
     known_s = window_s[window_s == window_s]
     baseline = plan.get("baseline_s", 1.0)
     sentence = (
-        f"A run began with a baseline of the machine alone and one of the connected, silent nodes "
-        f"({words.duration(baseline)} each), then all nodes sent from one common start time"
+        "Each run began with a baseline of the machine without nodes and one of the connected, "
+        f"silent nodes ({words.duration(baseline)} each), then all nodes sent from a common start "
+        "time"
     )
     if known_s.size:
         sentence += f" for a window of {words.duration(float(known_s.mean()))}"
     left_out = (
-        "are warm-up, which latency, CPU time, memory and energy leave out, and the messages that "
-        "they are divided by"
+        "are discarded as warm-up from latency, CPU time, memory, energy and the message counts "
+        "that divide them"
     )
     warmup, calls = plan.get("warmup_s", 0.0), evidence.warmup_calls
     if calls:
         each = words.plural(calls, "call")
-        cut = f"the first {each} of each client, and all that began before the last client had "
-        cut += f"made so many, {left_out}"
+        cut = (
+            f"the first {each} of each client, and all calls that began before the last client had "
+        )
+        cut += f"made as many, {left_out}"
     else:
         by_time = f"its first {words.duration(warmup)} {left_out}"
-        cut = by_time if warmup else "nothing was cut off as warm-up"
+        cut = by_time if warmup else "no warm-up was discarded"
     yield f"{sentence}; {cut}."
     if evidence.warm_up:
         yield f"{warm_up.ruled(evidence.warm_up)}."
@@ -199,10 +202,10 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
     yield (
         f"Of {expected} expected deliveries, warm-up included, {received} arrived, {failed} calls "
         f"failed (ended with an error before their timeout) and {lost} were lost; failed and lost "
-        "ones count as infinite in latency quantiles. A treatment of which any run has no finite "
-        "quantile stays out of that response's model, all its runs, and so does from the costs "
-        f"per message one of which a run failed or lost more than {words.percent(FAILED_MAX)} of "
-        "its calls; its levels have a reason in place of a number."
+        "calls count as infinite in latency quantiles. A treatment with any run without a finite "
+        "quantile is excluded, with all its runs, from that response's model. A treatment with any "
+        f"run that failed or lost more than {words.percent(FAILED_MAX)} of its calls is excluded "
+        "from the costs per message. The excluded levels have a reason in place of a number."
     )
 
 
@@ -238,7 +241,7 @@ def _meters(evidence: Evidence) -> Iterator[str]:
     if sources:
         yield f"Energy is from {words.listed(sources)}."
     elif series:
-        yield "No energy was measured: there was no meter of it."
+        yield "Energy was not measured: there was no energy meter."
 
 
 def _libraries(evidence: Evidence) -> Iterator[str]:
@@ -250,7 +253,7 @@ def _libraries(evidence: Evidence) -> Iterator[str]:
                 version = library.get("version") or "of unknown version"
                 libraries[f"{node['cell']}: {library['name']} {version}"] = None
     if libraries:
-        yield f"Libraries, as they told themselves: {'; '.join(sorted(libraries))}."
+        yield f"Libraries, as reported by the nodes: {'; '.join(sorted(libraries))}."
 
 
 def _verdicts(evidence: Evidence) -> Iterator[str]:
@@ -290,7 +293,7 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     """Yield how the study's questions were answered, with the confidence levels in use."""
     computed, differences = answers.computed(), answers.differences()
     if not computed and not differences:
-        yield "No comparison is made of these data."
+        yield "These data are not compared."
         return
     sentence = "A run is the experimental unit: messages inside a run add no degrees of freedom."
     if computed:
@@ -314,23 +317,26 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     )
     if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
         yield (
-            "Beside them stand Hodges–Lehmann ratios over blocks with limits by inversion of the "
+            "Hodges–Lehmann ratios over blocks are also given, with limits by inversion of the "
             "signed-rank test at its exact level."
         )
     if answers.margin is not None:
         chosen = _when_chosen(evidence, "frozen in the study", "stated by the edited study")
         yield (
-            f"A ratio counts as equivalent where its whole interval lies within a margin of "
+            "A ratio is equivalent if its whole interval is within a margin of "
             f"{100 * answers.margin:g} % {chosen}."
         )
     if factors_of(evidence):
         yield (
-            "The lowest of all alternatives, and those as low within the margin, were found by "
+            "The lowest alternative, and those equal to it within the margin, were determined by "
             "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
             f"responses), together at {words.confidence(CONFIDENCE)}."
         )
     if evidence.study.get("answers", {}).get("looks", 1) > 1:
-        yield "What came out worse was measured in more blocks; the error is split over two looks."
+        yield (
+            "Comparisons that came out worse were measured in more blocks; the error is split over "
+            "two looks."
+        )
     for limit in evidence.study.get("limit", []):
         bounds = ", ".join(f"{key} {limit[key]:g}" for key in ("max", "min") if key in limit)
         where = ", ".join(
@@ -364,9 +370,8 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
             f"{words.confidence(comparison.level)}"
         )
     yield (
-        f"Variants were compared treatment by treatment ({comparison.method}); a variant is called "
-        f"worse where the whole interval lies beyond a margin of {margin_words(comparison.margin)} "
-        f"({level})."
+        f"Variants were compared treatment by treatment ({comparison.method}); a variant is worse "
+        f"if the whole interval is beyond a margin of {margin_words(comparison.margin)} ({level})."
     )
 
 

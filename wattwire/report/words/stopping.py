@@ -19,16 +19,19 @@ def sentence(evidence: Evidence) -> str | None:
     )
     target = words.percent(float(plan["stop_width"]))
     price = (
-        f"Its answers are computed at {words.confidence(sequential.INNER_CONFIDENCE)} and called "
-        f"{words.confidence(sequential.CONFIDENCE)}: the width was looked at after every block "
-        f"from number {blocks_min} on, and that is its price."
+        f"Its answers are computed at {words.confidence(sequential.INNER_CONFIDENCE)} and reported "
+        f"as {words.confidence(sequential.CONFIDENCE)}, because the width was checked after every "
+        f"block from block {blocks_min} on."
     )
     look = evidence.stopping
     if not look:
-        return f"This campaign stops by width (± {target}); it has not been looked at yet. {price}"
-    width = "cannot be told" if look["width"] is None else f"is ± {words.percent(look['width'])}"
+        return (
+            f"This campaign stops by width (± {target}); the width has not been checked yet. "
+            f"{price}"
+        )
+    width = "is unknown" if look["width"] is None else f"is ± {words.percent(look['width'])}"
     title = resolve(look["response"]).title
-    widest = f"the widest primary interval in {title} {width}, ± {target} was the aim"
+    widest = f"the widest primary interval in {title} {width} (target: ± {target})"
     if look["reached"]:
         outcome = (
             f"Stopped by width after {look['after']} of {words.plural(blocks_max, 'block')}: "
@@ -36,12 +39,15 @@ def sentence(evidence: Evidence) -> str | None:
         )
     elif look["after"] >= blocks_max:
         outcome = (
-            f"Width not reached in {words.plural(blocks_max, 'block')}, the most allowed: {widest}"
+            f"Target width not reached in {words.plural(blocks_max, 'block')}, the maximum: "
+            f"{widest}"
         )
     else:
         outcome = f"After {look['after']} of {words.plural(blocks_max, 'block')} {widest}"
     early = {level: after for level, after in look["finished"].items() if after < look["after"]}
     if early:
         listed = words.listed([f"{level} after {after}" for level, after in early.items()])
-        outcome += f"; left out of later blocks, for their ratios were known by then: {listed}"
+        outcome += (
+            f"; excluded from later blocks because their ratios were precise enough: {listed}"
+        )
     return f"{outcome}. {price}"

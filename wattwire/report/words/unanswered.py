@@ -29,10 +29,10 @@ NAMED_MAX = 6
 IN_WORDS = {
     "other_load": "machine busy",
     "steal": "CPU time taken by the host of this virtual machine",
-    "stall": "machine stood still",
+    "stall": "machine stalled",
     "temperature": "machine too hot",
-    "clock_step": "clock set",
-    "sums": "counts that disagree",
+    "clock_step": "clock adjusted",
+    "sums": "inconsistent counts",
     "sample_file": "no valid sample file",
 }
 """Codes of exclusion reasons, in words."""
@@ -54,7 +54,7 @@ class Missing:
     @property
     def sentence(self) -> str:
         """The sentence, as "CELL: no answer, machine busy in 4 of 4 runs."."""
-        status = "left out" if self.left_out else "no answer"
+        status = "skipped" if self.left_out else "no answer"
         return f"{words.listed(list(self.names))}: {status}, {self.reason}."
 
 
@@ -205,7 +205,7 @@ def table(found: Sequence[Missing]) -> Table | None:
     rows = [
         {
             "name": name,
-            "what": "left out" if missing.left_out else "no answer",
+            "what": "skipped" if missing.left_out else "no answer",
             "reason": missing.reason,
         }
         for missing in found
@@ -276,4 +276,4 @@ def lost(evidence: Evidence, answers: Answers) -> str:
                                    f"{words.factor_title(factor)}")  # fmt: skip
     if not missing:
         return ""
-    return f"This page lacks answers that were asked for, without a reason ({'; '.join(missing)}). "
+    return f"This page lacks requested answers and gives no reason ({'; '.join(missing)}). "

@@ -281,7 +281,7 @@ class OneExecution:
             self.repeat.exit = {k: v for k, v in event.items() if k not in {"event", "process"}}
         elif event["event"] == "guard_lost":
             self.repeat.exit = {"code": None, "signal": None, "guard_lost": True}
-            self.repeat.notes.append("the guard of the command was killed: its sums are not known")
+            self.repeat.notes.append("the guard of the command was killed: its totals are unknown")
 
     def _stop(self) -> None:
         """Send INT, as a terminal does, then TERM, then KILL, each to the whole tree."""
@@ -319,7 +319,7 @@ class OneExecution:
         repeat.messages = self._counter.count
         if any(tail.truncated for tail in self._tails):
             repeat.messages = None
-            repeat.notes.append("the output was longer than its log may be: no count of messages")
+            repeat.notes.append("the output exceeds its log: messages are not counted")
         elif repeat.messages is None:
             repeat.notes.append(f'--count-from: nothing matched "{request.count_from}"')
         else:

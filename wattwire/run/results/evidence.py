@@ -90,7 +90,7 @@ def resolution(record: RunRecord) -> dict[str, float]:
 def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
     reasons = []
     for name, text in (
-        ("overflow", "records found no room"),
+        ("overflow", "records did not fit"),
         ("foreign", "messages of another run arrived"),
         ("corrupt", "messages arrived corrupt"),
     ):

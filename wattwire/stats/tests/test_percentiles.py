@@ -198,7 +198,7 @@ def test_a_percentile_among_losses_needs_ten_bursts_of_them() -> None:
     ("share", "needed"), [(0.5, 6), (0.9, 100), (0.99, 1_000), (0.999, 10_000)]
 )
 def test_the_fewest_messages_that_carry_a_percentile_carry_it_and_one_less_does_not(share, needed):
-    assert stats.percentiles.carried_size(share) == needed
+    assert stats.carried_size(share) == needed
     values = np.random.default_rng(7).permutation(np.arange(float(needed)))
     independent = [v for v in (values, values[::-1]) if stats.effective_size(v) >= needed]
     found = [stats.percentile(v, share) for v in independent]

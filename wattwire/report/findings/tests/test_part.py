@@ -6,9 +6,10 @@ import numpy as np
 
 from wattwire.analysis.latency import Series
 from wattwire.report.findings.finding import Finding, Silence
-from wattwire.report.findings.part import Findings, look, section
+from wattwire.report.findings.part import Findings, look
 from wattwire.report.findings.tests.made_up import FACTORS, evidence_of
 from wattwire.report.parts import Text
+from wattwire.report.sections.findings import section
 
 ONE = Finding("one", "Messages wait", False, "A cause.", ("12 of 20 messages.",), "Vary it.")
 
@@ -25,7 +26,7 @@ def test_a_finding_says_cause_evidence_and_what_would_prove_it() -> None:
         "A cause.",
         "12 of 20 messages.",
         "Vary it.",
-        "Besides: One rate.",
+        "Other detectors: One rate.",
     ]
     assert found.in_short == "Found: messages wait (suspected)."
 
@@ -39,4 +40,4 @@ def test_without_a_finding_the_reasons_stand_alone() -> None:
 def test_a_campaign_without_a_usable_run_is_not_called_clean() -> None:
     evidence = evidence_of(FACTORS)
     found = look(evidence, {"b1-p1": Series(np.array([]), 0)})
-    assert words_of(found)[1:] == ["No finding. No usable run carries a latency to look at."]
+    assert words_of(found)[1:] == ["No finding. No usable run has latencies to analyse."]

@@ -60,7 +60,7 @@ function draw(page, kind, shown, levels) {
   const picked = chosen(page.data, page.choice, levels, shown);
   const missing = shown.length - picked.points.length;
   const words = [kind.says];
-  if (missing) words.push(`${missing} of the runs shown have no such value and are left out.`);
+  if (missing) words.push(`${missing} of the runs shown lack this value and are omitted.`);
   if (picked.linear) words.push(picked.linear);
   const says = document.getElementById("explorer-says");
   const stage = document.getElementById("explorer-chart");
@@ -119,7 +119,7 @@ function chosen(data, choice, levels, shown) {
   const scale = (field) => (wanted && positive(field) ? "log" : "linear");
   const title = (response, field) => response.title.replace(/\)?$/, (end) =>
     scale(field) !== "log" ? end : end ? ", log scale)" : " (log scale)");
-  const why = "The scale is linear: some values are zero or below.";
+  const why = "The scale is linear: some values are zero or negative.";
   const linear = wanted && scale("value") === "linear" ? why : "";
   const present = new Set(points.map((point) => point.panel));
   return {
@@ -249,7 +249,7 @@ function filterTables(data, levels, tables) {
       holder.querySelector(".scroll").before(note);
     }
     note.hidden = shown === rows.length;
-    const link = '<a href="#explore">Look for yourself</a>';
-    note.innerHTML = `${shown} of ${rows.length} rows shown, as ticked in ${link}`;
+    const link = '<a href="#explore">Explore the runs</a>';
+    note.innerHTML = `${shown} of ${rows.length} rows shown; filter: ${link}`;
   }
 }
