@@ -29,12 +29,20 @@ def share_of(name: str) -> float | None:
 def too_few(frame: pl.DataFrame, name: str) -> NDArray[np.bool_]:
     """Return whether each run has too few messages for column `name`, shape (runs,).
 
-    A run whose messages were not counted (imported data) has enough.
+    A run whose messages were not counted (imported data) has enough. So has one of which more
+    messages were lost or failed than the percentile leaves room for, at 95 %: its percentile is
+    infinite, however few messages there were.
     """
     share, counts = share_of(name), after_warmup(frame, "expected")
     if share is None:
         return np.zeros(frame.height, dtype=np.bool_)
-    return np.asarray(counts < stats.carried_size(share), dtype=np.bool_)
+    few = np.asarray(counts < stats.carried_size(share), dtype=np.bool_)
+    if few.any():
+        gone = after_warmup(frame, "lost") + np.nan_to_num(after_warmup(frame, "failed"))
+        for run in np.flatnonzero(few & (counts > 0) & (gone > 0)):
+            lost_share = stats.share_interval(int(gone[run]), int(counts[run]))
+            few[run] = lost_share.low <= 1.0 - share
+    return few
 
 
 def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
@@ -42,7 +50,7 @@ def why_not(frame: pl.DataFrame, name: str) -> stats.TooFew | None:
     share = share_of(name)
     if share is None or not too_few(frame, name).any():
         return None
-    fewest = float(np.nanmin(after_warmup(frame, "expected")))
+    fewest = float(np.nanmin(after_warmup(frame, "expected")[too_few(frame, name)]))
     return stats.TooFew(fewest, stats.carried_size(share), WHAT)
 
 

@@ -16,6 +16,7 @@ from wattwire.analysis import not_compared
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, levels_of, levels_run, same_level
 from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
 CONFIDENCE = 0.95
@@ -225,6 +226,7 @@ def contrast(
         at_level = [same_level(level, within[1]) for level in levels_of(frame, within[0])]
         frame, scope, within = frame.filter(pl.Series(at_level)), f"{scope} at {within}", None
     refusal = _refusal(frame, wanted.response) or without_value(evidence, frame, wanted, within)
+    refusal = _without_run(evidence, frame, wanted) or refusal
     if refusal is not None:
         return refusal
     arguments = (wanted.factor, wanted.level, wanted.baseline, level, within)
@@ -235,10 +237,32 @@ def contrast(
     if isinstance(fit, stats.NotPositive) or wanted.response.share:
         by_ranks = _typical_difference(evidence, frame, wanted, level, within)
         if by_ranks is not None:
-            return by_ranks
+            return _within_shares(by_ranks, wanted.response)
         fit = _cached_fit(evidence, frame, wanted.response, scope, "plain")
-        return stats.difference(fit, *arguments, names) if isinstance(fit, stats.Fit) else fit
+        if not isinstance(fit, stats.Fit):
+            return fit
+        return _within_shares(stats.difference(fit, *arguments, names), wanted.response)
     return stats.ratio(fit, *arguments, names) if isinstance(fit, stats.Fit) else fit
+
+
+def _without_run(
+    evidence: Evidence, frame: pl.DataFrame, wanted: Answer
+) -> stats.NotComputable | None:
+    """Return which level of the contrast has no run in `frame`; None if both have some."""
+    run_levels = set(levels_of(frame, wanted.factor)) if frame.height else set()
+    for level in (wanted.level, wanted.baseline):
+        if run_levels and not any(same_level(level, one) for one in run_levels):
+            return stats.NotComputable(f"no valid run of {evidence.title(wanted.factor, level)}")
+    return None
+
+
+def _within_shares(result: Result, response: Response) -> Result:
+    """Return the difference with limits between −1 and 1, where it is one of shares."""
+    if not response.share or not isinstance(result, stats.Difference):
+        return result
+    interval = result.interval
+    low, high = max(-1.0, interval.low), min(1.0, interval.high)
+    return replace(result, interval=replace(interval, low=low, high=high))
 
 
 def _typical_difference(
@@ -375,8 +399,11 @@ def _refusal(frame: pl.DataFrame, response: Response) -> stats.NotComputable | N
         if response.energy:
             return stats.NotComputable("not available: no meter measured energy")
         return stats.NotComputable("not measured in this campaign")
-    if response.share and not (column(frame, response.column) > 0).any():
-        return stats.NotComputable(f"none in any of {frame.height} runs")
+    shares = column(frame, response.column)
+    if response.share and not (shares > 0).any():
+        unknown = int(np.isnan(shares).sum())
+        apart = f"; unknown in {words.plural(unknown, 'run')}" if unknown else ""
+        return stats.NotComputable(f"none in any of {frame.height - unknown} runs{apart}")
     return None
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.carried import carried
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
-from wattwire.model.derived import FloatArray, column
+from wattwire.model.derived import FloatArray
 
 PAIRS_MIN = 3
 """Minimum number of pairs for an interval; with fewer, only the geometric mean is printed."""
@@ -53,7 +54,7 @@ def control_pairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Return both control runs' values of each block with two finite ones, shape (pairs,) each."""
     frame = evidence.controls
-    values = pl.Series("value", column(frame, response.column))
+    values = pl.Series("value", carried(frame, response.column))
     known = frame.select("block", "control").with_columns(values)
     known = known.filter(pl.col("value").is_finite())
     sides = [known.filter(pl.col("control") == name) for name in (first, second)]

@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
-from wattwire.analysis.carried import carried
+from wattwire.analysis.best_alternative import Choice, choices
+from wattwire.analysis.carried import too_few
 from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
 from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
+from wattwire.analysis.limits import Checked, check_limits
 from wattwire.analysis.responses import Response, measured
+from wattwire.analysis.validity import stamps
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
+from wattwire.model.derived import FloatArray, column
 
 VERSION = 1
 CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
@@ -44,6 +48,9 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         ],
         "treatments": list(_treatments(evidence, answers)),
         "controls": list(_controls(evidence)),
+        "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
+        "limits": [_limit(check) for check in check_limits(evidence)],
+        "validity_notices": stamps(evidence),
         "warm_up": evidence.warm_up,
         "stopping": evidence.stopping,
     }
@@ -120,19 +127,20 @@ def _interval(interval: stats.Interval) -> dict[str, Any]:
 
 
 def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]]:
-    """Yield each treatment's levels, number of valid runs, and median over runs per response."""
+    """Yield each treatment's levels, number of valid runs, and centres over runs per response."""
     responses = dict.fromkeys(
         (*(answer.response for answer in answers.items), *asked_responses(evidence, True))
     )
     for frame in by_treatment(evidence, evidence.usable).values():
-        medians = {
-            response.column: _median(carried(frame, response.column)) for response in responses
-        }
+        values = {response.column: _values(frame, response.column) for response in responses}
         levels = all_levels(evidence.runs[frame["run"][0]])
         yield {
             "levels": {name: levels.get(name) for name in evidence.varied},
             "runs": frame.height,
-            "medians": medians,
+            "medians": {name: _median(column_values) for name, column_values in values.items()},
+            "geometric_means": {
+                name: _geometric_mean(column_values) for name, column_values in values.items()
+            },
         }
 
 
@@ -157,9 +165,70 @@ def _paired_ratio(
     return _interval(interval) if isinstance(interval, stats.Interval) else None
 
 
+def _values(frame: pl.DataFrame, name: str) -> FloatArray:
+    """Return a column, shape (runs,); empty where a run has too few messages for a percentile.
+
+    Runs with enough messages are a selection of the treatment's runs.
+    """
+    return np.empty(0) if too_few(frame, name).any() else column(frame, name)
+
+
 def _median(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     return _number(float(np.median(known))) if known.size else None
+
+
+def _geometric_mean(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    if not known.size or (known <= 0).any():
+        return None
+    return _number(float(np.exp(np.mean(np.log(known)))))
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    """Return the ranking of the study's alternatives in one response, ascending.
+
+    `group` is lowest, equal (within the margin), open (may be the lowest) or higher.
+    """
+    return {
+        "response": choice.response.column,
+        "unit": choice.response.unit,
+        "reason": choice.why_not,
+        "alternatives": [
+            {
+                "title": placed.title,
+                "levels": list(placed.levels),
+                "geometric_mean": _number(placed.typical),
+                "over_lowest": _number(placed.over_lowest),
+                "over_lowest_max": _number(placed.at_most),
+                "group": placed.group,
+            }
+            for placed in choice.placed
+        ],
+        "excluded": dict(choice.without),
+    }
+
+
+def _limit(check: Checked) -> dict[str, Any]:
+    """Return one limit at one treatment: `verdict` is holds, broken or cannot tell."""
+    interval = check.found if isinstance(check.found, stats.Interval) else None
+    value = check.found if isinstance(check.found, float) else None
+    return {
+        "response": check.limit.response,
+        "max": check.limit.max,
+        "min": check.limit.min,
+        "treatment": check.treatment,
+        "verdict": check.verdict,
+        "runs": check.runs,
+        "estimate": _number(interval.estimate) if interval else _number_or_none(value),
+        "low": _number(interval.low) if interval else None,
+        "high": _number(interval.high) if interval else None,
+        "reason": "" if interval or value is not None else str(check.found),
+    }
+
+
+def _number_or_none(value: float | None) -> float | None:
+    return None if value is None else _number(value)
 
 
 def _number(value: float) -> float | None:

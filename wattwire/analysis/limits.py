@@ -129,6 +129,7 @@ class _Case:
     limit: Limit
     title: str
     values: FloatArray | stats.TooFew | stats.NotComputable
+    runs: int
     base: _Case | None = None
 
 
@@ -163,7 +164,8 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
     cases = {}
     for title, title_rows in rows_by_title.items():
         too_few = carried.why_not(evidence.usable[title_rows], response.column)
-        cases[title] = _Case(limit, title, unmeasured or too_few or values[title_rows])
+        runs = unmeasured or too_few or values[title_rows]
+        cases[title] = _Case(limit, title, runs, len(title_rows))
     bases = {
         _without_variant(levels_by_title[title]): replace(case, title=evidence.title(FACTOR, base))
         for title, case in cases.items()
@@ -175,6 +177,8 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
 
 
 def _not_measured(evidence: Evidence, response: Response) -> stats.NotComputable | None:
+    if evidence.usable.height == 0:
+        return stats.NotComputable("no valid run")
     known = measured(evidence.usable, response)
     return None if known else stats.NotComputable("not measured in this campaign")
 
@@ -187,7 +191,7 @@ def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
     response = resolve(case.limit.response, evidence.described)
     base = _checked(evidence, case.base, level) if case.base else None
     if not isinstance(case.values, np.ndarray):
-        return Checked(case.limit, response, case.title, case.values, 0, base=base)
+        return Checked(case.limit, response, case.title, case.values, case.runs, base=base)
     estimate, runs = _estimate(case.values, level), int(case.values.size)
     verdict = _verdict(case.limit, estimate)
     return Checked(case.limit, response, case.title, estimate, runs, verdict, base)

@@ -21,6 +21,7 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_le
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import after_warmup, column
+from wattwire.model.verdict import Outcome
 
 Mask = NDArray[np.bool_]
 FAILED_MAX = 0.05
@@ -33,9 +34,16 @@ TOLD_MAX = 6
 
 
 def without_value(frame: pl.DataFrame, response: Response) -> Mask:
-    """Return which runs have the response, but no comparable value of it, shape (runs,)."""
+    """Return which runs have no comparable value of a response that they should have, (runs,).
+
+    A run whose nodes died and left no latency is one: without it, only the treatment's better
+    runs would remain.
+    """
     values = column(frame, response.column)
     is_excluded: Mask = np.isposinf(values)
+    if carried.share_of(response.column) and "outcome" in frame.columns:
+        ended = frame["outcome"].is_in([Outcome.DIED.value, Outcome.TIMED_OUT.value]).to_numpy()
+        is_excluded |= np.isnan(values) & ended
     is_excluded |= ~np.isnan(values) & carried.too_few(frame, response.column)
     if "_per_message" in response.column:
         is_excluded |= ~np.isnan(values) & (_failed_share(frame) > FAILED_MAX)
@@ -101,6 +109,8 @@ def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: M
     if too_few and not np.isposinf(column(excluded, response.column)).any():
         return f"{response.title}: {too_few}"
     runs = f"{words.count(excluded.height)} of {words.plural(int(at_levels.sum()), 'run')}"
+    if np.isnan(column(excluded, response.column)).all():
+        return f"no {response.title} in {runs}, whose nodes ended early"
     undelivered, expected = (
         np.nansum(_undelivered(excluded)),
         np.nansum(after_warmup(excluded, "expected")),

@@ -133,6 +133,8 @@ def stamps(evidence: Evidence) -> list[str]:
     if evidence.study.get(VALIDITY, {}).get("look"):
         notice = "A look: no run is excluded for the machine's state."
         sentences.append(f"{notice} {_default_limits_sentence(evidence)}".rstrip())
+    elif CHANGED not in evidence.study:
+        sentences += opened_words(ValidityLimits(**evidence.study.get(VALIDITY, {})))
     if CHANGED in evidence.study:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
         # The report's attempts, without settling runs and runs that count system calls.

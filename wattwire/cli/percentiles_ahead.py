@@ -43,6 +43,33 @@ def percentile_words(study: Study, treatments: Sequence[Treatment]) -> str:
     )
 
 
+def too_few_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
+    """Return the questions and limits on a percentile for which a run has too few latencies."""
+    from wattwire.analysis.carried import share_of  # noqa: PLC0415 - slow to import
+    from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415
+
+    fewest = min(treatments, key=lambda treatment: latencies_of_a_run(study, treatment))
+    latencies = latencies_of_a_run(study, fewest)
+    wanted = [
+        (f"no answer to question {question.id or number} in {name}", name)
+        for number, question in enumerate(study.questions, 1)
+        for name in question.responses
+    ]
+    wanted += [
+        (f"limit {number} cannot be judged", limit.response)
+        for number, limit in enumerate(study.limits, 1)
+    ]
+    lines = []
+    for what, name in wanted:
+        share = share_of(name)
+        if share is not None and latencies < carried_size(share):
+            lines.append(
+                f"{what}: {name} needs {carried_size(share):,} latencies in each run, and some "
+                f"runs have {latencies:,} ({_remedy(study, fewest, share)})"
+            )
+    return lines
+
+
 def _remedy(study: Study, treatment: Treatment, share: float) -> str:
     """Return the option that gives the treatment's run enough latencies for a percentile."""
     from wattwire.stats.series.percentiles import carried_size  # noqa: PLC0415

@@ -19,6 +19,7 @@ from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import Series, all_series
+from wattwire.analysis.limits import check_limits, in_short
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
@@ -101,7 +102,10 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         headline = unanswered.headline(evidence, answers)
         first = " ".join(filter(None, (headline, variants.headline(evidence), unsettled, idle)))
         stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
-        head_lines = (first, *stamps, " ".join(gaps), design.second_line(evidence), third_line)
+        checks = check_limits(evidence)
+        limits_line = in_short(checks) if checks else ""
+        design_line = design.second_line(evidence)
+        head_lines = (first, limits_line, *stamps, " ".join(gaps), design_line, third_line)
         (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)

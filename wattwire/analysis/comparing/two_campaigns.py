@@ -156,7 +156,10 @@ def _refuse_machines(base: Source, head: Source, across: bool) -> str:
         ]
         if not different:
             return ""
-        reason = "; ".join(f"{k}: {facts[0].get(k)} against {facts[1].get(k)}" for k in different)
+        reason = "; ".join(
+            f"{key}: {facts[0].get(key, 'none')} against {facts[1].get(key, 'none')}"
+            for key in different
+        )
     if across:
         return f"Across machines ({reason}), so the machine may cause the difference: "
     raise UsageError(

@@ -11,9 +11,10 @@ import pytest
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.analysis.limits import UNCLEAR, check_limits
+from wattwire.analysis.limits import BROKEN, UNCLEAR, check_limits
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.report.words.answers import headline
 
@@ -64,3 +65,36 @@ def test_answers_limits_and_medians_leave_it_out_and_say_why(evidence: Evidence)
     assert "No 99th percentile of latency: too few: 200 messages in a run" in headline(
         evidence, answers
     )
+
+
+def test_a_percentile_among_lost_messages_is_infinite_however_few_there_were() -> None:
+    frame = pl.DataFrame(
+        {"expected_after_warmup": [400, 400], "lost_after_warmup": [400, 5],
+         "latency_p99_us": [np.inf, np.inf]}
+    )  # fmt: skip
+    assert carried.too_few(frame, "latency_p99_us").tolist() == [False, True]
+    assert str(carried.why_not(frame, "latency_p99_us")).startswith("too few: 400 messages")
+
+
+def test_a_total_loss_breaks_a_limit_on_p99(tmp_path: Any) -> None:
+    shape = Shape(
+        blocks=4, patterns=("service",), intervals_s=(0.05,), clients=(1,), duration_s=10.0,
+        loss_share=0.9, study={"limit": [{"response": "latency_p99_us", "max": 1e9}]},
+    )  # fmt: skip
+    folder = write_campaign(tmp_path / "c", shape)
+    for path in folder.glob("runs/*/summary.parquet"):
+        lost = pl.lit(None, pl.Float64).alias("latency_p99_us")
+        pl.read_parquet(path).with_columns(lost).write_parquet(path)
+    checked = check_limits(gather(FileCampaign(folder)))
+    assert {one.verdict for one in checked} == {BROKEN}, [one.sentence() for one in checked]
+    assert {one.runs for one in checked} == {4}
+
+
+def test_control_runs_with_few_messages_say_nothing_of_p99(tmp_path: Any) -> None:
+    shape = Shape(
+        blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=10.0,
+        b_over_a=1.0, study=STUDY,
+    )  # fmt: skip
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    told = noise(evidence)
+    assert "latency_p50_us" in told and "latency_p99_us" not in told

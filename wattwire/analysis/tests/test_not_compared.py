@@ -170,3 +170,13 @@ def test_lost_messages_of_a_topic_leave_its_costs_compared(tmp_path: Path) -> No
     folder, _ = changed(write_campaign(tmp_path / "c", shape), DEAD, 4, lost=30.0)
     _, answers = answers_of(folder)
     assert isinstance(result_of(answers, "cpu_us_per_message", 4).result, stats.Ratio)
+
+
+def test_a_run_that_died_without_a_latency_takes_its_treatment_out(tmp_path: Path) -> None:
+    """Else the treatment's better runs alone would be compared."""
+    gone = {"latency_p50_us": None, "outcome": "died", "lost": 0.0}
+    folder, _ = changed(campaign(tmp_path / "c"), DEAD, 1, **gone)
+    _, answers = answers_of(folder)
+    refused = str(result_of(answers, "latency_p50_us", 4).result)
+    assert "no median latency in 1 of 8 runs, whose nodes ended early" in refused, refused
+    assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)

@@ -18,7 +18,7 @@ from wattwire.catalog.manifest import read_toml
 from wattwire.cli import studies, variants
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
-from wattwire.cli.percentiles_ahead import percentile_words
+from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
 from wattwire.cli.screen import duration_words
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan, piloted
@@ -111,6 +111,8 @@ def plan(options: argparse.Namespace) -> int:
         kept_levels = {str(treatment[factor]) for treatment in kept}
         _say(f"{factor}: {', '.join(str(level) for level in levels if str(level) in kept_levels)}")
     for line in (*skipped_lines(prepared), *unanswerable_lines(study, kept, present_meters)):
+        _say(line)
+    for line in too_few_lines(study, kept):
         _say(line)
     for line in opened_words(study.validity):
         _say(f"caution: {line}")

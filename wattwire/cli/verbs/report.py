@@ -103,5 +103,10 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
         if "=" not in text:
             raise UsageError(f"--validity {text}: allowed: KEY=VALUE, e.g. steal_max=0.1")
         study = change(study, f"{VALIDITY}.{text.removeprefix(f'{VALIDITY}.')}")
+    keys = {text.partition("=")[0].removeprefix(f"{VALIDITY}.") for text in changes}
+    if "look" not in keys and study[VALIDITY].get("look"):
+        # A look has no limits: who gives one wants it to apply.
+        study = change(study, f"{VALIDITY}.look=false")
+        changes = [*changes, "look=false"]
     limits = parse_validity(study[VALIDITY], "--validity")
     return Rejudged(campaign, limits, ", ".join(changes))

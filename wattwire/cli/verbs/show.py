@@ -185,10 +185,18 @@ def _treatment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from wattwire.analysis.carried import share_of  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.stats import carried_size  # noqa: PLC0415
+
     for name in FIGURES:
         metric, value = METRICS[name], row.get(name)
         if value is None and name == "sent" and name in row:
             yield metric.words, "unknown: a sender ended without records"
+        share, counted = share_of(name), row.get("expected_after_warmup") or 0
+        needed = carried_size(share) if share else 0
+        if 0 < counted < needed:
+            yield metric.words, f"too few messages ({count(counted)} of {count(needed)})"
+            continue
         if value is not None:
             value_text = count(value) if isinstance(value, int) else number(value)
             unit = "" if isinstance(value, int) else metric.unit

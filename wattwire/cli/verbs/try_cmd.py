@@ -112,7 +112,9 @@ def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared
     headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
     reasons = (f"Left out: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
-    for text in (headline, *reasons):
+    closed = "In closed loop --for does not apply: a run ends after its calls (--set count=CALLS)."
+    notes = [closed] if study.fixed.get("loop") == "closed" else []
+    for text in (headline, *reasons, *notes):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
 
 

@@ -53,7 +53,7 @@ def test_a_level_without_runs_is_called_by_its_title(tmp_path) -> None:
     shape = Shape(blocks=2, duration_s=1.0, clients=(1,), skip={"language": FAST})
     evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
     told = sentences(answered.section(evidence, answer_all(evidence)))
-    assert "CPU time per message: no run of Swift gave a number." in told
+    assert "CPU time per message: no valid run of Swift." in told
 
 
 def test_an_older_campaign_with_a_dotted_setting_is_answered_for_it(tmp_path) -> None:

@@ -210,7 +210,7 @@ def _depending(evidence: Evidence, answers: Answers, answer: Answer) -> str:
             f"{words.number(interval.estimate)} at {evidence.title(change.other, level)}"
             for level, interval in (ends[0], ends[-1])
         )
-        text += f" It depends on {words.factor_title(change.other)}: {' and '.join(extremes)}."
+        text += f" By {words.factor_title(change.other)}: {' and '.join(extremes)}."
     return text
 
 

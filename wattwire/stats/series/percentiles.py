@@ -91,8 +91,8 @@ def percentile(
     if np.isnan(values).any():
         raise ValueError("series: NaN found; a lost message is +inf, anything else is left out")
     needed = two_sided_size(share)
-    if values.size < needed:
-        return TooFew(values.size, needed, "messages")
+    if values.size < carried_size(share):
+        return TooFew(values.size, carried_size(share), "messages")
     ordered = np.sort(values)
     centre = nearest_rank(ordered, share)
     # No value exceeds a percentile that is a loss: the losses are its tail.
