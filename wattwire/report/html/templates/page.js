@@ -12,12 +12,12 @@ function unpacked(packed) {
 // A chart may start as a picture; where scripts run it becomes interactive.
 const { charts, points } = JSON.parse(document.getElementById("charts").textContent);
 const actions = { export: true, source: false, compiled: false, editor: false };
-for (const holder of document.querySelectorAll("[data-chart]")) {
+function drawChart(holder) {
   const spec = charts[holder.dataset.chart];
   if (spec.datasets) spec.datasets.points = unpacked(points[spec.datasets.points]);
   const stage = document.createElement("div");
   const options = { renderer: "svg", ast: true, logLevel: 1, actions };
-  vegaEmbed(stage, spec, options)
+  return vegaEmbed(stage, spec, options)
     .then(() => holder.replaceChildren(stage))
     .catch((error) => {
       console.error(holder.dataset.chart, error);
@@ -25,6 +25,14 @@ for (const holder of document.querySelectorAll("[data-chart]")) {
       holder.textContent = `This figure cannot be drawn (${error}); its numbers are in the tables.`;
     });
 }
+// One at a time, in the page's order, so that the page can be read and scrolled meanwhile.
+async function drawCharts() {
+  for (const holder of document.querySelectorAll("[data-chart]")) {
+    await drawChart(holder);
+    await new Promise((resume) => setTimeout(resume));
+  }
+}
+setTimeout(drawCharts);
 const links = new Map(
   [...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]),
 );
