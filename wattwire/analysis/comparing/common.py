@@ -12,6 +12,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.carried import carried
+from wattwire.analysis.carried import why_not as carried_why_not
 from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, margin_words
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
@@ -77,6 +78,14 @@ def values_of(evidence: Evidence, runs: Runs, response: Response) -> FloatArray:
     NaN where a run has no value, or too few messages for a percentile.
     """
     return carried(evidence.usable, response.column)[list(runs.rows)]
+
+
+def too_few_messages(
+    evidence: Evidence, runs: Sequence[Runs], response: Response
+) -> stats.TooFew | None:
+    """Return why a percentile of these runs counts nowhere; None if all have enough messages."""
+    rows = [row for one_side in runs for row in one_side.rows]
+    return carried_why_not(evidence.usable[rows], response.column) if rows else None
 
 
 def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:

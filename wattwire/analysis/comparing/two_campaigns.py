@@ -21,6 +21,7 @@ from wattwire.analysis.comparing.common import (
     noise_words,
     outcomes_of,
     single_level,
+    too_few_messages,
     treatments_of,
     values_of,
 )
@@ -256,6 +257,9 @@ def _values(
 def _ratio(
     sides: Pair, tables: Tables, key: str, response: Response, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
+    for side, table in zip(sides, tables, strict=True):
+        if few := too_few_messages(side, [table[key]], response):
+            return few
     lower, upper = _values(sides, tables, key, response)
     return stats.welch_ratio(upper, lower, level)
 

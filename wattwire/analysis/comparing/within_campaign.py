@@ -21,6 +21,7 @@ from wattwire.analysis.comparing.common import (
     noise_words,
     outcomes_of,
     single_level,
+    too_few_messages,
     treatment_key,
     treatments_of,
     values_of,
@@ -206,7 +207,11 @@ def _estimates(
 ) -> list[Estimate]:
     """Return the ratio of each pairing; errors are pooled if the pairings scatter alike."""
     values = [_paired_values(evidence, pairing, response) for pairing in pairings]
-    refusals = [_refusal(base, head, response) for base, head in values]
+    refusals = [
+        too_few_messages(evidence, (pairing.base, pairing.head), response)
+        or _refusal(base, head, response)
+        for pairing, (base, head) in zip(pairings, values, strict=True)
+    ]
     computable = [index for index, refusal in enumerate(refusals) if refusal is None]
     logs = [np.log(values[index][1]) - np.log(values[index][0]) for index in computable]
     estimates: list[Estimate] = [refusal or stats.NotComputable("") for refusal in refusals]

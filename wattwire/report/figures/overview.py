@@ -67,15 +67,17 @@ def drawn(
     groups: tuple[Any, ...] = (points, tones, tone, panels, PER_ROW)
     value, scale = _axis(first, [point["value"] for point in points])
     charts: list[tuple[str, str, Spec]] = [_distribution(groups, first, value, scale)]
+    means_note = ""
     if layout.across is not None:
+        matched, means_note = _matched(evidence, layout, points)
         across = (words.factor_title(layout.across), titles_of(evidence, layout.across))
         title = f"{_capital(first.title)} by {tone} and {across[0]}"
         chart = figures.interaction_chart(
-            points, tones, tone, across, panels, PER_ROW, value, scale
+            matched, tones, tone, across, panels, PER_ROW, value, scale
         )
         charts.append(("interaction", f"{title}: means", chart))
         down = (tone, tones)
-        chart = figures.heat_chart(points, across, down, panels, PER_ROW, value, scale)
+        chart = figures.heat_chart(matched, across, down, panels, PER_ROW, value, scale)
         charts.append(("heat", f"{title}: every cell", chart))
     points_with_x = [point for point in points if point["x"] is not None]
     if second is not None and points_with_x:
@@ -90,10 +92,62 @@ def drawn(
     missing = evidence.usable.height - sum(point["used"] == "usable" for point in points)
     missing_note = f" Without this value: {words.plural(missing, 'usable run')}." if missing else ""
     name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")
+    notes = {kind: missing_note for kind, _, _ in charts}
+    notes |= {kind: means_note + missing_note for kind in ("interaction", "heat")}
     return [
-        Figure(f"{kind}-{name}", title, says[kind] + missing_note, chart)
+        Figure(f"{kind}-{name}", title, says[kind] + notes[kind], chart)
         for kind, title, chart in charts
     ]
+
+
+def _matched(
+    evidence: Evidence, layout: Layout, points: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], str]:
+    """Return the points that means by two factors may pool, and a note on those left out.
+
+    Within a panel, a combination of the other factors counts only if every cell (level of the
+    colour × level of the axis) has it: else cells would differ by what they pool. Where no
+    combination is in every cell, those that every level of the axis has with that colour count.
+    """
+    others = [
+        name for name in evidence.varied if name not in (layout.tone, layout.across, layout.panel)
+    ]
+    if not others:
+        return points, ""
+    other_levels = {
+        run: tuple(str(levels.get(name)) for name in others)
+        for run, levels in (
+            (point["run"], all_levels(evidence.runs[point["run"]])) for point in points
+        )
+    }
+    kept: list[dict[str, Any]] = []
+    for panel in dict.fromkeys(point["panel"] for point in points):
+        in_panel = [point for point in points if point["panel"] == panel]
+        whole = _in_every_cell(in_panel, other_levels)
+        if not whole:
+            for tone in dict.fromkeys(point["colour"] for point in in_panel):
+                of_tone = [point for point in in_panel if point["colour"] == tone]
+                whole += _in_every_cell(of_tone, other_levels)
+        kept += whole
+    if not kept:
+        return points, " Cells pool different levels of the other factors: compare with care."
+    titles = words.listed([words.factor_title(name) for name in others])
+    left_out = len(points) - len(kept)
+    note = f" Means are over the levels of {titles} that every cell has"
+    note += f"; {words.plural(left_out, 'other run')} left out." if left_out else "."
+    return kept, note
+
+
+def _in_every_cell(
+    points: list[dict[str, Any]], other_levels: dict[str, tuple[str, ...]]
+) -> list[dict[str, Any]]:
+    """Return the points whose combination of other levels is in every cell of `points`."""
+    cells: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for point in points:
+        cell = (point["colour"], point["across"])
+        cells.setdefault(cell, set()).add(other_levels[point["run"]])
+    common = set.intersection(*cells.values())
+    return [point for point in points if other_levels[point["run"]] in common]
 
 
 def _distribution(

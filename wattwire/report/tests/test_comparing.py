@@ -593,3 +593,13 @@ def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert told in (suite.find("system-out").text or "")
     assert min(found.to_json()["detectable"]["cpu_us_per_message"]) > 0.05
+
+
+def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_blocks(tmp_path):
+    wanted = Wanted(("latency_p99_us",))
+    inside = comparing.compare_variants(of_variants(tmp_path / "variants"), wanted)
+    apart = two(*(made(tmp_path / name, 1) for name in ("a", "b")), "latency_p99_us")
+    for judged_ in (inside, apart):
+        told = " ".join(comparison.text_lines(judged_))
+        assert "messages in a run, at least 1,000 needed" in told, told
+        assert "0 blocks" not in told

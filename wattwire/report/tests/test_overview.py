@@ -1,0 +1,49 @@
+"""Means by two factors pool only what every cell has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.responses import LATENCY_P50
+from wattwire.report.figures.overview import _matched, _points, drawn, layout_of
+from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+
+KINDS = dict.fromkeys(("box", "violin", "interaction", "heat", "scatter", "order"), "Says.")
+
+
+def matched(evidence: Evidence) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    layout = layout_of(evidence)
+    points = _points(evidence, layout, LATENCY_P50, None)
+    kept, note = _matched(evidence, layout, points)
+    return points, kept, note
+
+
+def test_a_combination_that_one_cell_lacks_is_in_no_mean(tmp_path: Any) -> None:
+    """As MQTT without C++, or ROS 2 without large payloads: the other cells leave it out, too."""
+    shape = Shape(
+        blocks=2, patterns=("topic",), intervals_s=(0.05, 0.2, 0.5), clients=(1, 2), duration_s=4.0,
+        skip={"interval_s": 0.5, "clients": 2},
+    )  # fmt: skip
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    layout = layout_of(evidence)
+    assert layout.panel is not None
+    points = _points(evidence, layout, LATENCY_P50, None)
+    for point in points:
+        point["panel"] = ""
+    kept, note = _matched(evidence, layout.__class__(layout.tone, layout.across, None), points)
+    other = "clients" if layout.across == "interval_s" else "interval_s"
+    levels = {run["run"]: run["treatment"][other] for run in evidence.designed if run["run"]}
+    gone = {levels[point["run"]] for point in points if point not in kept}
+    assert gone == {2 if other == "clients" else 0.5}
+    assert f"; {len(points) - len(kept)} other runs left out." in note
+
+
+def test_a_whole_factorial_loses_no_run(tmp_path: Any) -> None:
+    shape = Shape(blocks=2, patterns=("topic",), clients=(1, 2), duration_s=4.0)
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    points, kept, note = matched(evidence)
+    assert kept == points and "left out" not in note
+    assert {figure.id.split("-")[0] for figure in drawn(evidence, (LATENCY_P50,), KINDS)} >= {
+        "interaction", "heat",
+    }  # fmt: skip
