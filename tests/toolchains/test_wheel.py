@@ -149,7 +149,7 @@ def test_an_installed_wheel_lists_and_measures_away_from_the_checkout(
     assert "loopback/python" in listed and "first-look" in listed
     assert str(ROOT) not in run("list", "studies")
     said = run("run", "one.toml", "--campaign", "camp", "--plain", "--no-report")
-    assert "pattern=pingpong: ok" in said and "can be used: camp" in said
+    assert "pattern=pingpong: valid" in said and "are valid: camp" in said
     machine = (home / "camp" / "machine.json").read_text()
     assert str(ROOT) not in machine
     assert (home / ".cache" / "wattwire").is_dir()
