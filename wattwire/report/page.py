@@ -14,7 +14,6 @@ import jinja2
 from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
-from wattwire.analysis import validity
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
@@ -79,9 +78,9 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         )
     folder = campaign.path / "report"
     refuse_links(campaign.path)
-    # Matrices are small here, so BLAS threads would only take cores from the concurrent drawing.
     figures = folder / "figures"
     drawing_of = render.Drawer if printed else render.Undrawn
+    # Matrices are small here, so BLAS threads would only take cores from the concurrent drawing.
     with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
@@ -101,7 +100,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         idle = concurrency.sentence(evidence)
         headline = unanswered.headline(evidence, answers)
         first = " ".join(filter(None, (headline, variants.headline(evidence), unsettled, idle)))
-        stamps, gaps = validity.stamps(evidence), unanswered.questions(evidence, answers)
+        stamps, gaps = numbers["validity_notices"], unanswered.questions(evidence, answers)
         checks = check_limits(evidence)
         limits_line = in_short(checks) if checks else ""
         design_line = design.second_line(evidence)
