@@ -13,9 +13,9 @@ use serde_json::json;
 
 use crate::cache::Cache;
 use crate::guard::Order;
-use crate::launch;
+use crate::launch::{self, inherited_env};
+use crate::lock::locked;
 use crate::output::Output;
-use crate::process::inherited_env;
 use crate::protocol::{Answer, Build, Problem};
 use crate::pump::{self, Sink, Stream};
 
@@ -224,10 +224,6 @@ impl Drop for Kept {
     fn drop(&mut self) {
         locked(&self.controls).retain(|control| control.as_raw_fd() != self.fd);
     }
-}
-
-pub fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Tells a guard to stop (SIGTERM makes it kill everything) when time is up.

@@ -4,20 +4,21 @@
 mod builder;
 mod cache;
 mod host;
+mod lock;
+mod manifest;
 mod meter;
 mod output;
 mod processes;
 mod protocol;
+mod registry;
 mod replay;
 mod sampler;
 mod samples;
 mod serve;
 
 // Meters and the other modules name these without the folder that they are in.
-use host::{bpf, clock, fingerprint, load, others, perf, ports, tree};
-use processes::{
-    attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm,
-};
+use host::{bpf, clock, fingerprint, load, others, perf, ports, tree, tree_file};
+use processes::{attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm};
 
 const USAGE: &str = "\
 usage: wattwire-agent serve      read requests from standard input (agent/PROTOCOL.md)

@@ -1,56 +1,16 @@
-//! What a meter is. The meters themselves are in `meters/<name>/` and compiled in by `build.rs`;
-//! nothing here names one.
+//! What a meter is. The meters themselves are in `meters/<name>/`; `registry.rs` lists them,
+//! and nothing here names one.
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value};
 
 use crate::cgroup::Cgroup;
 use crate::guard::Usage;
 pub use crate::perf::PerfCounter;
 pub use crate::samples::{Place, Samples, SeriesId};
-pub use crate::tree::{parse_number, Tree, TreeFile};
-
-include!(concat!(env!("OUT_DIR"), "/meters.rs"));
-
-/// How often a meter is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code)] // which of them occur is up to the meters
-pub enum Tier {
-    Tick,
-    Second,
-    Edge,
-}
-
-/// A `[[quantity]]` of a `meter.toml`.
-#[derive(Debug)]
-pub struct Quantity {
-    pub name: &'static str,
-    pub unit: &'static str,
-    pub scope: &'static str,
-    pub counter: bool,
-    pub kind: &'static str,
-    pub summary: &'static str,
-    pub wrap: Option<&'static str>,
-    /// Its place among the sources of energy; None: it is none of them.
-    pub rank: Option<u32>,
-}
-
-/// A `meter.toml`.
-#[derive(Debug)]
-pub struct Manifest {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub tier: Tier,
-    pub default: bool,
-    pub quantities: &'static [Quantity],
-}
-
-/// A meter that was compiled in.
-pub struct Entry {
-    pub manifest: Manifest,
-    pub open: fn(&Tree) -> Result<Opened, Absent>,
-}
+pub use crate::tree::Tree;
+pub use crate::tree_file::{parse_number, TreeFile};
 
 /// Why a meter cannot read here: data, not a failure.
 #[derive(Debug, PartialEq)]
@@ -133,33 +93,4 @@ pub struct Final {
     pub cgroup_usage_ns: Option<i64>,
     /// Sum over everything reaped. None: the guard was lost.
     pub rusage: Option<Usage>,
-}
-
-pub fn find(name: &str) -> Option<&'static Entry> {
-    METERS.iter().find(|entry| entry.manifest.name == name)
-}
-
-/// What `hello` says about each meter.
-pub fn describe_all(tree: &Tree) -> Vec<Value> {
-    METERS
-        .iter()
-        .map(|entry| {
-            let quantities: Vec<Value> =
-                entry.manifest.quantities.iter().map(describe_quantity).collect();
-            let (state, reason, grant, info) = match (entry.open)(tree) {
-                Ok(opened) => ("present", String::new(), String::new(), opened.info),
-                Err(absent) => ("absent", absent.reason, absent.grant, Map::new()),
-            };
-            json!({"name": entry.manifest.name, "title": entry.manifest.title,
-                   "state": state, "reason": reason, "grant": grant,
-                   "tier": format!("{:?}", entry.manifest.tier).to_lowercase(),
-                   "default": entry.manifest.default, "quantities": quantities, "info": info})
-        })
-        .collect()
-}
-
-fn describe_quantity(quantity: &Quantity) -> Value {
-    json!({"name": quantity.name, "unit": quantity.unit, "scope": quantity.scope,
-           "counter": quantity.counter, "kind": quantity.kind, "summary": quantity.summary,
-           "wrap": quantity.wrap, "rank": quantity.rank})
 }

@@ -10,9 +10,10 @@ use serde_json::{json, Value};
 
 use crate::cgroup::Cgroup;
 use crate::guard::Usage;
-use crate::meter::{self, Final, Subject, Tree};
+use crate::meter::{Final, Meter, Reach, Subject, Tree};
+use crate::registry;
 use crate::samples::{RecordWriter, Samples};
-use crate::tree::Replay;
+use crate::tree_file::Replay;
 
 /// `fixture.json` of a fixture; its folders `0`, `1`, … are the successive states.
 #[derive(Deserialize)]
@@ -66,7 +67,7 @@ struct FixtureEnd {
 
 /// What the meter says of this fixture, one JSON object a line.
 pub fn replay(meter: &str, folder: &Path) -> Result<String, String> {
-    let entry = meter::find(meter).ok_or_else(|| format!("no meter {meter:?}"))?;
+    let entry = registry::find(meter).ok_or_else(|| format!("no meter {meter:?}"))?;
     let path = folder.join("fixture.json");
     let text =
         std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -94,7 +95,7 @@ pub fn replay(meter: &str, folder: &Path) -> Result<String, String> {
 }
 
 fn run(
-    mut meter: Box<dyn meter::Meter>,
+    mut meter: Box<dyn Meter>,
     fixture: &Fixture,
     tree: &Replay,
     samples: &mut Samples,
@@ -135,8 +136,8 @@ fn subject(planned: &FixtureSubject) -> Arc<Subject> {
         pid: planned.pid,
         guard_pid: planned.guard_pid,
         reach: match planned.guard_pid {
-            0 => meter::Reach::Below,
-            _ => meter::Reach::Guarded,
+            0 => Reach::Below,
+            _ => Reach::Guarded,
         },
         cgroup,
         ended: OnceLock::new(),
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn every_meter_has_a_fixture() {
         let with: Vec<String> = fixtures().into_iter().map(|(meter, _)| meter).collect();
-        let mut all = meter::METERS.iter().map(|entry| entry.manifest.name);
+        let mut all = registry::METERS.iter().map(|entry| entry.manifest.name);
         let without: Vec<&str> =
             all.by_ref().filter(|name| !with.contains(&(*name).into())).collect();
         assert!(without.is_empty(), "no fixture: {}", without.join(", "));

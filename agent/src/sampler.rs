@@ -9,8 +9,10 @@ use std::thread;
 use serde_json::{json, Value};
 
 use crate::clock;
-use crate::meter::{self, Manifest, Meter, Subject, Tier, Tree};
+use crate::manifest::{Manifest, Tier};
+use crate::meter::{Meter, Subject, Tree};
 use crate::protocol::{Answer, Problem, SampleStart};
+use crate::registry;
 use crate::samples::{RecordWriter, Samples};
 
 const TICK_HZ_MAX: f64 = 1000.0;
@@ -209,8 +211,9 @@ impl State {
 fn open_meters(names: &[String]) -> Result<(Vec<Running>, Vec<Value>), Problem> {
     let (mut meters, mut absent) = (Vec::new(), Vec::new());
     for name in names {
-        let entry = meter::find(name).ok_or_else(|| {
-            let known: Vec<&str> = meter::METERS.iter().map(|known| known.manifest.name).collect();
+        let entry = registry::find(name).ok_or_else(|| {
+            let known: Vec<&str> =
+                registry::METERS.iter().map(|known| known.manifest.name).collect();
             Problem::usage(format!(
                 "sample_start: meters: unknown {name:?}; known: {}",
                 known.join(", ")

@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{json, Map, Value};
 
 use crate::clock;
-use crate::meter::{Manifest, Quantity};
+use crate::manifest::{Manifest, Quantity};
 
 pub const RECORD_BYTES: usize = 24;
 const BUFFER_RECORDS: usize = 32 << 10;
@@ -323,10 +323,10 @@ fn header() -> [u8; 64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter;
+    use crate::registry;
 
     fn unwrapping(wrap: Option<u64>, raws: &[u64]) -> (Vec<Option<f64>>, bool) {
-        let manifest = &meter::find("fake").unwrap().manifest;
+        let manifest = &registry::find("fake").unwrap().manifest;
         let mut series = Series {
             manifest,
             quantity: &manifest.quantities[0],

@@ -11,11 +11,12 @@ use base64::Engine;
 use serde_json::{json, Value};
 
 use crate::attach::{Attach, Attached};
-use crate::builder::{locked, Builder, Controls};
+use crate::builder::{Builder, Controls};
 use crate::cache::{self, Cache};
 use crate::census::{Census, Members};
 use crate::cgroup::Cgroups;
-use crate::meter::{self, Tree};
+use crate::lock::locked;
+use crate::meter::Tree;
 use crate::others::Others;
 use crate::output::Output;
 use crate::ports::Ports;
@@ -23,7 +24,7 @@ use crate::process::Processes;
 use crate::protocol::{self, Answer, Kind, Problem, Request};
 use crate::sampler::Sampling;
 use crate::shm::Journal;
-use crate::{clean, clock, fingerprint, load};
+use crate::{clean, clock, fingerprint, load, registry};
 
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const FETCH_BYTES_MAX: u64 = 32 << 20;
@@ -174,7 +175,7 @@ impl Agent {
                   "build": build, "pid": std::process::id(),
                   "boot_id": fingerprint::boot_id(&Tree::Live), "cgroup": cgroup,
                   "rights": fingerprint::rights(&self.cgroups),
-                  "meters": meter::describe_all(&Tree::Live)}))
+                  "meters": registry::describe_all(&Tree::Live)}))
     }
 
     fn build(&self, request: Request) {

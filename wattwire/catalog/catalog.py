@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -281,6 +282,15 @@ class Catalog:
                 raise unknown(str(path), "setting", setting, middleware.settings)
         folder = language_path.parent
         return Cell(name, path.parent, language, folder, middleware, document, self.variant)
+
+    def cells_like(self, names: Sequence[str]) -> list[Cell]:
+        """Return cells by name, path (middleware/NAME/CELL) or pattern; all without names."""
+        chosen: dict[str, None] = {} if names else dict.fromkeys(self.cells)
+        for name in names:
+            cell_name = "/".join(Path(name).parts[-2:])
+            # A pattern without matches is a misspelt name, for which `cell` raises an error.
+            chosen |= dict.fromkeys(fnmatch.filter(self.cells, cell_name) or [cell_name])
+        return [self.cell(name) for name in chosen]
 
     def of_variant(self, name: str, root: str) -> Catalog:
         """Return a variant's catalogue, in which `root` precedes the roots of this one.

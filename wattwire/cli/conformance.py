@@ -16,7 +16,6 @@ from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.home import home
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.screen import make_progress
-from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.cli.verbs.doctor import install_command, sources
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
@@ -50,7 +49,7 @@ def check_cells(names: list[str], clauses: list[str] | None, pairs: Pairs) -> in
         try:
             builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
             check = _Check(builder, agent, Path(folder))
-            chosen = chosen_cells(catalog, names)
+            chosen = catalog.cells_like(names)
             alone = len(chosen) == 1
             among = [catalog.cell(name) for name in catalog.cells] if alone else chosen
             for cell in chosen:

@@ -8,3 +8,4 @@ pub mod others;
 pub mod perf;
 pub mod ports;
 pub mod tree;
+pub mod tree_file;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::tree::TreeFile;
+use crate::tree_file::TreeFile;
 
 /// `struct perf_event_attr` in its first published size (PERF_ATTR_SIZE_VER0): that is all a plain
 /// counter needs, and every kernel takes it.

@@ -7,72 +7,18 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::clock;
 use crate::members;
 use crate::perf::PerfCounter;
+use crate::tree_file::{Replay, TreeFile};
 
 /// A root for reading. Paths given to it are relative: `proc/stat`, `sys/class/powercap`.
 #[derive(Clone)]
 pub enum Tree {
     Live,
     Replay(Arc<Replay>),
-}
-
-/// Successive states of a tree: state *k* is the overlay of folders `0` … `k`, less what is gone.
-pub struct Replay {
-    pub folder: PathBuf,
-    pub step: AtomicUsize,
-    /// Paths that answer EACCES, since permission bits do not bind root.
-    pub deny: Vec<String>,
-    /// Per step: paths (and what is below them) that are no longer there.
-    pub gone: Vec<Vec<String>>,
-}
-
-impl Replay {
-    fn find(&self, path: &str) -> io::Result<PathBuf> {
-        if self.deny.iter().any(|denied| below(path, denied)) {
-            return Err(io::Error::from_raw_os_error(libc::EACCES));
-        }
-        for step in (0..=self.step.load(Ordering::Relaxed)).rev() {
-            let gone = self.gone.get(step).into_iter().flatten();
-            if gone.into_iter().any(|gone| below(path, gone)) {
-                break;
-            }
-            let candidate = self.folder.join(step.to_string()).join(path);
-            if candidate.exists() {
-                return Ok(candidate);
-            }
-        }
-        Err(io::Error::from_raw_os_error(libc::ENOENT))
-    }
-
-    fn list(&self, path: &str) -> io::Result<BTreeSet<String>> {
-        self.find(path)?;
-        let mut names = BTreeSet::new();
-        for step in 0..=self.step.load(Ordering::Relaxed) {
-            for name in names_in(&self.folder.join(step.to_string()).join(path)) {
-                names.insert(name);
-            }
-        }
-        // What may not be read is in its folder all the same.
-        names.retain(|name| match self.find(&format!("{path}/{name}")) {
-            Ok(_) => true,
-            Err(error) => error.kind() != io::ErrorKind::NotFound,
-        });
-        Ok(names)
-    }
-}
-
-fn below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn names_in(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 impl Tree {
@@ -227,53 +173,4 @@ fn user_folder() -> Option<PathBuf> {
     };
     let base = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
     Some(base.join("wattwire"))
-}
-
-/// An open file of a tree.
-pub enum TreeFile {
-    Live(File),
-    Replay(Arc<Replay>, String),
-}
-
-impl TreeFile {
-    /// Reads from the file's beginning into `buffer`; gives what was read. One system call, no
-    /// allocation (live). An error means that the thing behind the file has vanished.
-    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
-        let got = match self {
-            TreeFile::Live(file) => file.read_at(buffer, 0)?,
-            TreeFile::Replay(replay, path) => File::open(replay.find(path)?)?.read_at(buffer, 0)?,
-        };
-        Ok(&buffer[..got])
-    }
-
-    /// The file as one unsigned number. None: vanished, or not a number.
-    pub fn number(&self) -> Option<u64> {
-        let mut buffer = [0u8; 32];
-        parse_number(self.read(&mut buffer).ok()?)
-    }
-}
-
-/// The leading decimal number of `bytes`, blanks before it skipped.
-pub fn parse_number(bytes: &[u8]) -> Option<u64> {
-    let digits = bytes.trim_ascii_start();
-    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_read_whatever_stands_around_it() {
-        assert_eq!(parse_number(b" 42\n"), Some(42));
-        assert_eq!(parse_number(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(parse_number(b"x1"), None);
-    }
-
-    #[test]
-    fn a_path_is_below_a_folder_only_at_a_slash() {
-        assert!(below("sys/a/b", "sys/a") && below("sys/a", "sys/a"));
-        assert!(!below("sys/ab", "sys/a"));
-    }
 }

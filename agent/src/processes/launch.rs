@@ -1,5 +1,6 @@
 //! Starting something through a guard: the agent's side.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -42,6 +43,14 @@ fn set_nonblocking(fd: RawFd) {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
     }
+}
+
+/// The agent's environment without what steers the agent itself.
+pub fn inherited_env() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(key, _)| !key.starts_with("WATTWIRE_"))
+        .collect()
 }
 
 /// Starts `order` (its three descriptors are filled in here) with the mark `run`.

@@ -313,7 +313,7 @@ fn file_sink(path: &std::path::Path) -> Result<Sink, Problem> {
 fn order(request: &Spawn, state: &std::path::Path, cgroup: Option<&Cgroup>) -> Order {
     let mut env: BTreeMap<String, String> = match request.clear_env {
         true => BTreeMap::new(),
-        false => inherited_env(),
+        false => launch::inherited_env(),
     };
     env.extend(request.env.clone());
     Order {
@@ -326,14 +326,6 @@ fn order(request: &Spawn, state: &std::path::Path, cgroup: Option<&Cgroup>) -> O
         lines_on_three: request.stdout == LINES_ON_THREE,
         cgroup: cgroup.map(|cgroup| cgroup.path.display().to_string()),
     }
-}
-
-/// The agent's environment without what steers the agent itself.
-pub fn inherited_env() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(key, _)| !key.starts_with("WATTWIRE_"))
-        .collect()
 }
 
 fn known<'a>(

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use crate::builder::locked;
+use crate::lock::locked;
 use crate::members;
 
 const FOLDER: &str = "/dev/shm";

@@ -6,7 +6,6 @@ from wattwire.catalog import Catalog
 from wattwire.cli.conformance import early_words
 from wattwire.cli.main import main
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
-from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.model.errors import EXIT_USAGE, UsageError
 
 FIVE = dict.fromkeys(["wire/a", "wire/b", "wire/c", "wire/d", "wire/e"], "")
@@ -56,14 +55,14 @@ def test_a_pair_is_checked_with_its_first_cell_and_a_cell_alone_with_both_sides(
 
 def test_a_pattern_names_the_cells_of_a_middleware_each_once():
     catalog = Catalog()
-    names = [cell.name for cell in chosen_cells(catalog, ["loopback/rust", "loopback/*"])]
+    names = [cell.name for cell in catalog.cells_like(["loopback/rust", "loopback/*"])]
     assert names[0] == "loopback/rust"
     assert sorted(names) == [name for name in catalog.cells if name.startswith("loopback/")]
 
 
 def test_a_pattern_that_fits_nothing_is_told_with_the_cells_that_are_there():
     with pytest.raises(UsageError, match=r'unknown cell "loopbak/\*"; known: .*loopback/python'):
-        chosen_cells(Catalog(), ["loopbak/*"])
+        Catalog().cells_like(["loopbak/*"])
 
 
 def test_pairs_that_are_asked_for_and_left_out_are_a_contradiction(capsys):

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from wattwire.catalog import Catalog, Cell
+from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
 from wattwire.cli.screen import make_progress
@@ -114,16 +114,6 @@ def _print_row(name: str, text: str) -> None:
     print(wrapped(f"{name:<17} {text}", columns(sys.stdout), "  ", " " * 18))
 
 
-def chosen_cells(catalog: Catalog, names: list[str]) -> list[Cell]:
-    """Return cells by name, path (middleware/NAME/CELL) or pattern (NAME/*), once; all if none."""
-    chosen: dict[str, None] = {} if names else dict.fromkeys(catalog.cells)
-    for name in names:
-        cell_name = "/".join(Path(name).parts[-2:])
-        # A pattern without matches is a misspelt name, for which the catalogue raises an error.
-        chosen |= dict.fromkeys(fnmatch.filter(catalog.cells, cell_name) or [cell_name])
-    return [catalog.cell(name) for name in chosen]
-
-
 def build(options: argparse.Namespace) -> int:
     """Build cells; one that cannot be built does not stop the others."""
     catalog = Catalog()
@@ -133,7 +123,7 @@ def build(options: argparse.Namespace) -> int:
         agent = AgentClient(Path(state_folder))
         try:
             builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
-            cells = chosen_cells(catalog, options.cells)
+            cells = catalog.cells_like(options.cells)
             builder.unbuilt(cells)
             for cell in cells:
                 try:

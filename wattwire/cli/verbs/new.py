@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
 
 TEMPLATE = "study_template.toml"
@@ -37,7 +36,7 @@ def new(options: argparse.Namespace) -> int:
         path = path / "study.toml"
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path}: this file exists already; name another")
-    cells = [cell.name for cell in chosen_cells(Catalog(), options.cells)] if options.cells else []
+    cells = [cell.name for cell in Catalog().cells_like(options.cells)] if options.cells else []
     text = study_text(cells)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,6 @@ from wattwire.cli.studies import (
     warm_up_changes,
 )
 from wattwire.cli.verbs import run as campaigns
-from wattwire.cli.verbs.catalog import chosen_cells
 from wattwire.cli.verbs.plan import confirm_long
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.design import PlannedRun, make_plan
@@ -86,7 +85,7 @@ def add_to(verbs: Any) -> None:
 def try_cells(options: argparse.Namespace) -> int:
     """Write a study, run it, and print the comparison and all paths."""
     catalog = Catalog()
-    cells = chosen_cells(catalog, options.cells)
+    cells = catalog.cells_like(options.cells)
     document = document_of(options, cells)
     study = parse_study(NAME, document, f"wattwire {NAME}")
     prepared = prepare(study, catalog, None)
