@@ -21,7 +21,7 @@ PYTEST := PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist.plug
     -p _hypothesis_pytestplugin
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
-.PHONY: help setup agent check test test-all test-setup lint demo clean requirements packages-%
+.PHONY: constants help setup agent check test test-all test-setup lint demo clean requirements packages-%
 
 help:
 	@echo "make setup         .venv with pinned packages, and the agent"
@@ -30,6 +30,7 @@ help:
 	@echo "make test          the tests: of each middleware a cell and a pair of languages"
 	@echo "make test-all      the tests, with every cell and every pair (hours, and gigabytes)"
 	@echo "make lint          formats, lints and types"
+	@echo "make constants     write the kits' constants anew from contract/schemas"
 	@echo "make requirements  pin the requirement files anew"
 	@echo "make clean         remove what was built in this folder (campaigns stay)"
 
@@ -115,6 +116,10 @@ requirements:
 	        --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --strip-extras \
 	        --allow-unsafe --output-file=$$name.txt $$name.in; \
 	done
+
+# After a change in contract/schemas or in a language's template.
+constants: $(STAMP)
+	@$(BIN)/python tools/generate_constants.py
 
 clean:
 	@rm -rf $(VENV) build target *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from wattwire.catalog import home
-from wattwire.model.records import FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.model.words import plural
 from wattwire.store import Campaign
 

@@ -14,10 +14,9 @@ FUNCTION_LINES_MAX = 70
 BLOB_BYTES_MAX = 500_000
 
 SUFFIXES = frozenset(
-    ".R .bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java .js .json .jsonl "
-    ".lock .md .mod .php .png .proto .py .pyi .rb .rs .ru .rules .sh .sha256 .sql .sum .svg .toml "
-    ".ts .txt .xml .action "
-    ".msg .srv .spec .yaml .yml".split()
+    ".R .action .bin .c .cc .conf .cpp .cs .css .csv .go .h .hpp .html .idl .in .j2 .java "
+    ".jinja .js .json .jsonl .lock .md .mod .msg .php .png .proto .py .pyi .rb .rs .ru .rules "
+    ".sh .sha256 .spec .sql .srv .sum .svg .toml .ts .txt .xml .yaml .yml".split()
 )
 BARE_NAMES = frozenset(
     ".clang-format .editorconfig .gitattributes .gitignore .gitkeep CMakeLists.txt LICENSE "

@@ -14,18 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from wattwire.model.errors import WattwireError
+from wattwire.model.sample_codes import (
+    ALL_FLAGS,
+    HEADER_BYTES,
+    KINDS,
+    MAGIC,
+    RECORD_BYTES,
+    ROLES,
+    VERSION,
+)
 
-UNKNOWN_NS = -(2**63)
-UNKNOWN_PEER = 65535
-PROBE_COUNTER = 2**48 - 1
 COUNTER_MASK = 2**48 - 1
-KINDS = ("message", "call", "goal", "accept", "feedback", "result", "relay")
-FLAG_WARM_UP, FLAG_FAILED, FLAG_TIMEOUT, FLAG_CORRUPT = 1, 2, 4, 8
-ALL_FLAGS = 15
-ROLES = (
-    "publisher", "subscriber", "server", "client",
-    "action_server", "action_client", "ping", "pong",
-)  # fmt: skip
 
 MESSAGE_HEADER = np.dtype(
     [("magic", "S8"), ("version", "<u2"), ("header_bytes", "<u2"), ("record_bytes", "<u2"),
@@ -39,7 +38,6 @@ MESSAGE_RECORD = np.dtype(
 READING_RECORD = np.dtype(
     [("t_ns", "<i8"), ("series", "<u4"), ("read_ns", "<u4"), ("value", "<f8")]
 )
-_HEADER_BYTES = 64
 RECORDS_MAX = 10**9
 """Most records of a sample file whose node's capacity is not known."""
 CHUNK_RECORDS = 1 << 17
@@ -137,9 +135,9 @@ class SampleFile:
 
     def chunks(self, begin: int = 0, end: int | None = None) -> Iterator[Records]:
         """Yield records chunk by chunk. Raises SampleFileError where the file has changed."""
-        due_bytes = _HEADER_BYTES + MESSAGE_RECORD.itemsize * self.count
+        due_bytes = HEADER_BYTES + MESSAGE_RECORD.itemsize * self.count
         with _regular(self.path, due_bytes) as (file, file_bytes):
-            file.seek(_HEADER_BYTES + MESSAGE_RECORD.itemsize * begin)
+            file.seek(HEADER_BYTES + MESSAGE_RECORD.itemsize * begin)
             for first, last in _spans(begin, self.count if end is None else end):
                 data = file.read((last - first) * MESSAGE_RECORD.itemsize)
                 if file_bytes != due_bytes or len(data) != (last - first) * MESSAGE_RECORD.itemsize:
@@ -175,11 +173,11 @@ def open_samples(
     records (C-26). The records themselves are checked on reading. Raises SampleFileError where
     the file is too short, too long or of another run; nothing is guessed.
     """
-    with _regular(path, _HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity) as (file, file_bytes):
-        data = file.read(_HEADER_BYTES)
-    if len(data) < _HEADER_BYTES:
+    with _regular(path, HEADER_BYTES + MESSAGE_RECORD.itemsize * capacity) as (file, file_bytes):
+        data = file.read(HEADER_BYTES)
+    if len(data) < HEADER_BYTES:
         raise SampleFileError(
-            f"{path}: {len(data)} bytes; the header alone has {_HEADER_BYTES}. "
+            f"{path}: {len(data)} bytes; the header alone has {HEADER_BYTES}. "
             "The node did not finish writing: the run cannot be used."
         )
     header = np.frombuffer(data, MESSAGE_HEADER)[0]
@@ -189,7 +187,7 @@ def open_samples(
         raise SampleFileError(
             f"{path}: of {identity[0]} {identity[1]}; it should be {role} {node}'s"
         )
-    count, due_bytes = int(header["count"]), _HEADER_BYTES + 40 * int(header["count"])
+    count, due_bytes = int(header["count"]), HEADER_BYTES + RECORD_BYTES * int(header["count"])
     if file_bytes != due_bytes:
         raise SampleFileError(
             f"{path}: {file_bytes} bytes; its header promises {count} records, {due_bytes} bytes. "
@@ -213,9 +211,10 @@ def read_node_samples(
 
 def _check_header(path: Path, header: np.void, seed: int | None) -> None:
     magic = bytes(header["magic"])
-    if magic != b"WATTWIRE":
-        raise SampleFileError(f"{path}: begins with {magic!r}; a sample file with b'WATTWIRE'")
-    expected = {"version": 1, "header_bytes": 64, "record_bytes": 40, "clock": 1}
+    if magic != MAGIC:
+        raise SampleFileError(f"{path}: begins with {magic!r}; a sample file with {MAGIC!r}")
+    expected = {"version": VERSION, "header_bytes": HEADER_BYTES, "record_bytes": RECORD_BYTES}
+    expected["clock"] = 1
     for key, value in expected.items():
         if int(header[key]) != value:
             raise SampleFileError(f"{path}: {key} is {int(header[key])}; this reader knows {value}")
@@ -233,20 +232,20 @@ def read_readings(path: Path) -> npt.NDArray[np.void]:
     Raises SampleFileError where the file is foreign or its last record is incomplete.
     """
     data = path.read_bytes()
-    if len(data) < _HEADER_BYTES or data[:8] != b"WWSAMPLE":
+    if len(data) < HEADER_BYTES or data[:8] != b"WWSAMPLE":
         raise SampleFileError(f"{path}: {len(data)} bytes, begins {data[:8]!r}; not a sampler file")
     version, record_bytes = np.frombuffer(data[8:12], "<u2")
-    if (version, record_bytes) != (1, READING_RECORD.itemsize) or any(data[12:_HEADER_BYTES]):
+    if (version, record_bytes) != (1, READING_RECORD.itemsize) or any(data[12:HEADER_BYTES]):
         raise SampleFileError(
             f"{path}: version {version}, {record_bytes} bytes a record; allowed: 1 and 24, "
             "with zeros after them"
         )
-    records_bytes = len(data) - _HEADER_BYTES
+    records_bytes = len(data) - HEADER_BYTES
     if records_bytes % READING_RECORD.itemsize:
         raise SampleFileError(
             f"{path}: {records_bytes} bytes of records; not a multiple of 24: truncated"
         )
-    readings = np.frombuffer(data, READING_RECORD, offset=_HEADER_BYTES)
+    readings = np.frombuffer(data, READING_RECORD, offset=HEADER_BYTES)
     if not np.isfinite(readings["value"]).all():
         raise SampleFileError(f"{path}: a reading is not a finite number; no meter writes one")
     return readings

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from wattwire.model.records import KINDS
+from wattwire.model.sample_codes import KINDS
 from wattwire.store.files import readable_table
 
 PART_RECORDS = 1 << 19

@@ -15,10 +15,7 @@ import polars as pl
 from wattwire.model.records import (
     CHUNK_RECORDS,
     COUNTER_MASK,
-    KINDS,
     MESSAGE_RECORD,
-    UNKNOWN_NS,
-    UNKNOWN_PEER,
     Records,
     SampleFile,
     SampleFileError,
@@ -26,6 +23,7 @@ from wattwire.model.records import (
     open_samples,
     read_readings,
 )
+from wattwire.model.sample_codes import KINDS, UNKNOWN_NS, UNKNOWN_PEER
 from wattwire.run.node_specs import NodePlan
 
 FILES_MAX = 1_000

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from wattwire.model.deliveries import announced, deliveries, infinite, quantile_rank
-from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 from wattwire.store import Messages
 

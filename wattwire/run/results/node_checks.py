@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wattwire.model.records import (
+from wattwire.model.records import Records, Samples
+from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
     FLAG_FAILED,
     FLAG_TIMEOUT,
@@ -21,8 +22,6 @@ from wattwire.model.records import (
     PROBE_COUNTER,
     UNKNOWN_NS,
     UNKNOWN_PEER,
-    Records,
-    Samples,
 )
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.processes import ProcessState

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from wattwire.model.records import FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 
 CALL_KINDS = ("call", "goal")

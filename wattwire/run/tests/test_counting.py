@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wattwire.model.records import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.results import delivery, resources
 from wattwire.run.results.convert import MESSAGE_SCHEMA

@@ -10,7 +10,7 @@ import pytest
 
 from wattwire.analysis.latency import series_of
 from wattwire.model import records
-from wattwire.model.records import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
+from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
 from wattwire.run.results import convert, delivery, node_checks
 from wattwire.run.tests.test_one_latency import PAIRS, node, sent_and_received
 from wattwire.store import Messages

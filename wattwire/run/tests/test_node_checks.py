@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattwire.model.records import (
+from wattwire.model.records import MESSAGE_RECORD, NodeSamples
+from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
     FLAG_FAILED,
     FLAG_TIMEOUT,
     FLAG_WARM_UP,
     KINDS,
-    MESSAGE_RECORD,
     UNKNOWN_NS,
     UNKNOWN_PEER,
-    NodeSamples,
 )
 from wattwire.run.processes import ProcessState
 from wattwire.run.results import node_checks

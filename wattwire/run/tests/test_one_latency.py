@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.latency import series_of
-from wattwire.model.records import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.results import delivery
 from wattwire.run.results.convert import MESSAGE_SCHEMA

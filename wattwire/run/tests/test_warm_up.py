@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from wattwire.model.records import FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.model.sample_codes import FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.results import warm_up
 from wattwire.run.tests.test_counting import messages, node
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wattwire_kit.payload import CORRUPT, FOREIGN, OK, Payload
+from wattwire_kit.constants import CORRUPT
+from wattwire_kit.payload import FOREIGN, OK, Payload
 from wattwire_kit.record import UNREADABLE, Record, RecordPayload, answer
 from wattwire_kit.recorder import Recorder
 from wattwire_kit.spec import BadSpec, read_spec

@@ -16,9 +16,10 @@ from struct import Struct
 from time import sleep
 from typing import Any
 
+from .constants import ROLE_CODES
 from .dialogue import LINES
 from .kit import Kit, Message
-from .spec import ROLE_CODES, MiddlewareFailed
+from .spec import MiddlewareFailed
 
 PROCESSES_MAX = 1024
 _PR_SET_PDEATHSIG = 1
@@ -81,7 +82,7 @@ class Processes:
             return
         recorder, spec = kit._recorder, kit.spec
         path = os.path.join(kit.out, f"samples-{self._number + 1}.bin")
-        role = ROLE_CODES.index(spec["role"])
+        role = ROLE_CODES[spec["role"]]
         recorder.write(path, role, spec["node"], spec["payload.seed"])
         self._write(
             1, kit._arrival_ns, kit._received, kit._foreign, kit._corrupt, kit._probes,

@@ -9,19 +9,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import monotonic_ns, sleep
 from typing import Any
 
+from .constants import (
+    ACCEPT,
+    CALL,
+    CORRUPT,
+    FAILED,
+    FEEDBACK,
+    GOAL,
+    GUARANTEES,
+    MESSAGE,
+    PROBE,
+    RESULT,
+    ROLE_CODES,
+    SENDERS,
+    TIMEOUT,
+    UNKNOWN_NS,
+    UNKNOWN_PEER,
+    WARM_UP,
+)
 from .dialogue import Dialogue
-from .payload import CORRUPT, COUNTER_MASK, FOREIGN, OK, PROBE, UNKNOWN_NS, UNKNOWN_PEER, Payload
+from .payload import COUNTER_MASK, FOREIGN, OK, Payload
 from .record import UNREADABLE, Record, RecordPayload, answer
 from .recorder import Recorder, pack_record
-from .spec import ROLE_CODES, SENDERS, MiddlewareFailed
+from .spec import MiddlewareFailed
 
-WARM_UP, FAILED, TIMEOUT = 1, 2, 4
-MESSAGE, CALL, GOAL, ACCEPT, FEEDBACK, RESULT = range(6)
-_GUARANTEES = (
-    ("best_effort", "at_most_once", "at_least_once", "exactly_once", "reliable"),
-    ("none", "per_sender", "total"),
-    ("drop_newest", "drop_oldest", "block", "unbounded"),
-)
 _NAP_NS = 100_000_000  # how long a wait may last before it looks for STOP
 Poll = Callable[[float], object]
 # What goes out is one object that is rewritten for each message; what came in may be any of these.
@@ -156,7 +167,7 @@ class Kit:
         guarantee: tuple[str, str, str],
         discovery_ns: int | None = None,
     ) -> None:
-        for found, allowed in zip(guarantee, _GUARANTEES, strict=True):
+        for found, allowed in zip(guarantee, GUARANTEES, strict=True):
             if found not in allowed:
                 raise ValueError(f"guarantee: found {found!r}; allowed: {', '.join(allowed)}")
         fields = {
@@ -656,7 +667,7 @@ class Kit:
         with self._lock:
             spec, recorder = self.spec, self._recorder
             path = os.path.join(self.out, "samples.bin")
-            role = ROLE_CODES.index(self._role)
+            role = ROLE_CODES[self._role]
             recorder.write(path, role, spec["node"], spec["payload.seed"])
             fields = {"sent": self._sent, "received": self._received + next(self._arrivals)}
             fields["recorded"] = recorder.recorded + recorder.recorded_elsewhere

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from struct import Struct
 from typing import Any
 
+from .constants import CORRUPT, UNKNOWN_NS, UNKNOWN_PEER
+
 COUNTER_MASK = 2**48 - 1
-PROBE = COUNTER_MASK
-UNKNOWN_NS = -(2**63)
-UNKNOWN_PEER = 65535
-OK, CORRUPT, FOREIGN = 0, 8, -1  # CORRUPT is the record's flag
+OK, FOREIGN = 0, -1  # beside the record's flag CORRUPT
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TO_TEXT = bytes(_ALPHABET[value % 64] for value in range(256))
 _HEADER = Struct("<Qq")

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .payload import CORRUPT, FOREIGN, OK, UNKNOWN_NS, fill_stream, to_text
+from .constants import CORRUPT, UNKNOWN_NS
+from .payload import FOREIGN, OK, fill_stream, to_text
 
 FIXED_BYTES, SAMPLE_BYTES = 96, 16
 _NAME_CHARACTERS = 16

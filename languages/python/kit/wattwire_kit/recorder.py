@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from struct import Struct
 
-HEADER = Struct("<8sHHHBBHHIQQQ16x")
-RECORD = Struct("<QqqqIHBB")
+from .constants import FILE_CLOCK, FILE_MAGIC, FILE_VERSION, HEADER, RECORD
+
 pack_record = RECORD.pack_into
 
 
@@ -38,7 +37,10 @@ class Recorder:
         total = (next(self.places) - HEADER.size) // RECORD.size
         self.recorded = min(total, self._capacity)
         self.overflow = total - self.recorded
+        sizes = (HEADER.size, RECORD.size)
         counts = (self.recorded, self.overflow, seed)
-        HEADER.pack_into(self.data, 0, b"WATTWIRE", 1, 64, 40, role, 1, node, 0, 0, *counts)
+        HEADER.pack_into(
+            self.data, 0, FILE_MAGIC, FILE_VERSION, *sizes, role, FILE_CLOCK, node, 0, 0, *counts
+        )
         with open(path, "wb") as file:
-            file.write(memoryview(self.data)[: 64 + 40 * self.recorded])
+            file.write(memoryview(self.data)[: HEADER.size + RECORD.size * self.recorded])

@@ -6,38 +6,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-ROLES = {
-    "topic": ("publisher", "subscriber"),
-    "service": ("client", "server"),
-    "action": ("action_client", "action_server"),
-    "pingpong": ("ping", "pong"),
-}
-# Role codes of the sample file's header (C-24).
-ROLE_CODES = (
-    *("publisher", "subscriber", "server", "client"),
-    *("action_server", "action_client", "ping", "pong"),
-)
-SENDERS = ("publisher", "client", "action_client", "ping")
+from .constants import CONTRACT, KEYS, SENDERS
 
-CONTRACT = 2
-_TEXTS = (
-    *("run", "cell", "pattern", "role", "loop", "pacing", "payload.encoding", "payload.literal"),
-    *("reply", "reply.literal", "verify", "tls.authority", "tls.certificate", "tls.key"),
-)
-_NUMBERS = (
-    *("contract", "node", "index", "peers.count", "period_ns", "phase_ns", "duration_ns", "count"),
-    *("count_beyond", "warmup_ns", "overrun_ns", "timeout_ns", "outstanding_max", "quiet_ms"),
-    *("linger_ms", "ready_timeout_ms", "spin_ns", "payload.bytes", "payload.seed"),
-    *("action.feedback", "record.capacity"),
-)
-# What a key holds: bool, str, int, or a list of one of them. Which values it may hold is the
-# harness's to check (C-02).
-KEYS: dict[str, Any] = {
-    **dict.fromkeys(_TEXTS, str),
-    **dict.fromkeys(_NUMBERS, int),
-    "peers.nodes": [int],
-    "peers.endpoints": [str],
-}
 _WORDS = {bool: "true or false", str: "a string", int: "an integer of 64 bits"}
 
 
