@@ -16,7 +16,11 @@ os.environ["WATTWIRE_PATH"] = os.pathsep.join(
     filter(None, [os.environ.get("WATTWIRE_PATH"), str(CELLS)])
 )
 
-from contract.conformance.cell import CellUnderTest  # noqa: E402 - the path above comes first
+from contract.conformance.cell import (  # noqa: E402 - the path above comes first
+    PATTERN_ROLES,
+    SENDING_ROLES,
+    CellUnderTest,
+)
 from contract.conformance.group import Group, Member  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
 from wattwire.catalog import Catalog  # noqa: E402
@@ -30,6 +34,11 @@ MEASURING = {"verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_00
 def tell_build(step: BuildStep) -> None:
     """Print a line for a step of a build."""
     print(f"  building {step.name}, step {step.step} of {step.steps}", flush=True)
+
+
+def own_cost_roles(cell: CellUnderTest) -> tuple[str, str]:
+    """Return the sending and the receiving role of a null cell, which has one pattern."""
+    return PATTERN_ROLES[cell.patterns[0]]
 
 
 class Bench:
@@ -77,19 +86,23 @@ class Bench:
         return float(np.median(times))
 
     def per_message_ns(self, cell: CellUnderTest, role: str, count: int) -> float:
-        """Return the kit's cost per message, in ns: the mean time between consecutive records."""
+        """Return the kit's cost per message, in ns: the mean time between consecutive records.
+
+        `role` is one of the roles of the cell's only pattern.
+        """
         changes = {**MEASURING, "record.capacity": count + 10, "settings.arrivals": count}
         # All messages are due at once, so the sender never waits for its schedule.
         changes |= {"period_ns": 1, "duration_ns": count, "overrun_ns": 60_000_000_000}
-        changes |= {"peers.nodes": [RECEIVER_NODE if role == "publisher" else SENDER_NODE]}
+        sends = role in SENDING_ROLES
+        changes |= {"peers.nodes": [RECEIVER_NODE if sends else SENDER_NODE], "outstanding_max": 1}
         members = [Member(cell, role, changes)]
-        with Group(self.folder, "topic", members, []) as group:
+        with Group(self.folder, cell.patterns[0], members, []) as group:
             group.start()
             group.go()
             group.wait_sent()
             group.finish()
             records = group.samples(group.node(role)).records
-        field = "begin_ns" if role == "publisher" else "end_ns"
+        field = "begin_ns" if sends else "end_ns"
         times = np.array([getattr(record, field) for record in records])
         return float((times[-1] - times[0]) / (len(times) - 1))
 
