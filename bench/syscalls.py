@@ -54,21 +54,21 @@ KNOWN = ("getppid", "write", "sched_yield")
 
 
 class Watch:
-    """A listener for the phases of a run, which reads CPU times before and after its window."""
+    """A listener for the phases of a run, which asks the agent for the load around its window."""
 
-    def __init__(self) -> None:
-        self._times: dict[str, host.CpuTimes] = {}
+    def __init__(self, agent: AgentClient) -> None:
+        self._agent = agent
+        self._load: dict[str, dict[str, int]] = {}
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Note CPU times at the start of a phase; the window ends where the drain starts."""
-        if kind == "phase":
-            self._times[fields["phase"]] = host.cpu_times()
+        """Keep the load at both ends of the window, which ends where the drain starts."""
+        if kind == "phase" and fields["phase"] in ("window", "drain"):
+            self._load[fields["phase"]] = self._agent.request("load")
 
     @property
     def steal_share(self) -> float:
         """Return the share of all cores' time that the hypervisor took in the window."""
-        before, after = self._times["window"], self._times["drain"]
-        return (after.steal - before.steal) / max(1, after.total - before.total)
+        return host.load_between(self._load["window"], self._load["drain"]).steal
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Load:
         middleware = next(iter(cells.values())).middleware
         nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
-        watch = Watch()
+        watch = Watch(self.agent)
         run = OneRun(
             self.agent, self._study, planned, middleware, nodes, self._prepared.builds, token,
             folder, watch,

@@ -17,7 +17,7 @@ mod samples;
 mod serve;
 
 // Meters and the other modules name these without the folder that they are in.
-use host::{bpf, clock, fingerprint, load, others, perf, ports, tree, tree_file};
+use host::{bpf, clock, cpu_times, fingerprint, load, others, perf, ports, tree, tree_file};
 use processes::{attach, census, cgroup, clean, guard, launch, members, own, process, pump, shm};
 
 const USAGE: &str = "\

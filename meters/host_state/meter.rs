@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::cpu_times::{tick_ns, CpuTimes};
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -25,7 +26,7 @@ struct Zone {
 }
 
 struct MachineSeries {
-    /// In the order of `times`.
+    /// Busy, steal, softirq, irq and iowait time.
     times: [SeriesId; 5],
     context_switches: SeriesId,
     processes_started: SeriesId,
@@ -72,16 +73,6 @@ fn numbered(tree: &Tree, folder: &str, prefix: &str) -> Vec<String> {
     tree.list(folder).unwrap_or_default().into_iter().filter(is_numbered).collect()
 }
 
-/// What one step of `/proc/stat` is worth; fixtures were captured at the usual 100 a second.
-fn tick_ns(tree: &Tree) -> u64 {
-    let per_second = match tree {
-        // SAFETY: plain system call.
-        Tree::Live => unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64,
-        Tree::Replay(_) => 100,
-    };
-    1_000_000_000 / per_second
-}
-
 impl Meter for HostState {
     fn declare(&mut self, samples: &mut Samples) {
         let mut machine = |quantity| samples.declare(quantity, Place::of(MACHINE));
@@ -106,7 +97,8 @@ impl Meter for HostState {
         let Some(series) = &self.series else { return };
         samples.begin();
         let stat = self.stat.read(&mut self.buffer).unwrap_or_default();
-        let times = times_of(stat);
+        let times = CpuTimes::parse(stat)
+            .map(|times| [times.busy, times.steal, times.softirq, times.irq, times.iowait]);
         for (index, id) in series.times.iter().enumerate() {
             match times {
                 Some(times) => samples.counter(*id, times[index] * self.tick_ns),
@@ -144,18 +136,6 @@ fn put(samples: &mut Samples, series: SeriesId, value: Option<f64>) {
         Some(value) => samples.put(series, value),
         None => samples.lost(series),
     }
-}
-
-/// busy, steal, softirq, irq, iowait in ticks. Guest time is part of user time already.
-fn times_of(stat: &[u8]) -> Option<[u64; 5]> {
-    let line = stat.split(|byte| *byte == b'\n').next()?.strip_prefix(b"cpu ")?;
-    let mut fields = [0u64; 8];
-    let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    for (field, word) in fields.iter_mut().zip(words) {
-        *field = parse_number(word)?;
-    }
-    let [user, nice, system, _idle, iowait, irq, softirq, steal] = fields;
-    Some([user + nice + system + irq + softirq, steal, softirq, irq, iowait])
 }
 
 fn line_number(text: &[u8], key: &str) -> Option<u64> {

@@ -1,4 +1,4 @@
-"""Facts of the local host that the controller needs before a run: load, disk, suspend."""
+"""Facts of the host that the controller needs before a run: load, disk, suspend."""
 
 from __future__ import annotations
 
@@ -9,31 +9,42 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from wattwire.rig.agent import AgentClient
+
+TICK_NS = 10_000_000
+"""The kernel's usual clock tick, for an agent of an earlier version, which does not report it."""
+
 
 @dataclass(frozen=True)
-class CpuTimes:
-    """Machine-wide times since boot in clock ticks, from the first line of /proc/stat."""
+class Load:
+    """Shares of all cores' time on an agent's host between two answers to `load`."""
 
-    busy: int
-    steal: int
-    total: int
-
-
-def cpu_times(stat: Path = Path("/proc/stat")) -> CpuTimes:
-    """Read /proc/stat. Guest time is part of user time already and is not added again."""
-    fields = [int(word) for word in stat.read_text().splitlines()[0].split()[1:]]
-    user, nice, system, idle, iowait, irq, softirq, steal = (fields + [0] * 8)[:8]
-    busy = user + nice + system + irq + softirq
-    return CpuTimes(busy, steal, busy + idle + iowait + steal)
+    busy: float
+    steal: float
+    other_demand: float
+    """What other processes wanted; many of them may want more than all cores."""
+    steal_step: float
+    """By how much `steal` may be too high, since it is counted in clock ticks."""
 
 
-def load_over(seconds: float) -> tuple[float, float]:
-    """Return the busy and the steal share of all cores over the next `seconds`."""
-    before = cpu_times()
+def load_between(before: dict[str, int], after: dict[str, int]) -> Load:
+    """Return the load between two answers of one agent to `load`."""
+    total_ns = max(1, after["total_ns"] - before["total_ns"])
+    # An agent of an earlier version does not report other processes.
+    demand_ns = after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)
+    return Load(
+        busy=(after["busy_ns"] - before["busy_ns"]) / total_ns,
+        steal=(after["steal_ns"] - before["steal_ns"]) / total_ns,
+        other_demand=demand_ns / total_ns,
+        steal_step=after.get("tick_ns", TICK_NS) * after["cpus"] / total_ns,
+    )
+
+
+def load_over(agent: AgentClient, seconds: float) -> Load:
+    """Return the load of the agent's host over the next `seconds`."""
+    before = agent.request("load")
     time.sleep(seconds)
-    after = cpu_times()
-    total = max(1, after.total - before.total)
-    return (after.busy - before.busy) / total, (after.steal - before.steal) / total
+    return load_between(before, agent.request("load"))
 
 
 def free_disk_bytes(path: Path) -> int:

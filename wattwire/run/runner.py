@@ -18,6 +18,7 @@ from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError
+from wattwire.rig.host import TICK_NS
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.lines import printable
@@ -27,8 +28,6 @@ from wattwire.run.progress import Progress
 from wattwire.run.results import syscalls
 from wattwire.store.files import discard, write_new
 
-TICK_NS = 10_000_000
-"""Length of a clock tick where the agent is too old to report it."""
 GO_LEAD_NS = 50_000_000
 GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0

@@ -20,6 +20,7 @@ class FakeAgent:
     cgroup = {"rung": "v2", "lost": []}
     binary = "/somewhere/wattwire-agent"
     built_cells: set = set()
+    looks = 1
 
     def __init__(self, _state):
         from wattwire import __version__
@@ -30,6 +31,10 @@ class FakeAgent:
         }  # fmt: skip
 
     def request(self, operation, **_):
+        if operation == "load":
+            times_ns = {"busy_ns": self.looks * 10**9, "total_ns": self.looks * 2 * 10**9}
+            self.looks += 1
+            return {**times_ns, "steal_ns": 0, "cpus": 2}
         assert operation == "fingerprint"
         return {"facts": [{"key": "virtualisation", "value": "QEMU"},
                           {"key": "governor", "value": "powersave"},
@@ -171,6 +176,11 @@ def test_everything_stays_within_80_columns(agent, root, capsys, monkeypatch):
     main(["doctor"])
     told = [line for line in capsys.readouterr().out.splitlines() if "$" not in line]
     assert max(map(len, told)) <= 80
+
+
+def test_the_load_is_the_share_between_two_answers_of_the_agent(agent):
+    item = doctor._load_item(agent(""))
+    assert item.state == "note" and item.told.startswith("50 % busy, 0 % stolen")
 
 
 def test_the_install_command_names_the_package_of_a_program(monkeypatch):

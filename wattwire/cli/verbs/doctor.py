@@ -101,7 +101,7 @@ def examine(catalog: Catalog) -> Health:
             health.sections["Cells"] = list(cells.values())
             health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
             health.sections["Rights"] = list(_right_items(hello))
-            health.sections["Machine"] = list(_machine_items(fact_values))
+            health.sections["Machine"] = list(_machine_items(fact_values, agent))
         finally:
             agent.close()
     health.ready = any(item.state != "missing" for item in cells.values())
@@ -122,7 +122,7 @@ def _without_agent(health: Health, catalog: Catalog, error: WattwireError) -> He
     health.sections["Cells"] = [
         Item(name, "note", "not checked: the agent builds cells") for name in catalog.cells
     ]
-    health.sections["Machine"] = list(_machine_items({}))
+    health.sections["Machine"] = list(_machine_items({}, None))
     health.next = command or "export WATTWIRE_AGENT=PATH-OF-THE-AGENT; wattwire doctor"
     return health
 
@@ -243,7 +243,7 @@ def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _machine_items(facts: Mapping[str, Any]) -> Iterator[Item]:
+def _machine_items(facts: Mapping[str, Any], agent: AgentClient | None) -> Iterator[Item]:
     processor = [str(facts[k]) for k in ("cpu_name", "operating_system") if facts.get(k)]
     processor += [f"{host.cores()} CPUs", f"kernel {platform.release()}"]
     yield Item("processor", "ok", ", ".join(processor))
@@ -264,14 +264,16 @@ def _machine_items(facts: Mapping[str, Any]) -> Iterator[Item]:
         yield Item(
             "clock source", "note", f"{clock}: reading the time is slow and adds to latencies"
         )
-    yield _load_item()
+    yield _load_item(agent)
     yield from _disk_items()
 
 
-def _load_item() -> Item:
-    busy, steal = host.load_over(LOOK_S)
-    text = f"{percent(busy)} busy, {percent(steal)} stolen by the host, over {LOOK_S:g} s"
-    if busy > BUSY_SHARE or steal > STEAL_SHARE:
+def _load_item(agent: AgentClient | None) -> Item:
+    if agent is None:
+        return Item("load", "note", "not checked: the agent reads it")
+    load = host.load_over(agent, LOOK_S)
+    text = f"{percent(load.busy)} busy, {percent(load.steal)} stolen by the host, over {LOOK_S:g} s"
+    if load.busy > BUSY_SHARE or load.steal > STEAL_SHARE:
         return Item("load", "note", f"{text}; runs may be excluded at this load")
     return Item("load", "ok", text)
 

@@ -17,7 +17,7 @@ from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.rig import AgentClient, host
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.resources import CPU_TIME, Readings
-from wattwire.run.runner import TICK_NS, RunRecord
+from wattwire.run.runner import RunRecord
 
 LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000
@@ -30,28 +30,16 @@ def wait_until_quiet(agent: AgentClient, limits: ValidityLimits, wait_s: float) 
     """
     began_s = time.monotonic()
     while True:
-        conditions, resolution = _load_over(agent, LOAD_SPAN_S)
+        load = host.load_over(agent, LOAD_SPAN_S)
+        conditions = {OTHER_LOAD: min(1.0, load.other_demand), STEAL: load.steal}
         waited_s = time.monotonic() - began_s
-        quiet = not broken_limits(conditions, resolution, limits)
+        quiet = not broken_limits(conditions, {STEAL: load.steal_step}, limits)
         if quiet or waited_s >= wait_s:
             return {
                 **{name: round(share, 4) for name, share in conditions.items()},
                 "waited_s": round(waited_s, 2),
                 "quiet": quiet,
             }
-
-
-def _load_over(agent: AgentClient, seconds: float) -> tuple[dict[str, float], dict[str, float]]:
-    """Return shares of load and steal on the agent's host over the next `seconds`, and steps."""
-    before = agent.request("load")
-    time.sleep(seconds)
-    after = agent.request("load")
-    total_ns = max(1, after["total_ns"] - before["total_ns"])
-    # An agent of an earlier version does not report other processes.
-    demand = (after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)) / total_ns
-    steal = (after["steal_ns"] - before["steal_ns"]) / total_ns
-    step = after.get("tick_ns", TICK_NS) * after["cpus"] / total_ns
-    return {OTHER_LOAD: min(1.0, demand), STEAL: steal}, {STEAL: step}
 
 
 def judge(
