@@ -1,10 +1,10 @@
 //! Subscribers, servers, action servers, and feedback (C-15 to C-17, C-21 to C-23, C-30).
 
-use crate::clock::{now_ns, UNKNOWN_NS};
+use crate::clock::now_ns;
+use crate::constants::{flag, Kind, PROBE, UNKNOWN_NS};
 use crate::kit::{nap, Kit, State, NAP_NS};
 use crate::message::{Answer, Buffer, Message};
-use crate::payload::{Verdict, COUNTER_MASK, PROBE};
-use crate::recorder::{flag, Kind};
+use crate::payload::{Verdict, COUNTER_MASK};
 use crate::schedule::Slot;
 
 /// A request in hand, with the reply that it gets.

@@ -4,9 +4,6 @@ use std::os::fd::{AsFd, AsRawFd};
 
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;
 
-/// A time that nobody knows (C-25).
-pub(crate) const UNKNOWN_NS: i64 = i64::MIN;
-
 fn timespec(ns: i64) -> libc::timespec {
     libc::timespec { tv_sec: ns / SECOND_NS, tv_nsec: ns % SECOND_NS }
 }

@@ -7,15 +7,17 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{json, Map, Value};
 
-use crate::clock::{now_ns, sleep_until_ns, UNKNOWN_NS};
+use crate::clock::{now_ns, sleep_until_ns};
+use crate::constants::{
+    flag, is_sender, Kind, GUARANTEE_WORDS, PROBE, ROLES, UNKNOWN_NS, UNKNOWN_PEER,
+};
 use crate::dialogue::Dialogue;
 use crate::error::{failed, Error, SendFailed};
 use crate::message::{Buffer, Form};
-use crate::payload::PROBE;
-use crate::recorder::{flag, Kind, Record, Recorder, UNKNOWN_PEER};
+use crate::recorder::{Record, Recorder};
 use crate::schedule::{Open, Schedule};
 use crate::sending::Call;
-use crate::spec::{is_sender, Spec, ROLES};
+use crate::spec::Spec;
 
 /// How long a wait may last before it looks for STOP.
 pub(crate) const NAP_NS: i64 = 100_000_000;
@@ -240,12 +242,9 @@ impl Kit {
     /// Prints READY. Panics where the guarantee is not in the words of C-07.
     pub fn ready(&self, ready: &Ready) {
         let Guarantee { delivery, ordering, overload } = ready.guarantee;
-        let deliveries =
-            ["best_effort", "at_most_once", "at_least_once", "exactly_once", "reliable"];
+        let words = [delivery, ordering, overload];
         assert!(
-            deliveries.contains(&delivery)
-                && ["none", "per_sender", "total"].contains(&ordering)
-                && ["drop_newest", "drop_oldest", "block", "unbounded"].contains(&overload),
+            GUARANTEE_WORDS.iter().zip(words).all(|(allowed, word)| allowed.contains(&word)),
             "guarantee: found {delivery}, {ordering}, {overload}; allowed: the words of C-07"
         );
         let Library { name, version, build } = &ready.library;

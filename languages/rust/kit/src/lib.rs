@@ -6,8 +6,10 @@
 mod arriving;
 mod calling;
 mod clock;
+pub mod constants;
 mod dialogue;
 mod error;
+mod json_type;
 mod kit;
 mod message;
 mod node;
@@ -22,6 +24,7 @@ pub use arriving::{Goal, Request};
 pub use calling::{Futures, Runtime};
 pub use clock::{now_ns, readable, sleep_until_ns};
 pub use error::{causes, failed, Error, SendFailed};
+pub use json_type::Type;
 pub use kit::{Guarantee, Kit, Library, Ready};
 pub use message::{Answer, Buffer, Message};
 pub use node::{run, Cell, Role};
@@ -30,7 +33,6 @@ pub use record::{Record, Sample};
 pub use schedule::Slot;
 pub use sending::{Call, Events};
 pub use serde_json::{Map, Value};
-pub use spec::Type;
 
 /// The compiler that built this program, for READY's `library.build`.
 pub const COMPILER: &str = env!("WATTWIRE_COMPILER");

@@ -1,6 +1,6 @@
 //! What goes through a cell: bytes, characters or a record, as payload.encoding says.
 
-use crate::clock::UNKNOWN_NS;
+use crate::constants::UNKNOWN_NS;
 use crate::payload::{Checked, Payload, Shape, Verdict};
 use crate::record::{Record, RecordPayload};
 use crate::spec::Spec;

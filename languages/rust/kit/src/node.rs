@@ -5,10 +5,12 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use crate::clock::now_ns;
+use crate::constants::is_sender;
 use crate::dialogue::{exit_now, Dialogue};
 use crate::error::Error;
+use crate::json_type::Type;
 use crate::kit::Kit;
-use crate::spec::{is_sender, Spec, Type};
+use crate::spec::Spec;
 
 /// What a node does in one role; samples and DONE follow when it returns.
 pub type Role = fn(&'static Kit) -> Result<(), Error>;

@@ -1,12 +1,9 @@
 //! Payloads: what is sent and how an arrival is told from a foreign or corrupt one (C-17 to C-22).
 
-use crate::clock::UNKNOWN_NS;
-use crate::recorder::UNKNOWN_PEER;
+use crate::constants::{UNKNOWN_NS, UNKNOWN_PEER};
 
 /// The part of a sequence that counts messages.
 pub const COUNTER_MASK: u64 = (1 << 48) - 1;
-/// The counter of a probe.
-pub const PROBE: u64 = COUNTER_MASK;
 
 pub(crate) const ALPHABET: &[u8; 64] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

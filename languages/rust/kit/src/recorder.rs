@@ -4,33 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::clock::UNKNOWN_NS;
-
-/// What a record is about; the codes of C-25.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    Message = 0,
-    Call = 1,
-    Goal = 2,
-    Accept = 3,
-    Feedback = 4,
-    Result = 5,
-}
-
-/// Bits of a record's flags (C-25).
-pub mod flag {
-    pub const WARM_UP: u8 = 1;
-    pub const FAILED: u8 = 2;
-    pub const TIMEOUT: u8 = 4;
-    pub const CORRUPT: u8 = 8;
-}
-
-/// The node number of a peer that nobody knows.
-pub const UNKNOWN_PEER: u16 = u16::MAX;
-
-pub const HEADER_BYTES: u16 = 64;
-pub const RECORD_BYTES: u16 = 40;
+use crate::constants::{
+    header_at, record_at, FILE_CLOCK, FILE_MAGIC, FILE_VERSION, HEADER_BYTES, RECORD_BYTES,
+    UNKNOWN_NS,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
@@ -45,16 +22,16 @@ pub struct Record {
 }
 
 impl Record {
-    fn to_bytes(self) -> [u8; RECORD_BYTES as usize] {
-        let mut out = [0; RECORD_BYTES as usize];
-        out[0..8].copy_from_slice(&self.seq.to_le_bytes());
-        out[8..16].copy_from_slice(&self.intended_ns.to_le_bytes());
-        out[16..24].copy_from_slice(&self.begin_ns.to_le_bytes());
-        out[24..32].copy_from_slice(&self.end_ns.to_le_bytes());
-        out[32..36].copy_from_slice(&self.bytes.to_le_bytes());
-        out[36..38].copy_from_slice(&self.peer.to_le_bytes());
-        out[38] = self.kind;
-        out[39] = self.flags;
+    fn to_bytes(self) -> [u8; RECORD_BYTES] {
+        let mut out = [0; RECORD_BYTES];
+        out[record_at::SEQ].copy_from_slice(&self.seq.to_le_bytes());
+        out[record_at::INTENDED_NS].copy_from_slice(&self.intended_ns.to_le_bytes());
+        out[record_at::BEGIN_NS].copy_from_slice(&self.begin_ns.to_le_bytes());
+        out[record_at::END_NS].copy_from_slice(&self.end_ns.to_le_bytes());
+        out[record_at::BYTES].copy_from_slice(&self.bytes.to_le_bytes());
+        out[record_at::PEER].copy_from_slice(&self.peer.to_le_bytes());
+        out[record_at::KIND].copy_from_slice(&self.kind.to_le_bytes());
+        out[record_at::FLAGS].copy_from_slice(&self.flags.to_le_bytes());
         out
     }
 }
@@ -96,17 +73,17 @@ impl Recorder {
 
     /// Writes the file `path` for this `role` (the codes of C-24), `node` and payload `seed`.
     pub fn write(&self, path: &Path, role: u8, node: u16, seed: u64) -> io::Result<()> {
-        let mut header = [0; HEADER_BYTES as usize];
-        header[0..8].copy_from_slice(b"WATTWIRE");
-        header[8..10].copy_from_slice(&1u16.to_le_bytes());
-        header[10..12].copy_from_slice(&HEADER_BYTES.to_le_bytes());
-        header[12..14].copy_from_slice(&RECORD_BYTES.to_le_bytes());
-        header[14] = role;
-        header[15] = 1; // CLOCK_MONOTONIC
-        header[16..18].copy_from_slice(&node.to_le_bytes());
-        header[24..32].copy_from_slice(&self.recorded().to_le_bytes());
-        header[32..40].copy_from_slice(&self.overflow().to_le_bytes());
-        header[40..48].copy_from_slice(&seed.to_le_bytes());
+        let mut header = [0; HEADER_BYTES];
+        header[header_at::MAGIC].copy_from_slice(FILE_MAGIC);
+        header[header_at::VERSION].copy_from_slice(&FILE_VERSION.to_le_bytes());
+        header[header_at::HEADER_BYTES].copy_from_slice(&(HEADER_BYTES as u16).to_le_bytes());
+        header[header_at::RECORD_BYTES].copy_from_slice(&(RECORD_BYTES as u16).to_le_bytes());
+        header[header_at::ROLE].copy_from_slice(&role.to_le_bytes());
+        header[header_at::CLOCK].copy_from_slice(&FILE_CLOCK.to_le_bytes());
+        header[header_at::NODE].copy_from_slice(&node.to_le_bytes());
+        header[header_at::COUNT].copy_from_slice(&self.recorded().to_le_bytes());
+        header[header_at::OVERFLOW].copy_from_slice(&self.overflow().to_le_bytes());
+        header[header_at::SEED].copy_from_slice(&seed.to_le_bytes());
         let mut file = BufWriter::new(File::create(path)?);
         file.write_all(&header)?;
         for record in &self.records {

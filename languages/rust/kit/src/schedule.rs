@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock::UNKNOWN_NS;
+use crate::constants::UNKNOWN_NS;
 use crate::spec::Spec;
 
 /// One message of the schedule. It names the message until its reply, and for ever after.

@@ -5,11 +5,11 @@ use std::sync::MutexGuard;
 
 use serde_json::json;
 
-use crate::clock::{now_ns, sleep_until_ns, SECOND_NS, UNKNOWN_NS};
+use crate::clock::{now_ns, sleep_until_ns, SECOND_NS};
+use crate::constants::{flag, Kind, UNKNOWN_NS};
 use crate::error::{failed, Error, SendFailed};
 use crate::kit::{Kit, State, NAP_NS};
 use crate::message::{Buffer, Message};
-use crate::recorder::{flag, Kind};
 use crate::schedule::{Open, Slot};
 
 /// A client that blocks.

@@ -1,0 +1,36 @@
+//! The JSON types that the values of a spec have.
+
+use serde_json::Value;
+
+/// The JSON type of a key's value; what it may hold beyond that, the harness has checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    String,
+    Integer,
+    Boolean,
+    Strings,
+    Integers,
+}
+
+impl Type {
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Type::String => "a string",
+            Type::Integer => "an integer",
+            Type::Boolean => "true or false",
+            Type::Strings => "a list of strings",
+            Type::Integers => "a list of integers",
+        }
+    }
+
+    pub(crate) fn is_of(self, value: &Value) -> bool {
+        let each = |fits: fn(&Value) -> bool| value.as_array().is_some_and(|a| a.iter().all(fits));
+        match self {
+            Type::String => value.is_string(),
+            Type::Integer => value.is_i64(),
+            Type::Boolean => value.is_boolean(),
+            Type::Strings => each(Value::is_string),
+            Type::Integers => each(Value::is_i64),
+        }
+    }
+}
