@@ -6,7 +6,9 @@ from wattwire.report.figures.letters import drawable
 from wattwire.report.figures.relations import heat_chart, scatter_chart
 from wattwire.report.figures.runs import (
     BOX_RUNS_MIN,
+    TREATMENT_ROWS,
     VIOLIN_RUNS_MIN,
+    Rows,
     box_chart,
     order_chart,
     runs_chart,
@@ -19,7 +21,9 @@ __all__ = [
     "BOX_RUNS_MIN",
     "PALETTE",
     "POINTS",
+    "TREATMENT_ROWS",
     "VIOLIN_RUNS_MIN",
+    "Rows",
     "box_chart",
     "drawable",
     "ecdf_chart",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,8 @@ def drawn(
     tone = words.factor_title(layout.tone)
     groups: tuple[Any, ...] = (points, tones, tone, panels, PER_ROW)
     value, scale = _axis(first, [point["value"] for point in points])
-    charts: list[tuple[str, str, Spec]] = [_distribution(groups, first, value, scale)]
+    rows = figures.Rows.of_treatments(_rows(evidence, layout, points))
+    charts: list[tuple[str, str, Spec]] = [_distribution(groups, first, value, scale, rows)]
     means_note = ""
     if layout.across is not None:
         matched, means_note = _matched(evidence, layout, points)
@@ -151,17 +152,17 @@ def _in_every_cell(
 
 
 def _distribution(
-    groups: tuple[Any, ...], response: Response, value: str, scale: str
+    groups: tuple[Any, ...], response: Response, value: str, scale: str, rows: figures.Rows
 ) -> tuple[str, str, Spec]:
-    """Return kind, title and chart of the distribution: violins if each group has enough runs."""
+    """Return kind, title and chart of the distribution: violins if each row has enough runs."""
     counts: dict[tuple[str, str], int] = {}
     for point in groups[0]:
-        key = (point["colour"], point["panel"])
+        key = (point["row"], point["panel"])
         counts[key] = counts.get(key, 0) + 1
     is_violin = min(counts.values()) >= figures.VIOLIN_RUNS_MIN
     kind = "violin" if is_violin else "box"
     draw: Callable[..., Spec] = figures.violin_chart if is_violin else figures.box_chart
-    chart = draw(*groups, value, scale)
+    chart = draw(*groups, value, scale, rows)
     return kind, f"{_capital(response.title)}, every usable run", chart
 
 
@@ -198,6 +199,7 @@ def _points(
             "x": figures.rounded(float(second_value)) if math.isfinite(second_value) else None,
             "colour": tone,
             "down": tone,
+            "row": _row(evidence, layout, levels),
             "panel": evidence.title(layout.panel, levels.get(layout.panel)) if layout.panel else "",
         }
         point["y"] = point["value"]
@@ -205,6 +207,25 @@ def _points(
             point["across"] = evidence.title(layout.across, levels.get(layout.across))
         points.append(point)
     return sorted(points, key=lambda point: point["order"])
+
+
+def _row(evidence: Evidence, layout: Layout, levels: Mapping[str, Any]) -> str:
+    """Return a treatment's name inside its panel: its level of the colour, then all others."""
+    tone = evidence.title(layout.tone, levels.get(layout.tone))
+    shown_elsewhere = [name for name in (layout.tone, layout.panel) if name]
+    return ", ".join(filter(None, (tone, evidence.treatment_title(levels, shown_elsewhere))))
+
+
+def _rows(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) -> list[str]:
+    """Return the rows in order: levels of the colour next to each other for each other level."""
+    order = [name for name in evidence.varied if name != layout.tone] + [layout.tone]
+    place = {name: {str(v): n for n, v in enumerate(levels_run(evidence, name))} for name in order}
+
+    def position(point: dict[str, Any]) -> list[int]:
+        levels = all_levels(evidence.runs[point["run"]])
+        return [place[name].get(str(levels.get(name)), 0) for name in order]
+
+    return list(dict.fromkeys(point["row"] for point in sorted(points, key=position)))
 
 
 def _panels(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from wattwire.report.figures.fitting import LETTER_PX
 from wattwire.report.figures.style import (
     GAP_PX,
     INK,
@@ -30,8 +32,40 @@ BOX_RUNS_MIN = 5
 VIOLIN_RUNS_MIN = 20
 """Minimum number of runs for a violin; a density of fewer shows its bandwidth, not the data."""
 ROW_PX = 40
+NAMES_PX_MAX = 320
+"""Maximum room for the names of rows; longer names are cut, and shown whole in tooltips."""
 SPREAD = 11
-ROWS_OF_GROUP = {"groupby": ["colour", "panel"]}
+BY_COLOUR = {"groupby": ["colour", "panel"]}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a chart: the points' field that names a row, all names in order, their room.
+
+    `titles` and `names_px` are words with an @ in a template.
+    """
+
+    titles: Sequence[str]
+    field: str = "row"
+    names_px: int | str = NAMES_PX
+
+    @classmethod
+    def of_treatments(cls, titles: Sequence[str]) -> Rows:
+        """Return one row for each treatment, with room for its name."""
+        longest_px = LETTER_PX * max(map(len, titles), default=0) + GAP_PX
+        return cls(titles, "row", int(min(NAMES_PX_MAX, max(NAMES_PX, longest_px))))
+
+    @property
+    def channel(self) -> Spec:
+        return nominal(self.field, None, self.titles)
+
+    @property
+    def group(self) -> Spec:
+        return {"groupby": [self.field, "panel"]}
+
+
+TREATMENT_ROWS = Rows(["@rows"], "row", "@room")
+"""The rows of a template that explore.js fills in."""
 
 
 def runs_chart(
@@ -43,17 +77,18 @@ def runs_chart(
     value_title: str,
 ) -> Spec:
     """Return runs as dots, each group's geometric mean as a bar. Points: value, colour, …"""
+    rows = Rows(domain, "colour")
     centre = {
-        "transform": [{"aggregate": [_group_value("centre")], **ROWS_OF_GROUP}],
+        "transform": [{"aggregate": [_group_value("centre")], **rows.group}],
         "mark": {"type": "tick", "thickness": 2.5, "color": INK, "size": 24},
         "encoding": {
             "x": {"field": "centre", "type": "quantitative", "title": value_title},
-            "y": nominal("colour", None, domain),
+            "y": rows.channel,
             "tooltip": [hint("centre", "geometric mean")],
         },
     }
-    layers = [_dots(domain, colour_title, value_title, "log"), centre]
-    return finish(_rows_in_panels(layers, [], domain, panels, per_row), points)
+    layers = [_dots(domain, colour_title, rows, value_title, "log"), centre]
+    return finish(_rows_in_panels(layers, rows, panels, per_row), points)
 
 
 def box_chart(
@@ -64,24 +99,27 @@ def box_chart(
     per_row: int,
     value_title: str,
     scale: str = "log",
+    rows: Rows | None = None,
 ) -> Spec:
-    """Return box plots, with every run as a dot. Points: value, colour, …
+    """Return box plots, with every run as a dot. Points: value, colour, panel, row, …
 
-    Boxes are quartiles; whiskers reach the lowest and highest run, so that no run is marked as an
-    outlier. A group of fewer than BOX_RUNS_MIN runs has dots only.
+    Without `rows` there is a box for each colour, else one for each row. Boxes are
+    quartiles; whiskers reach the lowest and highest run, so that no run is marked as an outlier.
+    A row of fewer than BOX_RUNS_MIN runs has dots only.
     """
+    rows = rows or Rows(domain, "colour")
     quartiles = [
         {
             "aggregate": [
                 {"op": op, "field": "value", "as": op}
                 for op in ("min", "q1", "median", "q3", "max")
             ]
-            + [{"op": "count", "as": "runs"}],
-            **ROWS_OF_GROUP,
+            + [{"op": "count", "as": "runs"}, {"op": "min", "field": "colour", "as": "colour"}],
+            **rows.group,
         },
         {"filter": f"datum.runs >= {BOX_RUNS_MIN}"},
     ]
-    y = nominal("colour", None, domain)
+    y = rows.channel
     tint = colour(colour_title, domain) | {"legend": None}
 
     def span(mark: Spec, low: str, high: str, **more: Spec) -> Spec:
@@ -91,7 +129,7 @@ def box_chart(
     tooltip = [hint("runs", "runs", ",d"), hint("median"), hint("q1", "quartile"), hint("q3", "to")]
     box = {"type": "bar", "size": 24, "fillOpacity": 0.2, "stroke": INK, "strokeWidth": 1.1}
     layers = [
-        _dots(domain, colour_title, value_title, scale, size=26),
+        _dots(domain, colour_title, rows, value_title, scale, size=26),
         span({"type": "rule", "color": INK, "strokeWidth": 1.1}, "min", "max"),
         span(box, "q1", "q3", color=tint),
         {
@@ -104,7 +142,7 @@ def box_chart(
             },
         },
     ]
-    return finish(_rows_in_panels(layers, [], domain, panels, per_row), points)
+    return finish(_rows_in_panels(layers, rows, panels, per_row), points)
 
 
 def violin_chart(
@@ -115,13 +153,16 @@ def violin_chart(
     per_row: int,
     value_title: str,
     scale: str = "log",
+    rows: Rows | None = None,
 ) -> Spec:
-    """Return violins, with every run as a dot. Points: value, colour, panel, …
+    """Return violins, with every run as a dot. Points: value, colour, panel, row, …
 
-    The kernel density is Gaussian with Scott's bandwidth, estimated on the scale shown and drawn
-    between the lowest and highest run; all violins have the same width. A group of fewer than
-    VIOLIN_RUNS_MIN runs has dots only.
+    Without `rows` there is a violin for each colour, else one for each row. The kernel density is
+    Gaussian with Scott's bandwidth, estimated on the scale shown and drawn between the lowest and
+    highest run; all violins have the same width. A row of fewer than VIOLIN_RUNS_MIN runs has dots
+    only.
     """
+    rows = rows or Rows(domain, "colour")
     log = f"('{scale}' === 'log')"
     density_steps = [
         {"calculate": f"{log} ? log(datum.value) : datum.value", "as": "term"},
@@ -131,17 +172,17 @@ def violin_chart(
                 {"op": "min", "field": "term", "as": "low"},
                 {"op": "max", "field": "term", "as": "high"},
             ],
-            **ROWS_OF_GROUP,
+            **rows.group,
         },
         {"filter": f"datum.runs >= {VIOLIN_RUNS_MIN} && datum.high > datum.low"},
         {
             "density": "term",
-            "groupby": ["colour", "panel"],
+            "groupby": [rows.field, "colour", "panel"],
             "steps": 80,
             "resolve": "independent",
             "as": ["at", "density"],
         },
-        {"joinaggregate": [{"op": "max", "field": "density", "as": "top"}], **ROWS_OF_GROUP},
+        {"joinaggregate": [{"op": "max", "field": "density", "as": "top"}], **rows.group},
         {"calculate": f"{log} ? exp(datum.at) : datum.at", "as": "value"},
         {"calculate": "datum.density / datum.top", "as": "width"},
     ]
@@ -151,7 +192,7 @@ def violin_chart(
         "mark": {"type": "trail", "opacity": 1, "fillOpacity": 0.3},
         "encoding": {
             "x": {"field": "value", "type": "quantitative"},
-            "y": nominal("colour", None, domain),
+            "y": rows.channel,
             "order": {"field": "value", "type": "quantitative"},
             "size": {
                 "field": "width",
@@ -162,8 +203,8 @@ def violin_chart(
             "color": colour(colour_title, domain) | {"legend": None},
         },
     }
-    layers = [violin, _dots(domain, colour_title, value_title, scale, size=12)]
-    return finish(_rows_in_panels(layers, [], domain, panels, per_row), points)
+    layers = [violin, _dots(domain, colour_title, rows, value_title, scale, size=12)]
+    return finish(_rows_in_panels(layers, rows, panels, per_row), points)
 
 
 def runs_ecdf_chart(
@@ -184,7 +225,7 @@ def runs_ecdf_chart(
             {
                 "window": [{"op": "cume_dist", "as": "share"}],
                 "sort": [{"field": "value", "order": "ascending"}],
-                **ROWS_OF_GROUP,
+                **BY_COLOUR,
             }
         ],
         "params": [selection],
@@ -263,11 +304,12 @@ def order_chart(
 
 
 def _dots(
-    domain: Sequence[str], colour_title: str, value_title: str, scale: str, size: int = 38
-) -> Spec:
-    """Return the layer of runs as dots in their group's row, spread so that they do not overlap."""
+    domain: Sequence[str], colour_title: str, rows: Rows, value_title: str, scale: str,
+    size: int = 38,
+) -> Spec:  # fmt: skip
+    """Return the layer of runs as dots in their row, spread so that they do not overlap."""
     spread = [
-        {"window": [{"op": "row_number", "as": "place"}], **ROWS_OF_GROUP},
+        {"window": [{"op": "row_number", "as": "place"}], **rows.group},
         {"calculate": f"(datum.place * 7) % {SPREAD} - 5", "as": "spread"},
     ]
     return {
@@ -281,7 +323,7 @@ def _dots(
         },
         "encoding": {
             "x": number("value", value_title, scale, padding=12),
-            "y": nominal("colour", None, domain) | {"axis": {"labelLimit": NAMES_PX}},
+            "y": rows.channel | {"axis": {"labelLimit": rows.names_px}},
             "yOffset": {
                 "field": "spread",
                 "type": "quantitative",
@@ -301,15 +343,12 @@ def _group_value(field: str) -> Spec:
     return {"op": "min", "field": field, "as": field}
 
 
-def _rows_in_panels(
-    layers: list[Spec], steps: list[Spec], domain: Sequence[str], panels: Sequence[str],
-    per_row: int,
-) -> Spec:  # fmt: skip
-    """Return a chart with one row per level, in panels."""
+def _rows_in_panels(layers: list[Spec], rows: Rows, panels: Sequence[str], per_row: int) -> Spec:
+    """Return a chart with one row per level or treatment, in panels."""
+    names_px = rows.names_px if isinstance(rows.names_px, int) else NAMES_PX
     chart = {
-        "transform": steps,
         "layer": layers,
-        "width": panel_width(len(panels), per_row, NAMES_PX - GAP_PX),
+        "width": panel_width(len(panels), per_row, names_px - GAP_PX),
         "height": {"step": ROW_PX},
     }
     return in_panels(chart, panels, per_row)

@@ -52,18 +52,20 @@ KINDS = (
         "box",
         "runs and boxes",
         ("value", "tone", "panel"),
-        f"Each dot is a run. From {figures.BOX_RUNS_MIN} runs on, a box shows the quartiles and "
+        "Each row is a treatment, each dot a run. "
+        f"From {figures.BOX_RUNS_MIN} runs on, a box shows the quartiles and "
         "the median; its whiskers reach the lowest and the highest run.",
-        lambda: figures.box_chart(*GROUPS, VALUE, SCALE),
+        lambda: figures.box_chart(*GROUPS, VALUE, SCALE, figures.TREATMENT_ROWS),
         NAMES_PX,
     ),
     Kind(
         "violin",
         "violins",
         ("value", "tone", "panel"),
-        f"Each dot is a run. From {figures.VIOLIN_RUNS_MIN} runs on, a shape shows their density: "
+        "Each row is a treatment, each dot a run. "
+        f"From {figures.VIOLIN_RUNS_MIN} runs on, a shape shows their density: "
         "a kernel estimate with Scott's bandwidth; all shapes have the same width.",
-        lambda: figures.violin_chart(*GROUPS, VALUE, SCALE),
+        lambda: figures.violin_chart(*GROUPS, VALUE, SCALE, figures.TREATMENT_ROWS),
         NAMES_PX,
     ),
     Kind(
@@ -209,6 +211,7 @@ def _kind_data(kind: Kind) -> dict[str, Any]:
     return {
         "choices": kind.choices,
         "says": kind.says,
+        "rows": kind.name in ("box", "violin"),
         "width_px": panel_width(1, 1, kind.beside_px),
         "pattern": pattern,
     }

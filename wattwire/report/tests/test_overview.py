@@ -47,3 +47,22 @@ def test_a_whole_factorial_loses_no_run(tmp_path: Any) -> None:
     assert {figure.id.split("-")[0] for figure in drawn(evidence, (LATENCY_P50,), KINDS)} >= {
         "interaction", "heat",
     }  # fmt: skip
+
+
+def test_each_treatment_has_a_row_of_its_own(tmp_path: Any) -> None:
+    """Four factors: one by colour, one by panel, and the others in the names of the rows."""
+    shape = Shape(
+        blocks=2, patterns=("topic", "service"), intervals_s=(0.05, 0.2), clients=(1, 2),
+        duration_s=4.0,
+    )  # fmt: skip
+    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    chart = next(f for f in drawn(evidence, (LATENCY_P50,), KINDS) if f.id.startswith("box"))
+    points = chart.spec["datasets"]["points"]
+    of_row: dict[tuple[str, str], set[str]] = {}
+    for point in points:
+        of_row.setdefault((point["panel"], point["row"]), set()).add(point["treatment"])
+    assert all(len(treatments) == 1 for treatments in of_row.values())
+    assert len(of_row) == len({point["treatment"] for point in points}) > 4
+    rows = chart.spec["spec"]["layer"][0]["encoding"]["y"]["sort"]
+    assert {row for _, row in of_row} == set(rows)
+    assert rows[0].split(", ")[1:] == rows[1].split(", ")[1:], "colours are next to each other"

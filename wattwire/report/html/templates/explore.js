@@ -96,6 +96,15 @@ function chosen(data, choice, levels, shown) {
   const panels = panel === null ? null : factor(panel);
   const value = data.responses[at("value")];
   const other = data.responses[at("other")];
+  const others = data.factors
+    .map((each, place) => place)
+    .filter((place) => place !== at("tone") && place !== panel && levels[place].size > 1);
+  const rowPlaces = [...others, at("tone")];
+  const rowFactors = rowPlaces.map(factor);
+  const rowTitle = (keys) => {
+    const titles = keys.map((level, index) => rowFactors[index].of.get(level));
+    return [titles.at(-1), ...titles.slice(0, -1)].join(", ");
+  };
   let first = null;
   let block = null;
   const points = [];
@@ -110,6 +119,8 @@ function chosen(data, choice, levels, shown) {
       panel: panels ? panels.of.get(run[`f${panel}`]) : "",
     };
     point.down = point.colour;
+    point.levels = rowPlaces.map((place) => run[`f${place}`]);
+    point.row = rowTitle(point.levels);
     [point.x, point.y] = [run[`r${at("other")}`], point.value];
     const known = point.value !== null && (!uses("other") || point.x !== null);
     if (known) points.push(point);
@@ -122,18 +133,36 @@ function chosen(data, choice, levels, shown) {
   const why = "The scale is linear: some values are zero or negative.";
   const linear = wanted && scale("value") === "linear" ? why : "";
   const present = new Set(points.map((point) => point.panel));
+  const rows = rowsInOrder(points, rowFactors);
   return {
-    points, linear,
+    points, linear, names_px: namesPx(rows),
     panels: panels ? panels.titles.filter((name) => present.has(name)) : [],
     acrosses: across.titles, levels: tone.titles,
     words: {
-      "@levels": tone.titles, "@tone": tone.title,
+      "@levels": tone.titles, "@tone": tone.title, "@rows": rows, "@room": namesPx(rows),
       "@across": across.title, "@acrosses": across.titles,
       "@panels": panels ? panels.titles.filter((name) => present.has(name)) : [],
       "@value": title(value, "value"), "@scale": scale("value"),
       "@other": title(other, "x"), "@otherscale": scale("x"),
     },
   };
+}
+
+// Rows that have points; levels of the colour are next to each other for each other level.
+function rowsInOrder(points, factors) {
+  const places = factors.map(({ of }) => new Map([...of.keys()].map((level, at) => [level, at])));
+  const place = (point) => point.levels.map((level, at) => places[at].get(level));
+  const sorted = points.map((point) => [place(point), point.row]).sort(([one], [other]) => {
+    const at = one.findIndex((each, index) => each !== other[index]);
+    return at < 0 ? 0 : one[at] - other[at];
+  });
+  return [...new Set(sorted.map(([, row]) => row))];
+}
+
+// Room for the names of rows, as in figures/runs.py; longer names are cut.
+function namesPx(rows) {
+  const longest = Math.max(0, ...rows.map((name) => name.length));
+  return Math.min(320, Math.max(150, Math.ceil(6.1 * longest) + 14));
 }
 
 // The pattern of a kind filled in, with as many panels beside each other as there is room for.
@@ -143,7 +172,8 @@ function chart(data, kind, picked) {
   spec.datasets = { points: picked.points };
   if (!spec.spec) return fitted(spec, picked);
   const columns = Math.max(1, Math.min(3, picked.panels.length));
-  const beside = Math.floor((kind.width_px - data.gap_px * (columns - 1)) / columns);
+  const names_px = kind.rows ? picked.names_px - 150 : 0;
+  const beside = Math.floor((kind.width_px - names_px - data.gap_px * (columns - 1)) / columns);
   const heat = picked.words && kind.pattern.spec.encoding !== undefined;
   spec.spec.width = Math.max(120, heat ? Math.min(beside, 90 * picked.acrosses.length) : beside);
   const cells = picked.acrosses.length * picked.levels.length * Math.max(1, picked.panels.length);
