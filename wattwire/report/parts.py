@@ -176,6 +176,8 @@ class Section:
     id: str
     title: str
     parts: list[Any] = field(default_factory=list)
+    has_no_data: bool = False
+    """Whether it only says why it is empty; the page then shows its title alone, to open."""
 
 
 def with_minus(number: str) -> str:

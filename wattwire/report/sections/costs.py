@@ -36,6 +36,7 @@ def section(evidence: Evidence) -> Section:
     """Return the section on CPU, memory and energy."""
     part = Section("costs", "CPU, memory and energy")
     if evidence.usable.height == 0:
+        part.has_no_data = True
         part.parts.append(Text("No usable run has a cost.", "warning"))
         return part
     for response in (CPU, MEMORY):

@@ -31,6 +31,7 @@ def section(evidence: Evidence) -> Section:
     """Return the section on message counts, losses and node starts."""
     part = Section("counts", "Counts, losses, starts")
     if evidence.usable.height == 0:
+        part.has_no_data = True
         part.parts.append(Text("No usable run has counts.", "warning"))
         return part
     part.parts.append(Text(_loss_words(evidence)))

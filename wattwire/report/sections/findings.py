@@ -11,7 +11,7 @@ from wattwire.report.parts import Section, Text
 
 def section(findings: Findings) -> Section:
     """Return the section on findings."""
-    part = Section("findings", "Findings")
+    part = Section("findings", "Findings", has_no_data=not findings.found)
     part.parts.append(
         Text(
             "Detectors search the usable runs for known causes of unusual latencies. The detector "

@@ -59,6 +59,7 @@ def section(evidence: Evidence) -> Section | None:
     part = Section("proportion", "Is energy in proportion to time and resources?")
     energies = subjects(evidence)
     if not energies:
+        part.has_no_data = True
         part.parts.append(
             Text(
                 "Cannot be answered here: no meter measured energy. An estimate from CPU time "

@@ -122,3 +122,10 @@ def test_every_kind_of_chart_is_drawn_for_every_response(browser) -> None:
     browser.until(
         f"document.querySelector('{CHART}').textContent.includes({title.split(' (')[0]!r})"
     )
+
+
+def test_a_section_without_data_opens_with_its_link(browser) -> None:
+    fold = "document.querySelector('#proportion > details')"
+    assert browser.value(f"{fold}.open") is False
+    browser.click('nav a[href="#proportion"]')
+    browser.until(f"{fold}.open")

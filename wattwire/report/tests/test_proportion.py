@@ -26,6 +26,7 @@ def tables(part) -> dict:
 def test_modelled_energy_answers_nothing(tmp_path) -> None:
     part = proportion.section(evidence_of(tmp_path))
     assert part.parts[0].words.startswith("Cannot be answered here: no meter measured energy.")
+    assert part.has_no_data
     assert tables(part) == {}
 
 
@@ -47,7 +48,9 @@ def planted(tmp_path_factory):
 
 
 def test_a_planted_exponent_is_found_and_not_called_proportion(planted) -> None:
-    table = tables(proportion.section(planted))["proportion"]
+    part = proportion.section(planted)
+    assert not part.has_no_data
+    table = tables(part)["proportion"]
     rows = {row["what"]: row for row in table.rows}
     assert set(rows) == {"time", "CPU time", "memory"}
     row = rows["CPU time"]

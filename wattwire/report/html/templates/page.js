@@ -33,6 +33,14 @@ async function drawCharts() {
   }
 }
 setTimeout(drawCharts);
+// A link to a section without data opens it.
+function openTarget() {
+  const section = document.getElementById(location.hash.slice(1));
+  const fold = section && section.querySelector(":scope > details");
+  if (fold) fold.open = true;
+}
+addEventListener("hashchange", openTarget);
+openTarget();
 const links = new Map(
   [...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]),
 );
