@@ -51,7 +51,7 @@ class Choice:
 
 def factors_of(evidence: Evidence) -> tuple[str, ...]:
     """Return the factors whose combinations are the alternatives; empty if the study names none."""
-    requested_factors = evidence.study.get("answers", {}).get("best_of", ())
+    requested_factors = evidence.study.answers.best_of
     return tuple(name for name in requested_factors if name in evidence.varied)
 
 
@@ -69,9 +69,9 @@ def choices(evidence: Evidence, answers: Answers) -> list[Choice]:
 def _responses(evidence: Evidence, factors: Sequence[str]) -> list[Response]:
     requested_responses = [
         resolve(name, evidence.described)
-        for question in evidence.study.get("question", [])
-        if set(factors) & set(question.get("factors", []))
-        for name in question.get("responses", [])
+        for question in evidence.study.questions
+        if set(factors) & set(question.factors)
+        for name in question.responses
     ]
     with_ratio = dict.fromkeys(response for response in requested_responses if not response.share)
     return [response for response in with_ratio if measured(evidence.usable, response)]

@@ -94,7 +94,7 @@ class Answers:
 
 def planned_baseline(evidence: Evidence, factor: str) -> Any:
     """Return the factor's baseline level: the one stated in the study, else the first."""
-    stated = evidence.study.get("answers", {}).get("baseline", {}).get(factor)
+    stated = evidence.study.answers.baseline.get(factor)
     levels = evidence.factors.get(factor, ())
     for level in levels:
         if stated is not None and same_level(level, stated):
@@ -151,7 +151,7 @@ def answer_all(evidence: Evidence) -> Answers:
     family = _family(evidence, evidence.usable, drafts)
     # Repeated looks at the width reduce coverage; a higher level of each interval makes up for it.
     confidence = CONFIDENCE
-    if evidence.study.get("plan", {}).get("stop_width"):
+    if evidence.study.plan.stop_width:
         confidence = stats.sequential.INNER_CONFIDENCE
     level = stats.bonferroni(confidence, family)
     family_of_all = _family(evidence, all_runs, drafts)
@@ -167,7 +167,7 @@ def answer_all(evidence: Evidence) -> Answers:
             )
         )
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
-    margin = evidence.study.get("answers", {}).get("margin")
+    margin = evidence.study.answers.margin
     return Answers(
         tuple(items), family, level, margin, blocks, family_of_all,
         noise(evidence), noise(evidence, "plain"),
@@ -197,14 +197,14 @@ def _draft(
 
 def _planned_contrasts(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
     planned = []
-    for question in evidence.study.get("question", []):
-        for name in question.get("responses", []):
-            for factor in question.get("factors", []):
+    for question in evidence.study.questions:
+        for name in question.responses:
+            for factor in question.factors:
                 response = resolve(name, evidence.described)
                 baseline = baseline_in(evidence, factor, response)
                 for level in evidence.factors.get(factor, ()):
                     if not same_level(level, baseline):
-                        planned.append((str(question.get("id", "")), response, factor, level))
+                        planned.append((question.id, response, factor, level))
     return planned
 
 

@@ -6,9 +6,6 @@ farther from 0, because the estimate may be near zero by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -30,8 +27,7 @@ def asked_responses(evidence: Evidence, with_shares: bool = False) -> list[Respo
 
     `with_shares` adds the shares, which have differences only.
     """
-    questions: Iterable[Mapping[str, Any]] = evidence.study.get("question", [])
-    names = [name for question in questions for name in question.get("responses", [])]
+    names = [name for question in evidence.study.questions for name in question.responses]
     responses = dict.fromkeys(resolve(name) for name in names)
     return [response for response in responses if with_shares or not response.share]
 

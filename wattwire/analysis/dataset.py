@@ -20,9 +20,10 @@ from wattwire.model.derived import (
     column,
     with_derived,
 )
+from wattwire.model.questions import Question
 from wattwire.model.service_names import service_of
-from wattwire.model.study import ONLY, TRACED
-from wattwire.model.validity import with_current_names
+from wattwire.model.stored_study import StoredStudy
+from wattwire.model.study import TRACED
 from wattwire.model.warm_up import SETTLING
 from wattwire.store import ImportedCampaign, Messages
 
@@ -37,7 +38,7 @@ class CampaignReader(Protocol):
     @property
     def path(self) -> Path: ...
     @property
-    def study(self) -> dict[str, Any]: ...
+    def study(self) -> StoredStudy: ...
     @property
     def plan(self) -> list[dict[str, Any]]: ...
     @property
@@ -60,7 +61,7 @@ class Evidence:
     """
 
     reader: CampaignReader
-    study: dict[str, Any]
+    study: StoredStudy
     plan: list[dict[str, Any]]
     attempts: pl.DataFrame
     usable: pl.DataFrame
@@ -81,6 +82,8 @@ class Evidence:
     baselines: dict[str, Any] = field(default_factory=dict)
     edited: tuple[str, ...] = ()
     """Frozen documents of the campaign that were changed afterwards."""
+    validity_changed: str = ""
+    """Limits under which the runs were judged again, as typed; "" for the campaign's own."""
     stopping: dict[str, Any] | None = None
     """Last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
     warm_up: dict[str, Any] | None = None
@@ -101,8 +104,8 @@ class Evidence:
             return int(self.warm_up["calls"])
         if not any(all_levels(entry).get("loop") == "closed" for entry in self.designed):
             return 0
-        calls = self.study.get("plan", {}).get("warmup_calls")
-        return calls if isinstance(calls, int) else 0
+        # AUTO in a campaign without settling runs: it is older than these.
+        return max(0, self.study.plan.warmup_calls)
 
     @property
     def described(self) -> Mapping[str, Mapping[str, str]]:
@@ -121,12 +124,12 @@ class Evidence:
         return [e for e in entries if not self._skipped_by_stop(e)] if self.stopping else entries
 
     def _skipped_by_stop(self, entry: Mapping[str, Any]) -> bool:
-        plan, block = self.study.get("plan", {}), entry.get("block") or 0
-        if not self.stopping or block > int(plan.get("blocks", 0)):
+        plan, block = self.study.plan, entry.get("block") or 0
+        if not self.stopping or block > plan.blocks:
             return False
         if self.stopping["reached"] and block > self.stopping["after"]:
             return True
-        level = str(all_levels(entry).get(plan.get("primary")))
+        level = str(all_levels(entry).get(plan.primary))
         return not entry.get("control") and block > self.stopping["finished"].get(level, block)
 
     @property
@@ -152,21 +155,22 @@ class Evidence:
     @property
     def part(self) -> str:
         """Phrase on the requested part of the design; "" if the whole design was requested."""
-        selection = self.study.get(ONLY)
-        if not selection:
+        part = self.study.part
+        if part is None:
             return ""
-        unrequested = words.plural(int(selection["unasked"]), "treatment")
-        return f"{selection['said']}; {unrequested} of the design not requested"
+        unrequested = words.plural(part.unasked, "treatment")
+        return f"{part.said}; {unrequested} of the design not requested"
 
     @property
     def varied(self) -> list[str]:
         """Factors with more than one planned level."""
         return [name for name, levels in self.factors.items() if len(levels) > 1]
 
-    def held(self, question: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def held(self, question: Question) -> list[tuple[str, Any]]:
         """Return (factor, level) of a question's factors that have a single level here."""
-        fixed_levels, single_levels = self.study.get("fixed", {}), []
-        for name in question.get("factors", []):
+        fixed_levels = self.study.fixed
+        single_levels: list[tuple[str, Any]] = []
+        for name in question.factors:
             levels = self.factors.get(name, (fixed_levels[name],) if name in fixed_levels else ())
             single_levels += [(name, levels[0])] if len(levels) == 1 else []
         return single_levels
@@ -218,7 +222,7 @@ def _kind_of(level: Any) -> str:
 
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
-    study, plan = with_current_names(reader.study, str(reader.path)), list(reader.plan)
+    study, plan = reader.study, list(reader.plan)
     all_attempts = with_derived(_with_levels(with_services(reader.summary()), plan))
     all_attempts = all_attempts.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
@@ -231,7 +235,7 @@ def gather(reader: CampaignReader) -> Evidence:
     usable = design_runs.filter(pl.col("verdict") == "valid")
     excluded = design_runs.filter(pl.col("verdict") != "valid")
     factors = _factors(study, plan)
-    primary = str(study.get("plan", {}).get("primary", ""))
+    primary = study.plan.primary
     varied = [name for name, levels in factors.items() if len(levels) > 1]
     candidates = [
         name for name in (primary, *varied) if len(_seen_level_words(design_runs, name)) > 1
@@ -241,6 +245,7 @@ def gather(reader: CampaignReader) -> Evidence:
         reader, study, plan, attempts, usable, excluded, controls, traced, factors, primary,
         _titles(reader),
         edited=getattr(reader, "edited", ()),
+        validity_changed=getattr(reader, "validity_changed", ""),
         # Imported and externally executed campaigns have no stopping rule.
         stopping=getattr(reader, "stopping", None),
         warm_up=getattr(reader, "warm_up", None),
@@ -250,13 +255,10 @@ def gather(reader: CampaignReader) -> Evidence:
     return evidence
 
 
-def _factors(
-    study: Mapping[str, Any], plan: Sequence[Mapping[str, Any]]
-) -> dict[str, tuple[Any, ...]]:
+def _factors(study: StoredStudy, plan: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """Return each factor's levels, restricted to the requested part of the design."""
-    factors = {name: tuple(levels) for name, levels in study.get("factors", {}).items()}
-    if ONLY not in study:
-        return factors
+    if study.part is None:
+        return dict(study.factors)
     entries = [all_levels(entry) for entry in plan]
     return {
         name: tuple(
@@ -264,13 +266,13 @@ def _factors(
             for level in levels
             if any(same_level(entry.get(name), level) for entry in entries)
         )
-        for name, levels in factors.items()
+        for name, levels in study.factors.items()
     }
 
 
 def _titles(reader: CampaignReader) -> dict[str, dict[str, str]]:
     """Return the titles of levels, by factor; the study's take precedence over the machine's."""
-    return {**reader.machine.get("titles", {}), **reader.study.get("titles", {})}
+    return {**reader.machine.get("titles", {}), **reader.study.titles}
 
 
 def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:

@@ -34,8 +34,8 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
     """Return the document as JSON values; a missing number is null."""
     return {
         "version": VERSION,
-        "study": evidence.study.get("name", ""),
-        "title": evidence.study.get("title", ""),
+        "study": evidence.study.name,
+        "title": evidence.study.title,
         "primary": evidence.primary,
         "blocks": answers.block_count,
         "runs": {"valid": evidence.usable.height, "excluded": evidence.excluded.height},

@@ -42,9 +42,7 @@ def by_level(
 
     `only` restricts them to these answers.
     """
-    factors_of: dict[str, Sequence[str]] = {
-        str(q.get("id", "")): q.get("factors", []) for q in evidence.study.get("question", [])
-    }
+    factors_of = {question.id: question.factors for question in evidence.study.questions}
     all_answers = [
         *answers.computed(),
         *answers.differences(),

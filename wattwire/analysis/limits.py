@@ -14,7 +14,7 @@ from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
-from wattwire.model.limits import Limit, parse_limits
+from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
 
 CONFIDENCE = 0.95
@@ -89,10 +89,7 @@ def check_limits(evidence: Evidence) -> list[Checked]:
     Bonferroni. Holds: the whole interval keeps it; broken: no part of it does. What it misses: a
     single run beyond the limit is no breach, and is only visible in the table of runs.
     """
-    # All levels of the study, because a limit may name a level that was not requested.
-    levels = evidence.study.get("factors", {})
-    limits = parse_limits(evidence.study.get("limit", []), levels, "study")
-    cases = [case for limit in limits for case in _cases(evidence, limit)]
+    cases = [case for limit in evidence.study.limits for case in _cases(evidence, limit)]
     level = stats.bonferroni(CONFIDENCE, max(1, len(cases)))
     return [_checked(evidence, case, level) for case in cases]
 
@@ -141,7 +138,7 @@ def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
     variants = [str(level) for level in evidence.factors.get(FACTOR, ())]
     if len(variants) < 2 or FACTOR in limit.where:
         return None
-    named = evidence.study.get("answers", {}).get("baseline", {}).get(FACTOR)
+    named = evidence.study.answers.baseline.get(FACTOR)
     return str(named) if named is not None else variants[0]
 
 

@@ -33,7 +33,7 @@ class CampaignData:
     @cached_property
     def study(self) -> dict[str, Any]:
         """The study as it was frozen before the first run."""
-        return dict(self._campaign.study)
+        return dict(self._campaign.study_document)
 
     @cached_property
     def machine(self) -> dict[str, Any]:

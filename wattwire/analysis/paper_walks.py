@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress, product
 from typing import Any
@@ -39,13 +39,12 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
     more.
     """
     wanted: dict[Any, Walk] = {}
-    for question in evidence.study.get("question", []):
-        for name in question.get("responses", []):
-            for factor in question.get("factors", []):
-                walk = Walk(str(name), (str(factor),))
+    for question in evidence.study.questions:
+        for name in question.responses:
+            for factor in question.factors:
+                walk = Walk(name, (factor,))
                 wanted.setdefault(key_of(evidence, walk), walk)
-    for item in evidence.study.get("paper_path", []):
-        walk = asked_for(item)
+    for walk in evidence.study.paper_path:
         wanted.setdefault(key_of(evidence, walk), walk)
     walks, refused = [], {}
     for walk in wanted.values():
@@ -65,18 +64,6 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
 def key_of(evidence: Evidence, walk: Walk) -> Any:
     """Return the key of a walk; different names of one response have the same key."""
     return resolve(walk.response, evidence.described).column, walk.by, str(walk.where)
-
-
-def asked_for(item: Mapping[str, Any]) -> Walk:
-    """Return the walk of a `[[paper_path]]` table; the study was checked when it was read."""
-    table = dict(item.get("where", {}))
-    nested = table.pop("settings", {})
-    table |= {f"settings.{name}": level for name, level in nested.items()}
-    where = {
-        str(name): tuple(level) if isinstance(level, list) else (level,)
-        for name, level in table.items()
-    }
-    return Walk(str(item["response"]), tuple(item["by"]), where)
 
 
 def walked(evidence: Evidence, walk: Walk) -> Walked:

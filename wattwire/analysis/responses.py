@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from wattwire.model import metrics
 from wattwire.model.derived import column
+from wattwire.model.questions import Question
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ def resolve(name: str, described: Mapping[str, Mapping[str, str]] | None = None)
 
 
 def offered(
-    questions: Sequence[Mapping[str, Any]], described: Mapping[str, Mapping[str, str]]
+    questions: Sequence[Question], described: Mapping[str, Mapping[str, str]]
 ) -> tuple[Response, ...]:
     """Return the responses of the questions, in order, then those of the data, then OFFERED."""
-    requested = [name for question in questions for name in question.get("responses", [])]
+    requested = [name for question in questions for name in question.responses]
     named = [resolve(name, described) for name in (*requested, *described)]
     by_column: dict[str, Response] = {}
     for response in (*named, *OFFERED):

@@ -17,7 +17,6 @@ from wattwire.analysis.latency import series_of
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import WattwireError
-from wattwire.model.study import Plan
 from wattwire.model.warm_up import SETTLING, STEPS
 from wattwire.stats.series.settling import LAST_SHARE, Settled, settle
 from wattwire.store import Campaign
@@ -58,7 +57,7 @@ def judge(campaign: Campaign) -> dict[str, Any]:
     cells = _cells(campaign)
     results = [(cell, settle(cell.runs)) for cell in cells]
     wanted = max((settled.calls for _, settled in results if settled.calls), default=STEPS[0])
-    max_s = float(campaign.study.get("plan", {}).get("warmup_max_s", Plan.warmup_max_s))
+    max_s = campaign.study.plan.warmup_max_s
     slowest = max(cells, key=lambda cell: cell.call_s)
     fitting = [step for step in STEPS if step <= wanted and step * slowest.call_s <= max_s]
     calls = max(fitting, default=STEPS[0])

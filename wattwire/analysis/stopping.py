@@ -25,11 +25,9 @@ def judge(reader: CampaignReader) -> dict[str, Any] | None:
     """
     evidence = gather(reader)
     response = primary_response(evidence)
-    plan = evidence.study.get("plan", {})
-    target = float(plan.get("stop_width", 0.0))
+    target, blocks_min = evidence.study.plan.stop_width, evidence.study.plan.blocks_min
     if not target or response is None:
         return None
-    blocks_min = int(plan.get("blocks_min", sequential.BLOCKS_MIN))
     finished = sorted((evidence.stopping or {}).get("finished", {}))
     looks = {
         level: sequential.look(logs, target, blocks_min)
@@ -50,14 +48,14 @@ def judge(reader: CampaignReader) -> dict[str, Any] | None:
 
 def primary_of(evidence: Evidence) -> str:
     """Return the factor whose contrasts decide when to stop: the study's, even for a part of it."""
-    return str(evidence.study.get("plan", {}).get("primary", ""))
+    return evidence.study.plan.primary
 
 
 def primary_response(evidence: Evidence) -> Response | None:
     """Return the first response with a ratio of the first question on the primary factor."""
-    for question in evidence.study.get("question", []):
-        if primary_of(evidence) in question.get("factors", []):
-            for name in question.get("responses", []):
+    for question in evidence.study.questions:
+        if primary_of(evidence) in question.factors:
+            for name in question.responses:
                 response = resolve(name)
                 if not response.share:
                     return response

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import polars as pl
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
+from wattwire.model.stored_study import StoredStudy
 from wattwire.model.validity import (
     CONDITION_CODES,
     MISSED_TICKS,
@@ -21,14 +22,11 @@ from wattwire.model.validity import (
     broken_limits,
     missed_ticks_share,
     opened_words,
-    with_current_names,
 )
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
 
-CHANGED = "validity_changed"
-"""Key of a study whose runs were judged again: the changed limits, as typed."""
 JUDGED_AGAIN = "Judged again after the measurement"
 """Beginning of the notice on a report whose verdicts differ from those in the campaign's files."""
 
@@ -45,7 +43,8 @@ class Rejudged:
     """A campaign judged again under other validity limits; its files do not change."""
 
     def __init__(self, campaign: Campaign, limits: ValidityLimits, typed: str) -> None:
-        self._campaign, self._limits, self._typed = campaign, limits, typed
+        self._campaign, self._limits = campaign, limits
+        self.validity_changed = typed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._campaign, name)
@@ -55,14 +54,13 @@ class Rejudged:
         return self._campaign.path
 
     @cached_property
-    def study(self) -> dict[str, Any]:
-        """The frozen study with the new limits, and with the changes under CHANGED."""
-        study = with_current_names(self._campaign.study, str(self.path))
-        table = {key.name: getattr(self._limits, key.name) for key in fields(self._limits)}
-        default = ValidityLimits()
-        stated = study.get(VALIDITY, {})
+    def study(self) -> StoredStudy:
+        """The frozen study with the new limits, as if it had stated them."""
+        study, default = self._campaign.study, ValidityLimits()
+        table, stated = vars(self._limits), study.stated(VALIDITY)
         kept = {k: v for k, v in table.items() if k in stated or v != getattr(default, k)}
-        return {**study, VALIDITY: kept, CHANGED: self._typed}
+        document = {**study.document, VALIDITY: kept}
+        return replace(study, validity=self._limits, document=document)
 
     @property
     def plan(self) -> list[dict[str, Any]]:
@@ -130,23 +128,24 @@ class Rejudged:
 def stamps(evidence: Evidence) -> list[str]:
     """Return the report's notices on validity limits: no exclusions, and limits changed later."""
     sentences = []
-    if evidence.study.get(VALIDITY, {}).get("look"):
+    if evidence.study.validity.look:
         notice = "A look: no run is excluded for the machine's state."
         sentences.append(f"{notice} {_default_limits_sentence(evidence)}".rstrip())
-    elif CHANGED not in evidence.study:
-        sentences += opened_words(ValidityLimits(**evidence.study.get(VALIDITY, {})))
-    if CHANGED in evidence.study:
+    elif not evidence.validity_changed:
+        sentences += opened_words(evidence.study.validity)
+    if evidence.validity_changed:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
         # The report's attempts, without settling runs and runs that count system calls.
         stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
         sentences.append(
-            f"{JUDGED_AGAIN}, with {evidence.study[CHANGED]}: {_valid_phrase(evidence.attempts)}; "
-            f"as measured, {_valid_phrase(stored)}. Its answers are exploratory."
+            f"{JUDGED_AGAIN}, with {evidence.validity_changed}: "
+            f"{_valid_phrase(evidence.attempts)}; as measured, {_valid_phrase(stored)}. "
+            "Its answers are exploratory."
         )
-        limits = ValidityLimits(**evidence.study.get(VALIDITY, {}))
-        typed = str(evidence.study[CHANGED])
         sentences += [
-            phrase for phrase in opened_words(limits) if phrase.partition("=")[0] in typed
+            phrase
+            for phrase in opened_words(evidence.study.validity)
+            if phrase.partition("=")[0] in evidence.validity_changed
         ]
     return sentences
 

@@ -35,7 +35,7 @@ def suspects(campaign: Campaign) -> list[str]:
 
     Empty where the study plans no second look, or where that was taken already.
     """
-    looks = campaign.study.get("answers", {}).get("looks", 1)
+    looks = campaign.study.answers.looks
     if looks < 2 or campaign.journal.get("measured_again") is not None:
         return []
     from wattwire.analysis.comparing import Wanted, compare_variants, suspect_keys
@@ -71,4 +71,4 @@ def of_limits(campaign: Campaign | ImportedCampaign) -> int:
 
 
 def _has_variants(campaign: Campaign) -> bool:
-    return len(campaign.study.get("factors", {}).get(FACTOR, ())) > 1
+    return len(campaign.study.factors.get(FACTOR, ())) > 1

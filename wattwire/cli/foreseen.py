@@ -38,14 +38,15 @@ def unanswerable_lines(
     lines = []
     for number, question in enumerate(study.questions, 1):
         name = f"question {question.id or number}"
-        for factor in question.factors:
+        varied = [factor for factor in question.factors if factor in study.factors]
+        for factor in varied:
             levels = dict.fromkeys(str(treatment[factor]) for treatment in kept)
             if len(levels) < 2:
                 lines.append(_one_level(name, factor, ", ".join(levels)))
-        for factor in question.held:
-            about = f" about {factor}" if question.factors else ""
-            lines.append(_one_level(f"{name}{about}", factor, str(study.fixed.get(factor))))
-        if not question.factors and not question.held and not question.beside:
+        for factor in (factor for factor in question.factors if factor not in varied):
+            about = f" about {factor}" if varied else ""
+            lines.append(_one_level(f"{name}{about}", factor, str(study.held.get(factor))))
+        if not question.factors and not question.beside:
             lines.append(f"no answer to {name}: its factors are all held at one level")
         responses = (*question.responses, *question.beside)
         reasons = dict(_unread_responses(study, responses, meters)) if meters is not None else {}

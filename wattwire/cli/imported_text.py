@@ -26,8 +26,8 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         f"from {plural(about['files'], 'file')}: {campaign.path}",
         width,
     )
-    if "comparable" in campaign.study:  # a table whose factors have one level each
-        columns = ", ".join(campaign.study["comparable"])
+    if campaign.study.comparable is not None:  # a table whose factors have one level each
+        columns = ", ".join(campaign.study.comparable)
         column_hint = f", as in: {columns}" if columns else ""
         yield wrapped(
             "Nothing to compare: each factor has one level. Import again, with --factor for a "

@@ -129,7 +129,7 @@ def compare(campaign: Campaign) -> Comparison:
         frame = evidence.excluded
     answers = answer_all(evidence)
     rows: list[Line] = []
-    for payload in evidence.factors.get(OTHER) or (evidence.study["fixed"][OTHER],):
+    for payload in evidence.factors.get(OTHER) or (evidence.study.fixed[OTHER],):
         payload_runs = _runs_at(frame, OTHER, payload)
         cells = [(cell, _runs_at(payload_runs, FACTOR, cell)) for cell in evidence.factors[FACTOR]]
         lines = [_line(str(cell), int(payload), runs) for cell, runs in cells if runs.height]
@@ -150,7 +150,7 @@ def compare(campaign: Campaign) -> Comparison:
 def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     """Return the first line of the page; where no run may be used, also what all of them say."""
     if not rows:
-        title = evidence.study.get("title", "")
+        title = evidence.study.title
         return f"{title}: no run was finished, so there is nothing to compare."
     page_answer = headline(evidence, answers)
     if not evidence.usable.height:

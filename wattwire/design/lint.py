@@ -54,14 +54,13 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[str]:
             "more clients make calls overlap, or an open loop with a rate"
         )
     closed = bool(treatments) and all(treatment["loop"] == "closed" for treatment in treatments)
-    if closed and "duration_s" in study.document.get("plan", {}):
+    if closed and "duration_s" in study.stated("plan"):
         sentences.append(
             "plan.duration_s has no effect in closed loop, where each client makes `count` "
             "calls; set count for a longer window"
         )
-    fixed = study.document.get("fixed", {})
     if (
-        "payload_bytes" in fixed
+        "payload_bytes" in study.fixed
         and treatments
         and all(treatment["literal"] for treatment in treatments)
     ):

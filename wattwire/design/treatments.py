@@ -23,13 +23,14 @@ def expand(study: Study) -> list[tuple[Treatment, str | None]]:
             f"study {study.name}: {count:,} treatments × {study.plan.blocks:,} blocks; "
             f"allowed: at most {RUNS_MAX:,} runs. Take fewer levels, factors or blocks."
         )
+    held = study.held
     pairs = []
     for levels in itertools.product(*study.factors.values()):
         varied = dict(zip(names, levels, strict=True))
         if study.includes and not any(_has_levels(varied, included) for included in study.includes):
             continue
         variant = study.variants.get(str(varied.get(FACTOR)))
-        fixed = variant.over(study.fixed) if variant else study.fixed
+        fixed = variant.over(held) if variant else held
         pairs.append((Treatment.of(varied, fixed), _excluded(varied, study.excludes)))
     if not pairs:
         raise UsageError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import NODE, Metric, check_name, check_response
+from wattwire.model.questions import Question
 
 if TYPE_CHECKING:
     from wattwire.model.study import Study
@@ -18,9 +19,8 @@ def check_answerable(study: Study, where: str) -> None:
     Raises UsageError for an unknown response, for one without a number per run, and for a
     question's factor that the study neither varies nor holds.
     """
-    for number, question in enumerate(study.document.get("question", []), 1):
-        place = f"{where}: question {question.get('id') or number}"
-        _check_question(study, question, place)
+    for number, question in enumerate(study.questions, 1):
+        _check_question(study, question, f"{where}: question {question.id or number}")
     for number, limit in enumerate(study.limits, 1):
         check_response(limit.response, f"{where}: limit {number}: response")
     for number, walk in enumerate(study.paper_path, 1):
@@ -29,21 +29,20 @@ def check_answerable(study: Study, where: str) -> None:
         check_name(name, f"{where}: {place}")
 
 
-def _check_question(study: Study, question: Mapping[str, Any], place: str) -> None:
-    fixed = study.document.get("fixed", {})
-    for name in question.get("factors", []):
-        if name not in study.factors and name not in fixed:
+def _check_question(study: Study, question: Question, place: str) -> None:
+    for name in question.factors:
+        if name not in study.factors and name not in study.fixed:
             raise UsageError(
                 f"{place}: factors: {name} is neither in [factors] nor in [fixed], so the question "
                 "would get no answer about it. Give it levels in [factors], or take it out of the "
                 "question."
             )
-    for name in question.get("responses", []):
+    for name in question.responses:
         place_of = f"{place}: responses"
         # As a correlate, a metric of nodes is summed over the nodes.
-        check = check_name if question.get("beside") else check_response
+        check = check_name if question.beside else check_response
         _check_role(study, name, check(name, place_of), place_of)
-    for name in question.get("beside", []):
+    for name in question.beside:
         check_name(name, f"{place}: beside")
 
 

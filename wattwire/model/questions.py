@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,51 +16,31 @@ LISTS = ("factors", "responses", "beside")
 class Question:
     """One question of the study, answered by contrasts of its responses over its factors.
 
-    `beside` names the metrics that each response is correlated with. `held` are factors that the
-    question names and that the study does not vary, so they get no answer.
+    `factors` may name factors that the study holds at one level; these get no answer. `beside`
+    names the metrics that each response is correlated with.
     """
 
-    id: str
-    text: str
-    factors: tuple[str, ...]
-    responses: tuple[str, ...]
+    id: str = ""
+    text: str = ""
+    factors: tuple[str, ...] = ()
+    responses: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
 
 
-def parse_questions(
-    items: Any, factors: Mapping[str, Any], may_vary: Callable[[str], bool], where: str
-) -> tuple[Question, ...]:
-    """Return every checked `[[question]]`.
+def parse_questions(items: Sequence[Mapping[str, Any]], where: str) -> tuple[Question, ...]:
+    """Return every `[[question]]`. Raises UsageError for an unknown key or a wrong list."""
+    return tuple(_question(item, where) for item in items)
 
-    `may_vary` says whether a name is that of a possible factor. Factors that the study holds at
-    one level become `Question.held`. Raises UsageError that gives the place, the value and the
-    allowed values.
-    """
-    questions = []
-    for number, item in enumerate(items, 1):
-        for key in item:
-            if key not in QUESTION_KEYS:
-                raise unknown(f"{where}: question", "key", key, QUESTION_KEYS)
-            if key in LISTS and not (
-                isinstance(item[key], list) and all(isinstance(name, str) for name in item[key])
-            ):
-                raise UsageError(
-                    f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
-                )
-        for name in item.get("factors", []):
-            if not may_vary(name):
-                place = f"{where}: question {item.get('id') or number}: factors"
-                raise unknown(place, "factor", name, factors)
-        varied = [name for name in item.get("factors", []) if name in factors]
-        questions.append(
-            Question(
-                id=str(item.get("id", "")),
-                text=str(item.get("text", "")),
-                factors=tuple(varied),
-                responses=tuple(item.get("responses", [])),
-                beside=tuple(item.get("beside", [])),
-                held=tuple(name for name in item.get("factors", []) if name not in factors),
+
+def _question(item: Mapping[str, Any], where: str) -> Question:
+    for key in item:
+        if key not in QUESTION_KEYS:
+            raise unknown(f"{where}: question", "key", key, QUESTION_KEYS)
+        if key in LISTS and not (
+            isinstance(item[key], list) and all(isinstance(name, str) for name in item[key])
+        ):
+            raise UsageError(
+                f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
             )
-        )
-    return tuple(questions)
+    factors, responses, beside = (tuple(item.get(key, ())) for key in LISTS)
+    return Question(str(item.get("id", "")), str(item.get("text", "")), factors, responses, beside)

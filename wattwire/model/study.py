@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from wattwire.model.answerable import check_answerable
@@ -18,7 +18,7 @@ from wattwire.model.paths import is_plain_name
 from wattwire.model.questions import Question, parse_questions
 from wattwire.model.treatment import PATTERN_ROLES, Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
-from wattwire.model.variants import Variant, parse_variants
+from wattwire.model.variants import CheckLevel, Variant, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO, AUTO_WORD
 
 LEVEL_TYPES: dict[str, type] = {
@@ -56,10 +56,6 @@ MAXIMUM_LEVELS: dict[str, float] = {
 TICK_HZ_MAX = 1000.0
 TRACED = "syscalls"
 """Value of `control` for a run that counts system calls."""
-ONLY = "only"
-"""Additional key of a campaign's frozen study: the requested part of the design, as the user gave
-it (`said`), and the number of treatments that were not requested (`unasked`)."""
-ANSWER_KEYS = ("baseline", "family", "margin", "looks", "scale", "best_of")
 ANSWER_SCALES = ("log", "plain")
 STOP_BLOCKS_MIN = 10
 """Fewest blocks after which a campaign may stop by width: with fewer, only a fixed number of
@@ -69,6 +65,8 @@ DEFAULT_LEVELS: dict[str, Level] = {
     "pacing": "kit", "verify": "header", "reply": "echo", "literal": "", "count": 1000,
     "timeout_ms": 1000, "outstanding_max": 1, "action_feedback": 3,
 }  # fmt: skip
+DEFAULT_RATE_HZ = 10.0
+"""Rate of a study that gives neither a rate nor an interval."""
 
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
@@ -131,30 +129,84 @@ class MeterUse:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """The goal of a study in the five parts of Goal/Question/Metric."""
+
+    object: str = ""
+    purpose: str = ""
+    focus: str = ""
+    viewpoint: str = ""
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerRules:
+    """How the questions are answered: table [answers]."""
+
+    baseline: dict[str, Level] = field(default_factory=dict)
+    """Factor → the level that the others are compared with; by default a factor's first level."""
+    family: str = ""
+    """The answers whose intervals hold together, in words."""
+    margin: float | None = None
+    """Relative difference within which two levels are equivalent; None: nothing is equivalent."""
+    looks: int = 1
+    """Number of times that a comparison is judged; 2 measures a worse one again."""
+    scale: str = "log"
+    """Scale of interactions, one of ANSWER_SCALES."""
+    best_of: tuple[str, ...] = ()
+    """Factors whose combinations are ranked."""
+
+
+@dataclass(frozen=True)
 class Study:
-    """A checked study. `document` is the merged TOML, for the record."""
+    """A study with typed values. `document` is the merged TOML, for the record."""
 
     name: str
-    title: str
-    factors: dict[str, tuple[Level, ...]]
-    fixed: dict[str, Level]
-    plan: Plan
-    validity: ValidityLimits
-    meters: MeterUse
-    questions: tuple[Question, ...]
-    excludes: tuple[dict[str, Any], ...]
+    title: str = ""
+    goal: Goal | None = None
+    source: str = ""
+    """Source of the published numbers, as a DOI."""
+    published: str = ""
+    """Name of the file with the published numbers."""
+    factors: dict[str, tuple[Level, ...]] = field(default_factory=dict)
+    fixed: dict[str, Level] = field(default_factory=dict)
+    """The levels that the study states under [fixed]; `held` adds the defaults."""
+    plan: Plan = Plan()
+    validity: ValidityLimits = ValidityLimits()
+    meters: MeterUse = MeterUse()
+    answers: AnswerRules = AnswerRules()
+    questions: tuple[Question, ...] = ()
+    excludes: tuple[dict[str, Any], ...] = ()
     """Partial treatments, each with levels of some factors: the design excludes every treatment
     that has all levels of one of them."""
-    document: dict[str, Any]
+    includes: tuple[dict[str, Any], ...] = ()
+    """Partial treatments: if there are any, the design includes only the treatments that have all
+    levels of one of them."""
     limits: tuple[Limit, ...] = ()
     variants: dict[str, Variant] = field(default_factory=dict)
     paper_path: tuple[Walk, ...] = ()
     shown: Shown = Shown()
     awaits: frozenset[str] = frozenset()
     """Middleware and languages that the study names and that have no folder yet."""
-    includes: tuple[dict[str, Any], ...] = ()
-    """Partial treatments: if there are any, the design includes only the treatments that have all
-    levels of one of them."""
+    document: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        """Return the title, or the name of a study without one."""
+        return self.title or self.name or "Campaign"
+
+    @property
+    def held(self) -> dict[str, Level]:
+        """Return the level of every key that is not varied: the stated one, else the default."""
+        levels = {**DEFAULT_LEVELS, **self.fixed}
+        if not {"interval_s", "rate_hz"} & {*self.factors, *self.fixed}:
+            levels["rate_hz"] = DEFAULT_RATE_HZ
+        return {key: level for key, level in levels.items() if key not in self.factors}
+
+    def stated(self, table: str) -> Mapping[str, Any]:
+        """Return a table of the study as it was written, without the defaults."""
+        written: Mapping[str, Any] = self.document.get(table, {})
+        return written
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -237,34 +289,51 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     for key in document:
         if key not in TOP_KEYS:
             raise unknown(where, "key", key, TOP_KEYS)
+    study = read_study(name, document, check_level, where)
+    _check_factors(study, where)
+    _check_baseline(study, where)
+    _check_held(study, where)
+    _check_plan(study, where)
+    _check_names(study, where)
+    check_variants(study.variants, study.factors, where)
+    return study
+
+
+def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where: str) -> Study:
+    """Return the study in a document whose keys are all known; its design is not checked.
+
+    `check` returns a factor's level, or raises UsageError for one that the factor cannot have.
+    """
     _check_shapes(document, where)
-    factors = _factors(document.get("factors", {}), where)
-    _check_answers(document.get("answers", {}), factors, where)
-    fixed = _fixed(document.get("fixed", {}), factors, where)
-    plan = _table(Plan, _plan_values(document.get("plan", {}), where), f"{where}: plan")
-    table = document.get("meters", {})
-    meters = _table(MeterUse, {**table, "use": tuple(table.get("use", ()))}, f"{where}: meters")
-    _check_plan(plan, meters.tick_hz, factors, fixed, where)
-    excludes, includes = (
-        _partial_treatments(document, key, factors, where) for key in ("exclude", "include")
-    )
-    return Study(
-        name=name,
-        title=str(document.get("title", name)),
-        factors=factors,
-        fixed=fixed,
-        plan=plan,
+    factors = _factors(document.get("factors", {}), check, where)
+    fixed = {
+        key: check(key, level, f"{where}: fixed.{key}")
+        for key, level in document.get("fixed", {}).items()
+    }
+    study = Study(name, factors=factors, fixed=fixed)
+    meters = document.get("meters", {})
+    goal = document.get("goal")
+    return replace(
+        study,
+        title=document.get("title", ""),
+        goal=Goal(**{f.name: str(goal.get(f.name, "")) for f in fields(Goal)}) if goal else None,
+        source=document.get("source", ""),
+        published=document.get("published", ""),
+        plan=_table(Plan, _plan_values(document.get("plan", {}), where), f"{where}: plan"),
         validity=parse_validity(document.get(VALIDITY, {}), f"{where}: {VALIDITY}"),
-        meters=meters,
-        questions=parse_questions(document.get("question", []), factors, _may_vary, where),
-        excludes=excludes,
-        includes=includes,
+        meters=_table(
+            MeterUse, {**meters, "use": tuple(meters.get("use", ()))}, f"{where}: meters"
+        ),
+        answers=_answers(document.get("answers", {}), where),
+        questions=parse_questions(document.get("question", []), where),
+        excludes=tuple(document.get("exclude", {}).get("treatments", ())),
+        includes=tuple(document.get("include", {}).get("treatments", ())),
         document=dict(document),
         limits=parse_limits(document.get("limit", []), factors, where),
         awaits=frozenset(document.get("awaits", ())),
-        paper_path=parse_walks(document.get("paper_path", []), factors, fixed, check_level, where),
-        shown=parse_shown(document, {**factors, **fixed}, where),
-        variants=parse_variants(document.get("variants", {}), factors, check_level, where),
+        paper_path=parse_walks(document.get("paper_path", []), factors, study.held, check, where),
+        shown=parse_shown(document, {**factors, **study.held}, where),
+        variants=parse_variants(document.get("variants", {}), check, where),
     )
 
 
@@ -274,16 +343,18 @@ def parse_validity(table: Mapping[str, Any], where: str) -> ValidityLimits:
     return limits
 
 
-def _partial_treatments(
-    document: Mapping[str, Any], table: str, factors: Mapping[str, Any], where: str
-) -> tuple[dict[str, Any], ...]:
-    """Return the partial treatments of [exclude] or [include], after a check of their factors."""
-    partial_treatments = tuple(document.get(table, {}).get("treatments", ()))
-    for treatment in partial_treatments:
-        for key in treatment:
-            if key != "because" and key not in factors:
-                raise unknown(f"{where}: {table}.treatments", "factor", key, factors)
-    return partial_treatments
+def _check_names(study: Study, where: str) -> None:
+    """Raise UsageError for unknown factors in questions, and for absent ones in [exclude] and
+    [include]."""
+    for number, question in enumerate(study.questions, 1):
+        for name in question.factors:
+            if not _may_vary(name):
+                place = f"{where}: question {question.id or number}: factors"
+                raise unknown(place, "factor", name, study.factors)
+    for table, treatments in (("exclude", study.excludes), ("include", study.includes)):
+        for key in (key for treatment in treatments for key in treatment):
+            if key != "because" and key not in study.factors:
+                raise unknown(f"{where}: {table}.treatments", "factor", key, study.factors)
 
 
 def _check_shapes(document: Mapping[str, Any], where: str) -> None:
@@ -317,39 +388,50 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
             raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of {description}")
 
 
-def _check_answers(
-    answers: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], where: str
-) -> None:
-    """Raise UsageError for keys and values of [answers] that the analysis would silently ignore."""
-    for key in answers:
-        if key not in ANSWER_KEYS:
-            raise unknown(f"{where}: answers", "key", key, ANSWER_KEYS)
-    margin = answers.get("margin", 0.05)
+def _answers(table: Mapping[str, Any], where: str) -> AnswerRules:
+    """Return [answers]. Raises UsageError for keys and values that the analysis would ignore."""
+    known_keys = [key.name for key in fields(AnswerRules)]
+    for key in table:
+        if key not in known_keys:
+            raise unknown(f"{where}: answers", "key", key, known_keys)
+    margin = table.get("margin", 0.05)
     if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 < margin < 1:
         raise UsageError(f"{where}: answers.margin: found {margin!r}; allowed: between 0 and 1")
-    looks = answers.get("looks", 1)
+    looks = table.get("looks", 1)
     if isinstance(looks, bool) or looks not in (1, 2):
         raise UsageError(f"{where}: answers.looks: found {looks!r}; allowed: 1 or 2")
-    best_of = answers.get("best_of", [])
-    if not isinstance(best_of, list) or not all(map(_may_vary, best_of)):
+    best_of = table.get("best_of", [])
+    if not isinstance(best_of, list) or not all(isinstance(name, str) for name in best_of):
         raise UsageError(
             f"{where}: answers.best_of: found {best_of!r}; allowed: a list of factors, e.g. "
             '["middleware", "language"]'
         )
-    if answers.get("scale", "log") not in ANSWER_SCALES:
-        raise unknown(f"{where}: answers", "scale", str(answers["scale"]), ANSWER_SCALES)
-    baseline = answers.get("baseline", {})
+    if table.get("scale", "log") not in ANSWER_SCALES:
+        raise unknown(f"{where}: answers", "scale", str(table["scale"]), ANSWER_SCALES)
+    baseline = table.get("baseline", {})
     if not isinstance(baseline, Mapping):
         raise UsageError(f"{where}: answers.baseline: found {baseline!r}; allowed: a table")
-    for key, level in baseline.items():
+    stated = {"baseline": dict(baseline), "best_of": tuple(best_of)}
+    return AnswerRules(**{**table, **stated})
+
+
+def _check_baseline(study: Study, where: str) -> None:
+    """Raise UsageError for names in [answers] that are no factors, and levels of another type."""
+    for name in study.answers.best_of:
+        if not _may_vary(name):
+            raise UsageError(
+                f"{where}: answers.best_of: found {list(study.answers.best_of)!r}; allowed: a list "
+                'of factors, e.g. ["middleware", "language"]'
+            )
+    for key, level in study.answers.baseline.items():
         # A preset may fix a factor or leave levels out, so its baseline may be unused here.
-        is_factor = key in LEVEL_TYPES or key.startswith("settings.")
-        if not is_factor:
-            raise unknown(f"{where}: answers.baseline", "factor", key, factors)
-        if key in factors and type(level) not in {type(value) for value in factors[key]} | {int}:
+        levels = study.factors.get(key, ())
+        if not _may_vary(key):
+            raise unknown(f"{where}: answers.baseline", "factor", key, study.factors)
+        if levels and type(level) not in {type(value) for value in levels} | {int}:
             raise UsageError(
                 f"{where}: answers.baseline.{key}: found {level!r}; allowed: one of "
-                + ", ".join(map(repr, factors[key]))
+                + ", ".join(map(repr, levels))
             )
 
 
@@ -358,65 +440,58 @@ def _may_vary(name: object) -> bool:
     return isinstance(name, str) and (name in LEVEL_TYPES or name.startswith("settings."))
 
 
-def _factors(table: Mapping[str, Any], where: str) -> dict[str, tuple[Level, ...]]:
-    """Return the checked levels of [factors]."""
-    factors: dict[str, tuple[Level, ...]] = {}
+def _factors(
+    table: Mapping[str, Any], check: CheckLevel, where: str
+) -> dict[str, tuple[Level, ...]]:
+    """Return the levels of [factors], each checked by `check`."""
     for key, levels in table.items():
         if not isinstance(levels, list):
             raise UsageError(
                 f"{where}: factors.{key}: found {levels!r}; allowed: a list of levels. "
                 f"To hold it at one level write it under [fixed]."
             )
+    return {
+        key: tuple(check(key, level, f"{where}: factors.{key}") for level in levels)
+        for key, levels in table.items()
+    }
+
+
+def _check_factors(study: Study, where: str) -> None:
+    """Raise UsageError for a factor without levels, or with a level that is given twice."""
+    for key, levels in study.factors.items():
         if not levels:
             raise UsageError(
                 f"{where}: factors.{key}: the list is empty; allowed: at least one level. "
                 "Delete the factor or give it levels."
             )
-        checked = tuple(check_level(key, level, f"{where}: factors.{key}") for level in levels)
-        if len(set(checked)) != len(checked):
-            raise UsageError(f"{where}: factors.{key}: a level is given twice in {levels!r}")
-        factors[key] = checked
-    return factors
+        if len(set(levels)) != len(levels):
+            stated = study.document["factors"][key]
+            raise UsageError(f"{where}: factors.{key}: a level is given twice in {stated!r}")
 
 
-def _fixed(
-    table: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], where: str
-) -> dict[str, Level]:
-    """Return the checked levels of [fixed], and the default of every key that is not a factor."""
-    fixed = dict(DEFAULT_LEVELS)
-    for key, level in table.items():
-        if key in factors:
+def _check_held(study: Study, where: str) -> None:
+    """Raise UsageError where [fixed] contradicts [factors], or a study names no cells."""
+    for key in study.fixed:
+        if key in study.factors:
             raise UsageError(
                 f"{where}: {key} is in both factors and fixed, which contradict each other. "
                 "Delete one of the two."
             )
-        fixed[key] = check_level(key, level, f"{where}: fixed.{key}")
-    keys = set(factors) | set(fixed)
+    keys = {*study.factors, *study.fixed}
     if {"interval_s", "rate_hz"} <= keys:
         raise UsageError(f"{where}: both interval_s and rate_hz are given; delete one")
-    if not {"interval_s", "rate_hz"} & keys:
-        fixed["rate_hz"] = 10.0
     if "pattern" not in keys:
         raise UsageError(f"{where}: no pattern; allowed: {', '.join(PATTERN_ROLES)}")
     if "cell" not in keys and not {"middleware", "language"} <= keys:
         raise UsageError(
             f"{where}: the study names no cells; give middleware and language, or cell"
         )
-    _check_literal(factors, fixed, where)
-    return {k: v for k, v in fixed.items() if k not in factors}
-
-
-def _check_literal(
-    factors: Mapping[str, tuple[Level, ...]], fixed: Mapping[str, Level], where: str
-) -> None:
-    """Raise UsageError for payload sizes that a literal would silently replace (C-22).
-
-    The rows of the summary would then give wrong sizes.
-    """
-    literals = [text for text in factors.get("literal", (fixed.get("literal", ""),)) if text]
-    if literals and "payload_bytes" in factors:
+    # The rows of the summary would give wrong sizes: a literal replaces the payload (C-22).
+    literals = study.factors.get("literal", (study.fixed.get("literal", ""),))
+    literal = next(filter(None, literals), None)
+    if literal and "payload_bytes" in study.factors:
         raise UsageError(
-            f"{where}: literal {literals[0]!r} is the whole payload, so the levels of the factor "
+            f"{where}: literal {literal!r} is the whole payload, so the levels of the factor "
             "payload_bytes would all send the same message. Delete the literal or the factor."
         )
 
@@ -479,22 +554,17 @@ def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {**other_values, **no_calls}
 
 
-def _check_plan(
-    plan: Plan,
-    tick_hz: float,
-    factors: Mapping[str, Any],
-    fixed: Mapping[str, Level],
-    where: str,
-) -> None:
+def _check_plan(study: Study, where: str) -> None:
     """Raise UsageError for values of [plan] that are out of range or contradict the design."""
-    if plan.primary in fixed and plan.primary not in factors:
+    plan, tick_hz, held = study.plan, study.meters.tick_hz, study.held
+    if plan.primary in held:
         raise UsageError(
             f"{where}: {plan.primary} is plan.primary, and it is held at one level "
-            f"({fixed[plan.primary]}). Name another factor (--set plan.primary=…), or leave it a "
-            f"factor and measure that level alone (--only {plan.primary}={fixed[plan.primary]})"
+            f"({held[plan.primary]}). Name another factor (--set plan.primary=…), or leave it a "
+            f"factor and measure that level alone (--only {plan.primary}={held[plan.primary]})"
         )
-    if plan.primary and plan.primary not in factors:
-        raise unknown(f"{where}: plan.primary", "factor", plan.primary, factors)
+    if plan.primary and plan.primary not in study.factors:
+        raise unknown(f"{where}: plan.primary", "factor", plan.primary, study.factors)
     if plan.blocks < 1:
         raise UsageError(f"{where}: plan.blocks: found {plan.blocks}; allowed: at least 1")
     if tick_hz <= 0 or tick_hz > TICK_HZ_MAX:

@@ -38,37 +38,45 @@ class Variant:
         return {**other_levels, **self.levels}
 
 
-def parse_variants(
-    tables: Any,
-    factors: Mapping[str, tuple[Level, ...]],
-    check_level: CheckLevel,
-    where: str,
-) -> dict[str, Variant]:
-    """Return the checked `[variants]`, by the levels of the factor `variant`.
+def parse_variants(tables: Any, check_level: CheckLevel, where: str) -> dict[str, Variant]:
+    """Return `[variants]`, by name.
 
     Raises UsageError that gives the place, the value and the allowed values.
     """
     if not isinstance(tables, Mapping):
         raise UsageError(f"{where}: variants: found {tables!r}; allowed: tables [variants.NAME]")
+    return {
+        name: _parse_variant(table, check_level, f"{where}: variants.{name}")
+        for name, table in tables.items()
+    }
+
+
+def check_variants(
+    variants: Mapping[str, Variant], factors: Mapping[str, tuple[Level, ...]], where: str
+) -> None:
+    """Raise UsageError where the variants are not the levels of their factor, or change another."""
     names = [str(level) for level in factors.get(FACTOR, ())]
-    for name in tables:
+    for name in variants:
         if name not in names:
             raise unknown(f"{where}: variants", "variant", name, names)
     for name in names:
-        if name not in tables:
+        if name not in variants:
             raise UsageError(
                 f"{where}: factors.variant names {name!r}, but there is no [variants.{name}]; "
                 "write one (it may be empty), with root = a folder of cells or levels = {…}"
             )
-    return {
-        name: _parse_variant(tables[name], factors, check_level, f"{where}: variants.{name}")
-        for name in names
-    }
+    changes = ((name, key) for name, variant in variants.items() for key in variant.levels)
+    for name, key in changes:
+        varied = factors.keys() & next((p for p in SAME_THING if key in p), {key})
+        if key == FACTOR or varied:
+            raise UsageError(
+                f"{where}: variants.{name}: levels.{key}: {min(varied, default=key)} is a factor "
+                "of the study, so every variant has all its levels; vary it there, or hold it at "
+                "one level in [fixed] (--set fixed.KEY=LEVEL) and change it here"
+            )
 
 
-def _parse_variant(
-    table: Any, factors: Mapping[str, tuple[Level, ...]], check_level: CheckLevel, place: str
-) -> Variant:
+def _parse_variant(table: Any, check_level: CheckLevel, place: str) -> Variant:
     if not isinstance(table, Mapping):
         raise UsageError(f"{place}: found {table!r}; allowed: a table with root or levels")
     for key in table:
@@ -79,17 +87,8 @@ def _parse_variant(
         raise UsageError(f"{place}: root: found {root!r}; allowed: a folder's path")
     if not isinstance(commit, str):
         raise UsageError(f"{place}: commit: found {commit!r}; allowed: a commit's name")
-    level_table = table.get("levels", {})
-    if not isinstance(level_table, Mapping):
-        raise UsageError(f"{place}: levels: found {level_table!r}; allowed: {{key = level}}")
-    levels: dict[str, Level] = {}
-    for key, level in level_table.items():
-        varied = factors.keys() & next((p for p in SAME_THING if key in p), {key})
-        if key == FACTOR or varied:
-            raise UsageError(
-                f"{place}: levels.{key}: {min(varied, default=key)} is a factor of the study, so "
-                "every variant has all its levels; vary it there, or hold it at one level in "
-                "[fixed] (--set fixed.KEY=LEVEL) and change it here"
-            )
-        levels[key] = check_level(key, level, f"{place}: levels.{key}")
-    return Variant(root, levels, commit)
+    levels = table.get("levels", {})
+    if not isinstance(levels, Mapping):
+        raise UsageError(f"{place}: levels: found {levels!r}; allowed: {{key = level}}")
+    checked = {key: check_level(key, levels[key], f"{place}: levels.{key}") for key in levels}
+    return Variant(root, checked, commit)

@@ -199,7 +199,7 @@ def _render(
     failed = drawer.failed  # complete once the pictures are there
     charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id not in failed})
     return environment.get_template("page.html").render(
-        title=evidence.study.get("title") or evidence.study.get("name") or "Campaign",
+        title=evidence.study.heading,
         first=head_lines[0],
         others=[line for line in head_lines[1:] if line],
         sections=sections,

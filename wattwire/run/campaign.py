@@ -16,7 +16,8 @@ from wattwire.catalog import Catalog
 from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.model.errors import AgentLostError, MissingError, UsageError
 from wattwire.model.setting_keys import settings_last
-from wattwire.model.study import ONLY, Study, parse_frozen_study, parse_study
+from wattwire.model.stored_study import ADDED_KEYS, PART
+from wattwire.model.study import Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import CONDITION_CODES, with_current_names
 from wattwire.model.verdict import Outcome, Verdict
@@ -85,7 +86,7 @@ class CampaignRunner:
         prepared = self._prepare(study, options.choose)
         plan = make_plan(prepared.treatments, study.plan)
         campaign = self.campaign
-        selection = {ONLY: {"said": options.only, "unasked": prepared.unasked}}
+        selection = {PART: {"said": options.only, "unasked": prepared.unasked}}
         campaign.freeze(
             "study.json", {"name": name, **(selection if prepared.unasked else {}), **document}
         )
@@ -113,8 +114,8 @@ class CampaignRunner:
                 f"{campaign.path}: this campaign was ended before its plan was written: nothing "
                 "was measured. Delete the directory and run the study again."
             )
-        frozen = {k: v for k, v in campaign.study.items() if k not in ("name", ONLY)}
-        name = campaign.study["name"]
+        stored = campaign.study_document
+        name, frozen = stored["name"], {k: v for k, v in stored.items() if k not in ADDED_KEYS}
         source = str(campaign.path / "study.json")
         current = with_current_names(settings_last(frozen), source)
         if document is not None and document != current:

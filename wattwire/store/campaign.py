@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import is_plain_name
+from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.model.verdict import OLD_VERDICTS, current_verdict
 from wattwire.store import frozen
 from wattwire.store.files import (
@@ -167,8 +169,13 @@ class Campaign:
         return read_json(self.path / name)
 
     @property
-    def study(self) -> dict[str, Any]:
+    def study_document(self) -> dict[str, Any]:
+        """Return the study as it was stored before the first run."""
         return read_json(self.path / "study.json", STUDY_KEYS)
+
+    @cached_property
+    def study(self) -> StoredStudy:
+        return stored_study(self.study_document, str(self.path / "study.json"))
 
     @property
     def plan(self) -> list[dict[str, Any]]:

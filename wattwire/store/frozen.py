@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from wattwire.model.study import ONLY
+from wattwire.model.stored_study import ADDED_KEYS
 
 DOCUMENTS = ("study.json", "plan.json")
 KEY = "frozen"
@@ -45,4 +45,4 @@ def is_edited(journal: Mapping[str, Any], name: str, document: Any) -> bool:
     study_digest = (journal.get("identity") or {}).get("study")
     if name != "study.json" or study_digest is None or not isinstance(document, dict):
         return False
-    return digest({k: v for k, v in document.items() if k not in ("name", ONLY)}) != study_digest
+    return digest({k: v for k, v in document.items() if k not in ADDED_KEYS}) != study_digest

@@ -16,6 +16,7 @@ import polars as pl
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import spreadsheet_safe
+from wattwire.model.stored_study import StoredStudy, stored_study
 from wattwire.store.campaign import Campaign, table_with_current_verdicts
 from wattwire.store.execution import DOCUMENT as EXEC_DOCUMENT
 from wattwire.store.files import for_spreadsheets, read_json, read_table, sync_file, sync_tree
@@ -54,8 +55,13 @@ class ImportedCampaign:
         return read_json(self.path / DOCUMENT)
 
     @cached_property
-    def study(self) -> dict[str, Any]:
+    def study_document(self) -> dict[str, Any]:
+        """Return the study as the reader of the data wrote it."""
         return read_json(self.path / "study.json")
+
+    @cached_property
+    def study(self) -> StoredStudy:
+        return stored_study(self.study_document, str(self.path / "study.json"))
 
     @cached_property
     def plan(self) -> list[dict[str, Any]]:

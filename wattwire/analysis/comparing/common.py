@@ -190,7 +190,7 @@ def margin_of(wanted: Wanted, sides: Sequence[Evidence]) -> tuple[float, str]:
     """
     if wanted.margin is not None:
         return wanted.margin, f"The margin of {margin_words(wanted.margin)} was given."
-    margins = {side.study.get("answers", {}).get("margin") for side in sides}
+    margins = {side.study.answers.margin for side in sides}
     margin = margins.pop()
     if margin is not None and not margins:
         return float(margin), f"The margin of {margin_words(float(margin))} is the study's own."

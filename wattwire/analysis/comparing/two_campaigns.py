@@ -47,7 +47,6 @@ from wattwire.analysis.validity import stamps
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
-from wattwire.model.study import Plan
 from wattwire.model.words import edited_words
 from wattwire.stats.two_samples import ratio_by_ranks
 
@@ -175,8 +174,8 @@ def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
 
     The warm-up in calls is the one in effect, whether found by settling runs or stated.
     """
-    plans = [source.reader.study.get("plan", {}) for source in (base, head)]
-    lengths = {key: [plan.get(key, getattr(Plan, key)) for plan in plans] for key in WINDOW_KEYS}
+    plans = [source.reader.study.plan for source in (base, head)]
+    lengths = {key: [getattr(plan, key) for plan in plans] for key in WINDOW_KEYS}
     differences = [f"plan.{key}: {a} against {b}" for key, (a, b) in lengths.items() if a != b]
     calls = [side.warmup_calls for side in sides]
     advice = "Run one of the two again with the other's plan"

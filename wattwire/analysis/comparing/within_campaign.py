@@ -103,7 +103,7 @@ def compare_inside(
     responses = [response for response in requested if not response.share]
     all_runs = [runs for pairing in pairings for runs in (pairing.base, pairing.head)]
     shares = to_compare([(evidence, all_runs)], requested)
-    looks = int(evidence.study.get("answers", {}).get("looks", 1))
+    looks = evidence.study.answers.looks
     margin, margin_note = margin_of(wanted, [evidence])
     failures = sum(_any_failed(evidence, pairing) for pairing in pairings)
     estimates = [_estimates(evidence, pairings, response, 0.95) for response in responses]
@@ -134,9 +134,9 @@ def _variant_responses(evidence: Evidence) -> list[str]:
     """Return the responses of the study's question on its variants."""
     return [
         name
-        for question in evidence.study.get("question", [])
-        if question.get("factors") == [FACTOR]
-        for name in question.get("responses", [])
+        for question in evidence.study.questions
+        if question.factors == (FACTOR,)
+        for name in question.responses
     ]
 
 
@@ -302,9 +302,9 @@ def _notes(
     for response in responses:
         sentences.append(f"Noise floor of {response.title}: {_noise_phrase(evidence, response)}")
     planned = {entry["block"] for entry in evidence.designed}
-    first_blocks = evidence.study.get("plan", {}).get("blocks")
+    first_blocks = evidence.study.plan.blocks
     if looks > 1:
-        added_blocks = len(planned) - int(first_blocks) if first_blocks else 0
+        added_blocks = len(planned) - first_blocks
         sentences.append(
             f"Two looks: comparisons that were worse after {first_blocks} blocks "
             + (
@@ -334,9 +334,7 @@ def _unchanged_notes(
     evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a note for each head identical to the base: the same builds and the same levels."""
-    levels = {
-        name: table.get("levels", {}) for name, table in evidence.study.get("variants", {}).items()
-    }
+    levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     for head in heads:
         builds = [_builds(identity, name) for name in (base, head)]
         if identity and levels.get(base) == levels.get(head) and builds[0] == builds[1]:

@@ -151,7 +151,7 @@ def test_a_server_that_fails_its_calls_is_not_the_cheapest(tmp_path: Path, colum
         if one.response.column == "cpu_us_per_message"
     )
     assert len(choice.placed) == 5 and list(choice.without) == ["Swift 1 client"]
-    told_of_it = str(lowest_told.sentences(evidence, QUESTION, [choice]))
+    told_of_it = str(lowest_told.sentences(evidence, evidence.study.questions[0], [choice]))
     assert re.search(r"Swift [24] clients has the lowest CPU time per message", told_of_it)
     assert "Swift at 2" in told_of_it, "of three numbers of clients it is compared at two"
 

@@ -33,10 +33,10 @@ class Settled:
     """A campaign's settling runs in memory: `slow_calls` of each variant begin slowly."""
 
     def __init__(self, slow_calls: dict[str, int], plan: dict[str, Any] | None = None) -> None:
-        self.study = {**DOCUMENT, "plan": {**DOCUMENT["plan"], **(plan or {})}}
-        study = parse_study("made-up", self.study, "test")
+        document = {**DOCUMENT, "plan": {**DOCUMENT["plan"], **(plan or {})}}
+        self.study = study = parse_study("made-up", document, "test")
         treatments = [
-            Treatment.of({"variant": name}, dict(study.fixed)) for name in study.factors["variant"]
+            Treatment.of({"variant": name}, study.held) for name in study.factors["variant"]
         ]
         self.planned = make_plan(treatments, study.plan)
         self._slow_calls = slow_calls
@@ -90,8 +90,7 @@ def test_variants_have_settling_runs_of_their_own_and_one_warm_up() -> None:
     assert found["calls"] == 500, "what is compared has the longest warm-up that any of it needs"
     assert unsettled(found) == []
     stated = Settled({}, {"warmup_calls": found["calls"]})
-    plan = parse_study("made-up", stated.study, "test").plan
-    assert {warm_up_calls(run.treatment, plan) for run in stated.planned} == {500}
+    assert {warm_up_calls(run.treatment, stated.study.plan) for run in stated.planned} == {500}
 
 
 def test_a_bound_on_the_time_names_whom_the_warm_up_is_too_short_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from wattwire import stats
@@ -26,7 +28,7 @@ def folder(tmp_path_factory):
 
 def reader_of(folder, **plan) -> FileCampaign:
     reader = FileCampaign(folder)
-    reader.study["plan"].update(plan)
+    reader.study = replace(reader.study, plan=replace(reader.study.plan, **plan))
     return reader
 
 

@@ -13,6 +13,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.interactions import by_level
 from wattwire.cli.try_table import compare
+from wattwire.model.stored_study import stored_study
 from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
@@ -36,7 +37,7 @@ class Made:
         self.cells = list(dict.fromkeys(cell for cell, _ in self.latency_us))
         self.payloads = sorted({payload for _, payload in self.latency_us})
         several = len(self.payloads) > 1
-        self.study = {
+        document = {
             "title": "made up",
             "factors": {
                 "cell": self.cells,
@@ -53,6 +54,7 @@ class Made:
             ],
             "answers": {"baseline": {"cell": self.cells[0]}},
         }
+        self.study = stored_study(document, "made up")
         self.machine = {}
         self.rows, self.documents, self.plan = [], {}, list(self.skipped)
         for block in range(self.blocks):

@@ -149,7 +149,7 @@ def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:
     """Return the checked limits of a campaign's study; empty where it has none."""
-    if not campaign.study.get("limit"):
+    if not campaign.study.limits:
         return []
     from wattwire.analysis.dataset import gather
     from wattwire.analysis.limits import check_limits  # noqa: PLC0415

@@ -162,7 +162,7 @@ def _headline(
     build_time = duration_words(sum(builds.values()))
     build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""
     return textwrap.wrap(
-        f"{study.title}: {plural(treatments, 'treatment')}{controls} × "
+        f"{study.heading}: {plural(treatments, 'treatment')}{controls} × "
         f"{plural(study.plan.blocks, 'block')}{extra_runs} = "
         f"{len(runs)} runs, about {duration_words(estimate.seconds)} "
         f"(estimate: {estimate.run_seconds:.1f} s a run){build_part}.",
@@ -265,11 +265,11 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
         absent = sorted(set(study.factors) - set(evidence.factors))
         if absent:
             raise UsageError(
-                f"--pilot {pilot}: its study ({evidence.study.get('name')}) does not have the "
+                f"--pilot {pilot}: its study ({evidence.study.name}) does not have the "
                 f"factor {', '.join(absent)} of {study.name}; take a campaign of the same study"
             )
         width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
-        margin = study.document.get("answers", {}).get("margin")
+        margin = study.answers.margin
         _say(f"from the pilot {pilot} ({evidence.usable.height} usable runs):")
         for line in piloting.lines(evidence, piloting.Aim(width_share, margin, study.plan.blocks)):
             _say(f"  {line}")
@@ -345,7 +345,7 @@ def confirm_long(
     estimate = forecast(study, runs, expected)
     if estimate.seconds <= LONG_S:
         return
-    text = f"{study.title}: {len(runs)} runs take about {duration_words(estimate.seconds)}."
+    text = f"{study.heading}: {len(runs)} runs take about {duration_words(estimate.seconds)}."
     shorter = sorted((s, p) for p, s in presets.items() if s < estimate.seconds)
     if shorter:
         listed = ", ".join(f"{preset} {duration_words(seconds)}" for seconds, preset in shorter)

@@ -14,7 +14,7 @@ from wattwire.cli.studies import change
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_validity
-from wattwire.model.validity import VALIDITY, with_current_names
+from wattwire.model.validity import VALIDITY
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
             f"{campaign.path}: --validity: this campaign was imported; nothing is stored of the "
             "machine's state in its runs"
         )
-    study = with_current_names(campaign.study, str(campaign.path))
+    study = campaign.study.document
     for text in changes:
         if "=" not in text:
             raise UsageError(f"--validity {text}: allowed: KEY=VALUE, e.g. steal_max=0.1")

@@ -21,7 +21,6 @@ from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.study import TRACED, Study, parse_study
-from wattwire.model.validity import VALIDITY
 from wattwire.model.verdict import ended_unsent
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import plural
@@ -323,7 +322,7 @@ def _progress_lines(campaign: Campaign, done: Set[str]) -> Iterator[str]:
     done_count = len(done - settling)
     yield f"{done_count} of {len(counted)} runs are done, {usable} of them usable."
     has_study = (campaign.path / "study.json").exists()
-    if has_study and campaign.study.get(VALIDITY, {}).get("look"):
+    if has_study and campaign.study.validity.look:
         yield "A look: no run is excluded for the machine's state."
 
 

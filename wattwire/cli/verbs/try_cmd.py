@@ -104,15 +104,15 @@ def try_cells(options: argparse.Namespace) -> int:
 
 def _announce(study: Study, runs: Sequence[PlannedRun], seconds: float, prepared: Prepared) -> None:
     headline = (
-        f"{study.title}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, about "
-        f"{duration_words(seconds)}."
+        f"{study.heading}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, "
+        f"about {duration_words(seconds)}."
     )
     builds = builds_ahead(prepared.cells)
     headline += f" {build_words(builds)}." if builds else ""
     skipped = prepared.skipped
     reasons = (f"Left out: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
     closed = "In closed loop --for does not apply: a run ends after its calls (--set count=CALLS)."
-    notes = [closed] if study.fixed.get("loop") == "closed" else []
+    notes = [closed] if study.held.get("loop") == "closed" else []
     for text in (headline, *reasons, *notes):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
 

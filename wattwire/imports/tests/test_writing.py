@@ -13,6 +13,7 @@ from wattwire.imports import Check, Finding, Imported, SetAside, Verdict
 from wattwire.imports.imported import PROVENANCE
 from wattwire.imports.writing import ReaderError
 from wattwire.model.errors import UsageError
+from wattwire.model.study import Plan
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 ABOUT = {"study": "tiny", "recipe": "right", "source": "data", "wattwire": "0"}
@@ -58,7 +59,9 @@ def test_what_was_written_is_read_back(tmp_path) -> None:
     written(tmp_path / "c")
     campaign = open_campaign(tmp_path / "c")
     assert isinstance(campaign, ImportedCampaign)
-    assert campaign.study["name"] == "tiny" and campaign.machine == {"hosts": {}}
+    assert campaign.study.name == "tiny" and campaign.study.factors == {"size": (1, 2)}
+    assert campaign.study.plan == Plan(), "what the data do not tell"
+    assert campaign.machine == {"hosts": {}}
     assert campaign.summary()["power_w"].to_list() == [1.5, 2.5, None]
     assert [entry["treatment"] for entry in campaign.plan] == [{"size": 1}, {"size": 2},
                                                               {"size": 1}]  # fmt: skip

@@ -30,8 +30,8 @@ def refused(**changes) -> str:
 def test_a_study_is_parsed_with_its_defaults():
     study = parsed()
     assert study.factors["language"] == ("python", "cpp")
-    assert study.fixed["rate_hz"] == 100.0
-    assert study.fixed["clients"] == 1
+    assert study.held["rate_hz"] == 100.0
+    assert study.held["clients"] == 1 and "clients" not in study.fixed
     assert study.plan.blocks == 3
 
 
@@ -55,7 +55,7 @@ def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
 def test_a_question_names_factors_and_one_that_is_held_drops_out():
     asked = {"id": "Q1", "factors": ["language", "clients"], "responses": ["lost"]}
     held = parsed(question=[asked], fixed={"clients": 2})
-    assert [q.factors for q in held.questions] == [("language",)]
+    assert [q.factors for q in held.questions] == [("language", "clients")]
     assert "question Q1: factors: clients is neither in [factors] nor" in refused(question=[asked])
     said = refused(question=[asked, {"factors": ["langage"]}])
     assert said.startswith('study.toml: question 2: factors: unknown factor "langage"')

@@ -60,7 +60,7 @@ def _observed_threats(evidence: Evidence, answers: Answers) -> list[Threat]:
 
 
 def _title(evidence: Evidence) -> str:
-    return str(evidence.study.get("title") or evidence.study.get("name") or "Campaign")
+    return evidence.study.heading
 
 
 def methods_tex(title: str, sentences: Sequence[str]) -> str:

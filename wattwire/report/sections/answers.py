@@ -24,7 +24,6 @@ from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response
-from wattwire.analysis.validity import CHANGED
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import figures
@@ -75,13 +74,11 @@ def section(
     if gap_sentences:
         part.parts.append(Text(" ".join(gap_sentences), "warning"))
     chosen = choices(evidence, answers)
-    for question in evidence.study.get("question", []):
-        question_answers = [
-            answer for answer in answers.items if answer.question == str(question.get("id", ""))
-        ]
-        part.parts.append(Text(f"{question.get('id', '')}  {question.get('text', '')}", "question"))
+    for question in evidence.study.questions:
+        question_answers = [answer for answer in answers.items if answer.question == question.id]
+        part.parts.append(Text(f"{question.id}  {question.text}", "question"))
         part.parts.extend(best_alternative.sentences(evidence, question, chosen))
-        if question_answers or not question.get("beside"):
+        if question_answers or not question.beside:
             part.parts.extend(_question_words(evidence, question_answers, answers))
         part.parts.extend(correlation.sentences(evidence, question))
     part.parts += [Text(note, "item") for note in best_alternative.notes(evidence, chosen)]
@@ -225,7 +222,7 @@ def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answe
 
 
 def _default_note(evidence: Evidence, factor: str) -> str:
-    named = factor in evidence.study.get("answers", {}).get("baseline", {})
+    named = factor in evidence.study.answers.baseline
     return "" if named else ", the first level: the study names no other (answers.baseline)"
 
 
@@ -315,12 +312,12 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         columns.append(Column("rank_level", "its exact level"))
     if evidence.excluded.height:
         columns.append(Column("with_all", "with the excluded runs", "measured"))
-    family = evidence.study.get("answers", {}).get("family") or "all answers below, together"
+    family = evidence.study.answers.family or "all answers below, together"
     registration = "Registered in the study"
     if evidence.imported:
         registration = "Chosen after the data were recorded, so exploratory"
     edits = [f"{words.listed(list(evidence.edited))} edited"] if evidence.edited else []
-    edits += ["validity limits changed"] if CHANGED in evidence.study else []
+    edits += ["validity limits changed"] if evidence.validity_changed else []
     if edits:
         registration = f"{words.listed(edits)} afterwards, so exploratory"
     return Table(

@@ -298,18 +298,10 @@ def _meters(evidence: Evidence) -> Table:
 
 
 def _plan_table(evidence: Evidence) -> Table:
-    plan = evidence.study.get("plan", {})
     rows = [
-        {"key": f"plan.{key}", "value": words.plain(value)} for key, value in sorted(plan.items())
-    ]
-    limits = evidence.study.get(VALIDITY, {})
-    rows += [
-        {"key": f"{VALIDITY}.{key}", "value": words.plain(value)}
-        for key, value in sorted(limits.items())
-    ]
-    rows += [
-        {"key": f"fixed.{key}", "value": words.plain(value)}
-        for key, value in sorted(evidence.study.get("fixed", {}).items())
+        {"key": f"{table}.{key}", "value": words.plain(value)}
+        for table in ("plan", VALIDITY, "fixed")
+        for key, value in sorted(evidence.study.stated(table).items())
     ]
     lengths_s = _baseline_lengths_s(evidence)
     rows += [

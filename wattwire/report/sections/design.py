@@ -11,6 +11,7 @@ import numpy as np
 from wattwire.analysis.dataset import Evidence, all_levels, window_seconds
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
+from wattwire.model.questions import Question
 from wattwire.model.validity import conditions_before
 from wattwire.model.variants import SAME_THING
 from wattwire.report.parts import Column, Section, Table, Text
@@ -29,23 +30,22 @@ def section(evidence: Evidence) -> Section:
         part.parts.append(
             Text(f"{scope} The rest was neither built nor run, so the results do not extend to it.")
         )
-    goal = evidence.study.get("goal") or {}
+    goal = evidence.study.goal
     if goal:
         part.parts.append(
             Text(
-                f"Analyse {goal.get('object', '')} to {goal.get('purpose', '')}: "
-                f"{goal.get('focus', '')}, from the viewpoint of {goal.get('viewpoint', '')}, "
-                f"{goal.get('context', '')}."
+                f"Analyse {goal.object} to {goal.purpose}: {goal.focus}, "
+                f"from the viewpoint of {goal.viewpoint}, {goal.context}."
             )
         )
     questions = [
         {
-            "id": str(question.get("id", "")),
-            "text": str(question.get("text", "")),
+            "id": question.id,
+            "text": question.text,
             "factors": words.listed(_factors(evidence, question)),
             "responses": _metrics(evidence, question),
         }
-        for question in evidence.study.get("question", [])
+        for question in evidence.study.questions
     ]
     if questions:
         part.parts.append(
@@ -67,19 +67,17 @@ def section(evidence: Evidence) -> Section:
     return part
 
 
-def _factors(evidence: Evidence, question: Mapping[str, Any]) -> list[str]:
+def _factors(evidence: Evidence, question: Question) -> list[str]:
     """Return the titles of a question's factors; a held factor has its one level added."""
     held = {name: f" (held at {words.plain(level)})" for name, level in evidence.held(question)}
-    return [
-        words.factor_title(factor) + held.get(factor, "") for factor in question.get("factors", [])
-    ]
+    return [words.factor_title(factor) + held.get(factor, "") for factor in question.factors]
 
 
-def _metrics(evidence: Evidence, question: Mapping[str, Any]) -> str:
+def _metrics(evidence: Evidence, question: Question) -> str:
     """Return the titles of a question's responses and of their correlates, key `beside`."""
     titles, correlates = (
-        words.listed([resolve(name, evidence.described).title for name in question.get(key, [])])
-        for key in ("responses", "beside")
+        words.listed([resolve(name, evidence.described).title for name in names])
+        for names in (question.responses, question.beside)
     )
     return f"{titles}; correlates: {correlates}" if correlates else titles
 
@@ -152,8 +150,6 @@ def _run_table(evidence: Evidence) -> Table:
     ]
     if evidence.part:
         facts.insert(0, ("part of the design", evidence.part))
-    if evidence.study.get("preset"):
-        facts.insert(0, ("preset", str(evidence.study["preset"])))
     return Table(
         "what-was-run",
         "Runs and machine",
@@ -170,8 +166,8 @@ def _level(evidence: Evidence, factor: str, level: Any) -> str:
 
 def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
     """Return label and text of the levels of HELD that all runs share, then each variant's own."""
-    fixed, variants = evidence.study.get("fixed", {}), evidence.study.get("variants", {})
-    variant_levels = {name: variant.get("levels", {}) for name, variant in variants.items()}
+    fixed = evidence.study.fixed
+    variant_levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     changed = {key for levels in variant_levels.values() for key in levels}
     changed |= {name for pair in SAME_THING if pair & changed for name in pair}
     titles = [

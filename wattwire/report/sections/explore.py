@@ -130,7 +130,7 @@ class Explorer:
 
 def section(evidence: Evidence) -> Section | None:
     """Return the interactive section; None where no run has a response or no factor varies."""
-    responses = offered(evidence.study.get("question", []), evidence.described)
+    responses = offered(evidence.study.questions, evidence.described)
     responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
         return None

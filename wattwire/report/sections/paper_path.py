@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, levels_of
-from wattwire.analysis.paper_walks import Walked, asked_for, kept_by, key_of, walked, walks_of
+from wattwire.analysis.paper_walks import Walked, kept_by, key_of, walked, walks_of
 from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
@@ -234,12 +234,12 @@ def _rates_table(results: Sequence[Walked]) -> Table:
 def _aligned_table(evidence: Evidence) -> Table | None:
     """Return the table of interactions by aligned ranks, over the factors of each question."""
     wanted: dict[Any, Walk] = {}
-    for question in evidence.study.get("question", []):
-        for name in question.get("responses", []):
-            walk = Walk(str(name), tuple(question.get("factors", [])))
+    for question in evidence.study.questions:
+        for name in question.responses:
+            walk = Walk(name, question.factors)
             wanted.setdefault(key_of(evidence, walk), walk)
-    for item in evidence.study.get("paper_path", []):
-        wanted.setdefault(key_of(evidence, asked_for(item)), asked_for(item))
+    for walk in evidence.study.paper_path:
+        wanted.setdefault(key_of(evidence, walk), walk)
     rows: list[dict[str, Any]] = []
     for walk in wanted.values():
         response = resolve(walk.response, evidence.described)

@@ -155,11 +155,7 @@ def _strata(evidence: Evidence) -> list[Stratum]:
     Runs at different levels of that factor differ in everything at once, so they are not compared.
     Without exactly one such factor, all runs are one stratum.
     """
-    compared = {
-        factor
-        for question in evidence.study.get("question", [])
-        for factor in question.get("factors", [])
-    }
+    compared = {factor for question in evidence.study.questions for factor in question.factors}
     contexts = [name for name in evidence.varied if compared and name not in compared]
     if len(contexts) != 1:
         return [Stratum("", evidence.usable)]

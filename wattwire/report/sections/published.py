@@ -15,7 +15,6 @@ from wattwire.analysis.dataset import Evidence, all_levels, levels_of, same_leve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
-from wattwire.model.output_requests import parse_shown
 from wattwire.model.paths import is_plain_name
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.sections.costs import band
@@ -38,17 +37,11 @@ MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 """Quantities that our runs measure too; of the others only published values exist."""
 
 
-def locate(reader_path: Path, study: Mapping[str, Any]) -> Path | None:
-    """Return the file of the study's published numbers; None where there is none.
-
-    It is in the campaign's folder, or else in the study's.
-    """
-    name = str(study.get("published", "") or "")
-    if not is_plain_name(name):
-        return None
-    folder = study.get("folder")
-    candidates = [reader_path / name, *([Path(folder) / name] if folder else [])]
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+def locate(evidence: Evidence) -> Path | None:
+    """Return the file of the study's published numbers in the campaign's folder, else None."""
+    name = evidence.study.published
+    path = evidence.reader.path / name
+    return path if is_plain_name(name) and path.is_file() else None
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -57,14 +50,14 @@ def section(evidence: Evidence) -> Section | None:
     Raises UsageError where the file of published numbers has no rows.
     """
     study = evidence.study
-    if not study.get("published"):
+    if not study.published:
         return None
     part = Section("published", "Comparison with published numbers")
-    path = locate(evidence.reader.path, evidence.study)
+    path = locate(evidence)
     if path is None:
         part.parts.append(
             Text(
-                f"The study names {evidence.study['published']}, which is not in this campaign's "
+                f"The study names {study.published}, which is not in this campaign's "
                 "folder; copy it there to compare published and measured numbers.",
                 "warning",
             )
@@ -74,11 +67,10 @@ def section(evidence: Evidence) -> Section | None:
         published = list(csv.DictReader(file))
     if not published:
         raise UsageError(f"{path}: found no rows. Put the file back from the study's folder.")
-    shown = parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
-    published = [row for row in published if row.get("table", "") not in shown.published]
+    published = [row for row in published if row.get("table", "") not in study.shown.published]
     if not published:
         return None
-    source = evidence.study.get("source", "")
+    source = study.source
     part.parts.append(
         Text(
             f"Published numbers are as printed{f' (doi {source})' if source else ''}. They come "

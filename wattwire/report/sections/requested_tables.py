@@ -12,7 +12,7 @@ from wattwire.analysis.metrics_by_role import NOT_MEASURED, capital, is_measured
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
-from wattwire.model.output_requests import Shown, ShownTable, ShownValue, parse_shown
+from wattwire.model.output_requests import Shown, ShownTable, ShownValue
 from wattwire.report.figures import requested_figures
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.tables import ranking
@@ -24,12 +24,8 @@ Levels = dict[str, Any]
 
 
 def shown_of(evidence: Evidence) -> Shown:
-    """Return the tables, figures and rankings that the study requests.
-
-    The study was checked when it was read.
-    """
-    study = evidence.study
-    return parse_shown(study, {**study.get("factors", {}), **study.get("fixed", {})}, "study")
+    """Return the tables, figures and rankings that the study requests."""
+    return evidence.study.shown
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -56,12 +52,12 @@ def section(evidence: Evidence) -> Section | None:
 
 def _about(evidence: Evidence, has_printed: bool) -> str:
     if not has_printed:
-        name = evidence.study.get("published", "")
+        name = evidence.study.published
         return (
             f"The study's published numbers ({name}) are not in this campaign's folder; copy the "
             "file there to compare published and measured numbers."
         )
-    source = evidence.study.get("source")
+    source = evidence.study.source
     return (
         f"Published numbers are as printed{f' (doi {source})' if source else ''}, errors "
         "included. They come from other machines, versions and instruments: the comparison is "
@@ -97,7 +93,7 @@ def _tables(
 
 def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
     """Return the planned levels of a factor, varied or held fixed."""
-    held = evidence.study.get("fixed", {}).get(factor)
+    held = evidence.study.fixed.get(factor)
     return evidence.factors.get(factor) or ((held,) if held is not None else ())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,9 @@ from wattwire.analysis.contrasts import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.error_checks import cautions
 from wattwire.analysis.not_compared import FAILED_MAX
-from wattwire.analysis.validity import CHANGED
 from wattwire.model import words
 from wattwire.model.derived import column
-from wattwire.model.study import MeterUse
-from wattwire.model.validity import OTHER_LOAD, VALIDITY
+from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
 from wattwire.report.parts import Section, Text
@@ -131,7 +130,7 @@ def _short_windows(evidence: Evidence) -> Iterator[str]:
     """
     windows_s = column(evidence.usable, "cost_window_s")
     windows_s = windows_s[windows_s > 0]
-    period_s = 1.0 / float(evidence.study.get("meters", {}).get("tick_hz", MeterUse.tick_hz))
+    period_s = 1.0 / evidence.study.meters.tick_hz
     if not evidence.warmup_calls or not windows_s.size or windows_s.min() >= PERIODS_MIN * period_s:
         return
     largest_share = min(1.0, period_s / float(windows_s.min()))
@@ -258,24 +257,25 @@ def _warm_up(evidence: Evidence) -> Iterator[str]:
                 f"The settling runs of {words.listed(unknown_cells)} have too few answered calls "
                 "to determine the required warm-up."
             )
-    elif not evidence.study.get("plan", {}).get("warmup_s"):
+    elif not evidence.study.plan.warmup_s:
         yield "No warm-up was discarded: the first messages of a run count like the rest."
 
 
 def _open_limits(evidence: Evidence) -> Iterator[str]:
-    limits = evidence.study.get(VALIDITY, {})
-    if limits.get("look"):
-        limits = {"other_load_max": 1.0, "steal_max": 1.0}
+    limits = evidence.study.validity
+    if limits.look:
+        limits = replace(limits, other_load_max=1.0, steal_max=1.0)
     watched = (
         ("other_load_max", "other_load_share", "load of other programs"),
         ("steal_max", "steal_share", "time taken by the hypervisor"),
     )
     for key, name, title in watched:
-        if float(limits.get(key, 0.0)) < OPEN_SHARE:
+        limit = float(getattr(limits, key))
+        if limit < OPEN_SHARE:
             continue
         shares = column(evidence.usable, name)
         shares = shares[np.isfinite(shares)]
-        sentence = f"The limit on {title} was disabled ({key} = {limits[key]:g})"
+        sentence = f"The limit on {title} was disabled ({key} = {limit:g})"
         if shares.size:
             sentence += (
                 f"; the maximum in a used run was {words.percent(float(shares.max()))} of all cores"
@@ -290,9 +290,9 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
             f"{edited_words(evidence.edited)} The questions, the margin and the limits may have "
             "been chosen after seeing the data."
         )
-    if CHANGED in evidence.study:
+    if evidence.validity_changed:
         yield (
-            f"Validity limits were changed after the measurement ({evidence.study[CHANGED]}): "
+            f"Validity limits were changed after the measurement ({evidence.validity_changed}): "
             "they were chosen after seeing the data, so every answer is exploratory."
         )
     blocks = answers.block_count
@@ -363,9 +363,7 @@ def _external(evidence: Evidence) -> Iterator[str]:
         )
     held = [name for name, levels in evidence.factors.items() if len(levels) == 1]
     fixed = {name: evidence.factors[name][0] for name in held}
-    fixed |= {
-        name: level for name, level in evidence.study.get("fixed", {}).items() if name != "literal"
-    }
+    fixed |= {name: level for name, level in evidence.study.fixed.items() if name != "literal"}
     if fixed:
         held_levels = [
             f"{words.factor_title(name)} ({evidence.title(name, level)})"

@@ -47,7 +47,7 @@ class Printed:
 
 def printed_of(evidence: Evidence) -> Printed:
     """Return the published numbers of the campaign's study."""
-    path = locate(evidence.reader.path, evidence.study)
+    path = locate(evidence)
     if path is None:
         return Printed(())
     with path.open(newline="", encoding="utf-8") as file:

@@ -151,7 +151,7 @@ def _distinct(computed: Sequence[Answer]) -> list[Answer]:
 
 def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[str]]:
     """Return the analysis of variance of each response, and a sentence per interaction."""
-    frozen = str(evidence.study.get("answers", {}).get("scale", "log"))
+    frozen = evidence.study.answers.scale
     rows: list[dict[str, Any]] = []
     sentences: list[str] = []
     for response in responses:

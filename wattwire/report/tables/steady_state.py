@@ -56,7 +56,7 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
 
 
 def _cuts_by_time(evidence: Evidence) -> bool:
-    return float(evidence.study.get("plan", {}).get("warmup_s") or 0.0) > 0
+    return evidence.study.plan.warmup_s > 0
 
 
 def are_asked(evidence: Evidence) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.model.stored_study import stored_study
 from wattwire.store import Messages
 
 CPU_RATIO = 0.30
@@ -101,7 +102,6 @@ def study_document(shape: Shape) -> dict[str, Any]:
             "margin": 0.05,
         },
         "titles": {"language": {FAST: "Swift", SLOW: "Python"}},
-        "preset": "quick",
     }
     document.update(shape.study)
     return document
@@ -440,7 +440,8 @@ class FileCampaign:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.study = json.loads((path / "study.json").read_text())
+        document = json.loads((path / "study.json").read_text())
+        self.study = stored_study(document, str(path / "study.json"))
         self.plan = json.loads((path / "plan.json").read_text())
         self.machine = json.loads((path / "machine.json").read_text())
 

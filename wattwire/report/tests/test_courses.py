@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -40,14 +42,16 @@ def test_steady_runs_are_flat_and_warming_ones_are_said_to_warm_up(evidence) -> 
         assert row["settled"] == pytest.approx(25.0, abs=2.0)
 
 
+def with_plan(evidence, **plan):
+    """The same evidence of a study whose plan says so."""
+    study = evidence.study
+    return replace(evidence, study=replace(study, plan=replace(study.plan, **plan)))
+
+
 def test_latency_stands_with_and_without_the_cut_where_there_is_one(evidence) -> None:
     series = all_series(evidence)
     assert "whole" not in rows_of(evidence, series)[0]
-    evidence.study["plan"]["warmup_s"] = 1.0
-    try:
-        row = rows_of(evidence, series)[0]
-    finally:
-        del evidence.study["plan"]["warmup_s"]
+    row = rows_of(with_plan(evidence, warmup_s=1.0), series)[0]
     assert isinstance(row["cut"], stats.Interval)
     assert row["whole"].estimate == pytest.approx(row["cut"].estimate, rel=0.2)
 
@@ -65,7 +69,7 @@ def test_a_closed_loop_that_still_moves_after_its_warm_up_is_named(evidence, mon
     for one in documents:
         monkeypatch.setitem(one, "levels", {**(one.get("levels") or {}), "loop": "closed"})
     assert steady_state.told_unsettled(evidence, moving) == ""
-    monkeypatch.setitem(evidence.study["plan"], "warmup_calls", 500)
+    evidence = with_plan(evidence, warmup_calls=500)
     assert steady_state.told_unsettled(evidence, steady) == ""
     told = steady_state.told_unsettled(evidence, moving)
     assert told.startswith("Not settled after the warm-up (500 calls): ")

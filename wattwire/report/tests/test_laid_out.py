@@ -11,6 +11,7 @@ import pytest
 from wattwire.analysis.dataset import column, gather, levels_of, with_derived
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
+from wattwire.model.questions import Question
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
 from wattwire.report.sections import published, requested_tables
@@ -239,7 +240,7 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
 
 
 def asked(evidence, responses, beside) -> list[str]:
-    question = {"id": "Q", "text": "?", "responses": responses, "beside": beside}
+    question = Question("Q", "?", responses=tuple(responses), beside=tuple(beside))
     return [one.words for one in along.sentences(evidence, question)]
 
 
@@ -294,7 +295,7 @@ def test_what_is_missing_or_too_few_is_said(planted, tmp_path) -> None:
     assert told == ["Voluntary context switches: not measured."]
     few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
     assert few[0].endswith("too few: 2 treatments with both, at least 4 needed.")
-    assert along.sentences(planted, {"responses": ["cpu_us_per_message"]}) == []
+    assert along.sentences(planted, Question(responses=("cpu_us_per_message",))) == []
 
 
 def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypatch) -> None:

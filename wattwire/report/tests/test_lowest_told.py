@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -29,7 +31,9 @@ def told(folder, question=None, best_of=("language", "clients"), **shape) -> lis
     ]
     evidence.usable = frame.with_columns(pl.Series("cpu_us_per_message", values))
     found = lowest.choices(evidence, answer_all(evidence))
-    return [one.words for one in lowest_told.sentences(evidence, question or QUESTION, found)]
+    (own,) = evidence.study.questions
+    asked = replace(own, **(question or {}))
+    return [one.words for one in lowest_told.sentences(evidence, asked, found)]
 
 
 def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp_path) -> None:
@@ -54,7 +58,7 @@ def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None
 
 @pytest.mark.parametrize(
     "question",
-    [{**QUESTION, "factors": ["language"]}, {**QUESTION, "responses": ["memory_kib"]}],
+    [{"factors": ("language",)}, {"responses": ("memory_kib",)}],
     ids=["of other factors", "of another response"],
 )
 def test_a_question_that_does_not_ask_it_is_not_told(tmp_path, question) -> None:

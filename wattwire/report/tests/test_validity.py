@@ -42,7 +42,7 @@ def test_a_new_verdict_comes_with_its_reason_and_the_rest_of_the_run(busy):
     assert document["verdict"] == "invalid"
     assert [reason["code"] for reason in document["reasons"]] == ["other_load"]
     assert document["window"] == before["window"]
-    assert judged.study["validity"]["other_load_max"] == 0.005
+    assert judged.study.validity.other_load_max == 0.005
 
 
 def test_what_no_validity_limit_excluded_stays_excluded(busy):

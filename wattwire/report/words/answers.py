@@ -279,7 +279,7 @@ def _without_contrast(evidence: Evidence, answers: Answers) -> str:
 def nothing_to_compare(evidence: Evidence) -> str:
     """Return why there is no answer where no question has two levels, and what to change."""
     runs = words.plural(evidence.usable.height, "run")
-    held_levels = [pair for q in evidence.study.get("question", []) for pair in evidence.held(q)]
+    held_levels = [pair for q in evidence.study.questions for pair in evidence.held(q)]
     if held_levels and not evidence.imported:
         names = dict.fromkeys(
             f"{words.factor_title(name)} {words.plain(level)}" for name, level in held_levels
@@ -298,8 +298,8 @@ def nothing_to_compare(evidence: Evidence) -> str:
     statement = f"{runs} measured, all with {words.listed(held)}: there is nothing to compare."
     if not evidence.imported:
         return f"{statement} Give one of these factors two or more levels."
-    if "comparable" not in evidence.study:
+    columns = evidence.study.comparable
+    if columns is None:
         return statement
-    columns = evidence.study["comparable"]
     which = f": {', '.join(columns)}" if columns else ""
     return f"{statement} Import again, with --factor for a column in which runs differ{which}."

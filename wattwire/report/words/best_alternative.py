@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_le
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.model.questions import Question
 from wattwire.report.parts import Text
 
 NAMED_MAX = 4
@@ -21,9 +22,7 @@ NAMED_MAX = 4
 Medians = dict[tuple[Any, ...], float]
 
 
-def sentences(
-    evidence: Evidence, question: Mapping[str, Any], found: Sequence[Choice]
-) -> list[Text]:
+def sentences(evidence: Evidence, question: Question, found: Sequence[Choice]) -> list[Text]:
     """Return for each response of the question the lowest alternative, and where levels are lowest.
 
     `found` are the choices of the study's alternatives; where these could not be compared, the
@@ -31,9 +30,9 @@ def sentences(
     about other factors.
     """
     factors = factors_of(evidence)
-    if not factors or not set(factors) <= set(question.get("factors", [])):
+    if not factors or not set(factors) <= set(question.factors):
         return []
-    responses = {resolve(name, evidence.described) for name in question.get("responses", [])}
+    responses = {resolve(name, evidence.described) for name in question.responses}
     texts = []
     for choice in found:
         medians = _medians(evidence, choice, factors)
@@ -159,7 +158,7 @@ def headline(evidence: Evidence, found: Sequence[Choice]) -> str:
 
 def _conditions(evidence: Evidence) -> str:
     """Return the fixed conditions that a reader would ask for: payload, clients, rate."""
-    fixed = evidence.study.get("fixed", {})
+    fixed = evidence.study.fixed
     closed = fixed.get("loop") == "closed"
     phrases = []
     for name in CONDITIONS:
@@ -176,7 +175,7 @@ def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> str:
     lowest = choice.placed[0]
     unit = f" {choice.response.unit}" if choice.response.unit else ""
     phrases = [f"{words.number(lowest.typical)}{unit}"]
-    margin = evidence.study.get("answers", {}).get("margin")
+    margin = evidence.study.answers.margin
     if margin is not None:
         equal = _first_names(choice.titles("equal")) or "none shown"
         phrases.append(f"equal within {words.percent(margin)}: {equal}")

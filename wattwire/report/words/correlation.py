@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -13,6 +12,7 @@ from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
+from wattwire.model.questions import Question
 from wattwire.report.parts import Text
 from wattwire.report.sections import syscalls
 from wattwire.report.sections.proportion import reading
@@ -23,18 +23,18 @@ TREATMENTS_MIN = 4
 COUNTED = ("syscalls_per_message", *syscalls.FIGURES)
 
 
-def sentences(evidence: Evidence, question: Mapping[str, Any]) -> list[Text]:
+def sentences(evidence: Evidence, question: Question) -> list[Text]:
     """Return a sentence for each response and each of its correlates; empty without correlates.
 
     Points are medians of treatments; runs of one treatment are no further points.
     """
-    correlates = [resolve(name, evidence.described) for name in question.get("beside", [])]
+    correlates = [resolve(name, evidence.described) for name in question.beside]
     if not correlates or evidence.usable.height == 0:
         return []
     medians = {correlate: _medians(evidence, correlate) for correlate in correlates}
     absent = [correlate for correlate, points in medians.items() if not points]
     texts, measured_any = [], False
-    for name in dict.fromkeys(question.get("responses", [])):
+    for name in dict.fromkeys(question.responses):
         response = resolve(name, evidence.described)
         if not is_measured(evidence, response, BOTH):
             energy = "not available: no meter measured energy"

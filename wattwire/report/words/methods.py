@@ -63,7 +63,7 @@ def _edited(evidence: Evidence) -> Iterator[str]:
 
 
 def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
-    source = evidence.study.get("source")
+    source = evidence.study.source
     yield (
         "The data were imported from files recorded by others"
         + (f" ({source})." if source else ".")
@@ -104,7 +104,7 @@ def _machine(evidence: Evidence) -> Iterator[str]:
 
 
 def _design(evidence: Evidence) -> Iterator[str]:
-    plan = evidence.study.get("plan", {})
+    plan = evidence.study.plan
     factors = [
         f"{words.factor_title(name)} ({_levels(evidence, name)})"
         for name in evidence.factors
@@ -113,7 +113,7 @@ def _design(evidence: Evidence) -> Iterator[str]:
     treatments = {str(sorted(all_levels(entry).items(), key=str)) for entry in evidence.designed}
     if factors:
         yield f"The factors were {words.listed(factors)}."
-    fixed = evidence.study.get("fixed", {})
+    fixed = evidence.study.fixed
     if fixed:
         held = ", ".join(f"{name} = {words.plain(level)}" for name, level in sorted(fixed.items()))
         yield f"Fixed factors: {held}."
@@ -123,10 +123,10 @@ def _design(evidence: Evidence) -> Iterator[str]:
     order = (
         f"Each of {words.plural(blocks, 'block')} held {'each' if is_complete else 'some'} of "
         f"{words.plural(len(treatments), 'treatment')} once, in an order drawn at random (seed "
-        f"{plan.get('seed', 1)})"
+        f"{plan.seed})"
     )
-    if plan.get("primary"):
-        order += f", the levels of {words.factor_title(plan['primary'])} next to each other"
+    if plan.primary:
+        order += f", the levels of {words.factor_title(plan.primary)} next to each other"
     yield order + f": {words.plural(len(evidence.designed), 'run')}."
     stopped = stopping.sentence(evidence)
     if stopped:
@@ -148,26 +148,23 @@ def _levels(evidence: Evidence, factor: str) -> str:
 
 
 def _variants(evidence: Evidence) -> Iterator[str]:
-    for name, table in evidence.study.get("variants", {}).items():
-        levels = ", ".join(
-            f"{key} = {words.plain(value)}" for key, value in table.get("levels", {}).items()
-        )
+    for name, variant in evidence.study.variants.items():
+        levels = ", ".join(f"{key} = {words.plain(value)}" for key, value in variant.levels.items())
         changes = [f"with {levels}"] if levels else []
-        commit = table.get("commit")
+        commit = variant.commit
         source = f"with the cells of commit {commit}" if commit else "with its own cells"
-        changes += [source] if table.get("root") else []
+        changes += [source] if variant.root else []
         yield f"Variant {name} was run {words.listed(changes) or 'unchanged'}."
 
 
 def _run(evidence: Evidence) -> Iterator[str]:
-    plan = evidence.study.get("plan", {})
+    plan = evidence.study.plan
     window_s = column(evidence.usable, "window_s")
     known_s = window_s[window_s == window_s]
-    baseline = plan.get("baseline_s", 1.0)
     sentence = (
         "Each run began with a baseline of the machine without nodes and one of the connected, "
-        f"silent nodes ({words.duration(baseline)} each), then all nodes sent from a common start "
-        "time"
+        f"silent nodes ({words.duration(plan.baseline_s)} each), then all nodes sent from a "
+        "common start time"
     )
     if known_s.size:
         sentence += f" for a window of {words.duration(float(known_s.mean()))}"
@@ -175,7 +172,7 @@ def _run(evidence: Evidence) -> Iterator[str]:
         "are discarded as warm-up from latency, CPU time, memory, energy and the message counts "
         "that divide them"
     )
-    warmup, calls = plan.get("warmup_s", 0.0), evidence.warmup_calls
+    warmup, calls = plan.warmup_s, evidence.warmup_calls
     if calls:
         each = words.plural(calls, "call")
         cut = (
@@ -223,7 +220,7 @@ def _series(evidence: Evidence) -> dict[str, set[tuple[str, str]]]:
 
 def _meters(evidence: Evidence) -> Iterator[str]:
     series = _series(evidence)
-    hz = evidence.study.get("meters", {}).get("tick_hz", 10.0)
+    hz = evidence.study.meters.tick_hz
     for kind in ("measured", "estimate", "bound"):
         listed = [
             f"{meter} ({', '.join(sorted(q for q, k in quantities if k == kind))})"
@@ -257,7 +254,7 @@ def _libraries(evidence: Evidence) -> Iterator[str]:
 
 
 def _verdicts(evidence: Evidence) -> Iterator[str]:
-    table = evidence.study.get(VALIDITY, {})
+    table = evidence.study.stated(VALIDITY)
     limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(table.items()))
     study = "edited study" if STUDY in evidence.edited else "study"
     yield (
@@ -332,17 +329,21 @@ def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
             "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
             f"responses), together at {words.confidence(CONFIDENCE)}."
         )
-    if evidence.study.get("answers", {}).get("looks", 1) > 1:
+    if evidence.study.answers.looks > 1:
         yield (
             "Comparisons that came out worse were measured in more blocks; the error is split over "
             "two looks."
         )
-    for limit in evidence.study.get("limit", []):
-        bounds = ", ".join(f"{key} {limit[key]:g}" for key in ("max", "min") if key in limit)
-        where = ", ".join(
-            f"{factor} = {words.plain(level)}" for factor, level in limit.get("where", {}).items()
+    for limit in evidence.study.limits:
+        bounds = ", ".join(
+            f"{key} {bound:g}"
+            for key, bound in (("max", limit.max), ("min", limit.min))
+            if bound is not None
         )
-        response = resolve(limit["response"], evidence.described)
+        where = ", ".join(
+            f"{factor} = {words.plain(level)}" for factor, level in limit.where.items()
+        )
+        response = resolve(limit.response, evidence.described)
         title, unit = response.title, f" {response.unit}" if response.unit else ""
         when = _when_chosen(evidence, "stated before the runs", "of the edited study")
         yield f"Limit {when}: {title} {bounds}{unit}{f' where {where}' if where else ''}."

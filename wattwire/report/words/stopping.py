@@ -10,14 +10,11 @@ from wattwire.stats import sequential
 
 def sentence(evidence: Evidence) -> str | None:
     """Return how the campaign ended by its stopping rule; None where its study has none."""
-    plan = evidence.study.get("plan", {})
-    if not plan.get("stop_width"):
+    plan = evidence.study.plan
+    if not plan.stop_width:
         return None
-    blocks_max, blocks_min = (
-        int(plan.get("blocks", 5)),
-        int(plan.get("blocks_min", sequential.BLOCKS_MIN)),
-    )
-    target = words.percent(float(plan["stop_width"]))
+    blocks_max, blocks_min = plan.blocks, plan.blocks_min
+    target = words.percent(plan.stop_width)
     price = (
         f"Its answers are computed at {words.confidence(sequential.INNER_CONFIDENCE)} and reported "
         f"as {words.confidence(sequential.CONFIDENCE)}, because the width was checked after every "

@@ -21,6 +21,7 @@ from wattwire.analysis.metrics_by_role import BOTH, is_measured
 from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.model.study import Study
 from wattwire.report.parts import Column, Table
 from wattwire.report.words import answers as sentences
 
@@ -100,11 +101,10 @@ def _key(levels: Levels) -> str:
     return json.dumps(levels, sort_keys=True, default=str)
 
 
-def _excluded(study: Mapping[str, Any], levels: Levels) -> bool:
-    rules = study.get("exclude", {}).get("treatments", [])
+def _excluded(study: Study, levels: Levels) -> bool:
     return any(
         all(same_level(levels.get(key), level) for key, level in rule.items() if key != "because")
-        for rule in rules
+        for rule in study.excludes
     )
 
 
@@ -228,26 +228,26 @@ def questions(evidence: Evidence, answers: Answers) -> list[str]:
     texts: list[str] = []
     if not evidence.usable.height:
         return texts
-    for number, question in enumerate(evidence.study.get("question", []), 1):
-        name = f"question {question.get('id') or number}"
+    for number, question in enumerate(evidence.study.questions, 1):
+        name = f"question {question.id or number}"
         held = evidence.held(question)
-        is_partly_held = len(held) < len(question.get("factors", []))
+        is_partly_held = len(held) < len(question.factors)
         for factor, level in held:
             about = f" about {factor}" if is_partly_held else ""
             why = words.nothing_to_compare(factor, words.plain(level))
             texts.append(f"No answer to {name}{about}: {why}.")
-        for response_name in question.get("responses", []):
+        for response_name in question.responses:
             response = resolve(response_name, evidence.described)
             items = [
                 item
                 for item in answers.items
-                if item.question == str(question.get("id", "")) and item.response == response
+                if item.question == question.id and item.response == response
             ]
             reasons = dict.fromkeys(str(item.result) for item in items)
             has_counts = response.share and measured(evidence.usable, response)
             if has_counts or any(isinstance(item.result, NUMBER) for item in items):
                 continue
-            if not items and (question.get("factors") or is_measured(evidence, response, BOTH)):
+            if not items and (question.factors or is_measured(evidence, response, BOTH)):
                 continue
             why = next(iter(reasons), "not measured in this campaign")
             other_count = len(reasons) - 1
@@ -264,15 +264,15 @@ def lost(evidence: Evidence, answers: Answers) -> str:
     """
     answered = {(item.question, item.factor, item.response.column) for item in answers.items}
     missing = []
-    for number, question in enumerate(evidence.study.get("question", []), 1):
+    for number, question in enumerate(evidence.study.questions, 1):
         held = dict(evidence.held(question))
-        for factor in question.get("factors", []):
+        for factor in question.factors:
             if factor in held or evidence.factors.get(factor) == ():
                 continue
-            for name in question.get("responses", []):
+            for name in question.responses:
                 response = resolve(name, evidence.described)
-                if (str(question.get("id", "")), factor, response.column) not in answered:
-                    missing.append(f"question {question.get('id') or number}: {response.title} by "
+                if (question.id, factor, response.column) not in answered:
+                    missing.append(f"question {question.id or number}: {response.title} by "
                                    f"{words.factor_title(factor)}")  # fmt: skip
     if not missing:
         return ""

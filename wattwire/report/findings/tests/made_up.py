@@ -17,6 +17,7 @@ import polars as pl
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.derived import FloatArray
 from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
+from wattwire.model.stored_study import StoredStudy
 from wattwire.report.findings.finding import Run
 from wattwire.store import Messages
 
@@ -34,7 +35,7 @@ class Reader:
     """The part of a campaign that detectors ask: what settings are for, and the machine."""
 
     path = Path("made-up")
-    study: dict[str, Any] = {}
+    study = StoredStudy("made-up")
     plan: list[dict[str, Any]] = []
     machine: dict[str, Any] = {
         "setting_roles": ROLES,
@@ -56,7 +57,9 @@ def evidence_of(factors: Mapping[str, Sequence[Any]]) -> Evidence:
     empty = pl.DataFrame()
     levels = {name: tuple(known) for name, known in factors.items()}
     primary = next(iter(levels))
-    return Evidence(Reader(), {}, [], empty, empty, empty, empty, empty, levels, primary, {})
+    return Evidence(
+        Reader(), Reader.study, [], empty, empty, empty, empty, empty, levels, primary, {}
+    )
 
 
 def campaign(

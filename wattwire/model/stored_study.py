@@ -1,0 +1,106 @@
+"""The study in a campaign's folder: of any version of wattwire, measured or imported."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from wattwire.model.errors import UsageError
+from wattwire.model.limits import LIMIT_KEYS
+from wattwire.model.output_requests import FIGURE_KEYS, RANKING_KEYS, TABLE_KEYS
+from wattwire.model.paper_path import WALK_KEYS
+from wattwire.model.questions import QUESTION_KEYS
+from wattwire.model.study import TOP_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
+from wattwire.model.treatment import Level
+from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
+from wattwire.model.variants import VARIANT_KEYS
+
+PART = "only"
+"""Key of a measured campaign's study: the requested part of the design."""
+ADDED_KEYS = ("name", PART)
+"""Keys that `wattwire run` adds to the document of the study."""
+_TABLES: dict[str, Collection[str]] = {
+    table: frozenset(key.name for key in fields(kind))
+    for table, kind in (
+        ("plan", Plan), ("meters", MeterUse), (VALIDITY, ValidityLimits), ("answers", AnswerRules),
+    )
+}  # fmt: skip
+_LISTS: dict[str, Collection[str]] = {
+    "question": QUESTION_KEYS, "limit": LIMIT_KEYS, "paper_path": WALK_KEYS, "table": TABLE_KEYS,
+    "figure": FIGURE_KEYS, "ranking": RANKING_KEYS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """The requested part of a design: the option as typed, and the number of other treatments."""
+
+    said: str
+    unasked: int
+
+
+@dataclass(frozen=True)
+class StoredStudy(Study):
+    """A campaign's study, with the defaults of what it leaves out.
+
+    An imported study may have any factors and levels, and states only what its data tell: its
+    defaults for `plan` and `validity` describe no run. Keys of later versions are only in
+    `document`.
+    """
+
+    part: Part | None = None
+    """The requested part of the design; None if the whole design was requested."""
+    titles: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Factor → level → the title that an imported study gives it."""
+    comparable: tuple[str, ...] | None = None
+    """Columns of an imported table that could be factors; None if the table has a comparison."""
+
+
+def stored_study(document: Mapping[str, Any], where: str) -> StoredStudy:
+    """Return the study of a campaign from its stored document, with the present names of its keys.
+
+    Its design is not checked, so that every campaign of every version can be read. Raises
+    UsageError for a value of the wrong type, as a change by hand may leave it.
+    """
+    current = with_current_names(document, where)
+    study = read_study(str(current.get("name", "")), _known(current), _any_level, where)
+    part, comparable = current.get(PART), current.get("comparable")
+    try:
+        return StoredStudy(
+            **{**vars(study), "document": current},
+            part=Part(str(part["said"]), int(part["unasked"])) if part else None,
+            titles={name: dict(titles) for name, titles in current.get("titles", {}).items()},
+            comparable=None if comparable is None else tuple(map(str, comparable)),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{where}: {PART}, titles or comparable: not as wattwire wrote them ({error}). "
+            "Restore the file from a copy."
+        ) from error
+
+
+def _any_level(_factor: str, level: Any, _where: str) -> Level:
+    return level
+
+
+def _known(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document without keys that this version does not know."""
+    known = {key: value for key, value in document.items() if key in TOP_KEYS}
+    for table, keys in _TABLES.items():
+        if table in known:
+            known[table] = _only(known[table], keys)
+    if isinstance(known.get("variants"), Mapping):
+        tables = known["variants"].items()
+        known["variants"] = {name: _only(table, VARIANT_KEYS) for name, table in tables}
+    for name, keys in _LISTS.items():
+        if isinstance(known.get(name), list):
+            known[name] = [_only(item, keys) for item in known[name]]
+    return known
+
+
+def _only(table: Any, keys: Collection[str]) -> Any:
+    """Return the table with these keys only; anything else as it is, for its own message."""
+    if not isinstance(table, Mapping):
+        return table
+    return {key: value for key, value in table.items() if key in keys}
