@@ -22,8 +22,10 @@ from wattwire.analysis.contrasts import (
     contrast,
 )
 from wattwire.analysis.dataset import Evidence, gather, levels_of, same_level
+from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
+from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column
 from wattwire.report.tables import steady_state
@@ -65,6 +67,8 @@ class Comparison:
     runs: int
     blocks: int
     family: int
+    answer_lines: tuple[str, ...]
+    """The table of answers that `run` and `report` print; empty for a single answer."""
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:
@@ -73,6 +77,7 @@ class Comparison:
         for payload in dict.fromkeys(row.payload_bytes for row in self.rows):
             payload_rows = [row for row in self.rows if row.payload_bytes == payload]
             text_lines += _table(payload, payload_rows, self.baseline)
+        text_lines += [*self.answer_lines, ""] if self.answer_lines else []
         for note in (self._basis(), *self.notes):
             text_lines += _wrap(note)
         return text_lines
@@ -143,6 +148,7 @@ def compare(campaign: Campaign) -> Comparison:
         len(evidence.planned),
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
+        tuple(answer_table.lines(document(evidence, answers), WIDTH)),
         tuple(_notes(evidence)),
     )
 
