@@ -10,7 +10,7 @@ from tests.tidy.circles import circle_problems, circles, python_imports, rust_im
 from tests.tidy.layers import is_test
 from tests.tidy.tree import ROOT, texts
 
-CRATES = ("agent", "languages/rust/kit/web")
+CRATES = ("agent", "languages/rust/kit", "languages/rust/kit/web")
 
 
 def _sources(folder: str, suffix: str) -> dict[Path, str]:

@@ -31,6 +31,10 @@ pub fn sleep_until_ns(due_ns: i64) {
     };
 }
 
+pub(crate) fn nap(ns: i64) {
+    sleep_until_ns(now_ns() + ns);
+}
+
 /// Waits until `file` can be read, at most `timeout_ns`; false where it cannot.
 pub fn readable(file: &impl AsFd, timeout_ns: i64) -> bool {
     let fd = file.as_fd().as_raw_fd();

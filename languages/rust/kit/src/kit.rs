@@ -1,4 +1,4 @@
-//! What a cell holds: its specification, its state, and what it says until READY.
+//! The node: its spec, its state, its records, and its lines from LISTENING to READY, and DONE.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -7,16 +7,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{json, Map, Value};
 
-use crate::clock::{now_ns, sleep_until_ns};
-use crate::constants::{
-    flag, is_sender, Kind, GUARANTEE_WORDS, PROBE, ROLES, UNKNOWN_NS, UNKNOWN_PEER,
-};
+use crate::clock::{now_ns, sleep_until_ns, SECOND_NS};
+use crate::constants::{flag, is_sender, Kind, GUARANTEE_WORDS, ROLES, UNKNOWN_NS, UNKNOWN_PEER};
 use crate::dialogue::Dialogue;
 use crate::error::{failed, Error, SendFailed};
 use crate::message::{Buffer, Form};
 use crate::recorder::{Record, Recorder};
 use crate::schedule::{Open, Schedule};
-use crate::sending::Call;
 use crate::spec::Spec;
 
 /// How long a wait may last before it looks for STOP.
@@ -86,12 +83,38 @@ pub struct Kit {
     pub(crate) form: Form,
     pub(crate) kind: Kind,
     peer: u16,
-    pub(crate) timeout_ns: i64,
-    pub(crate) spin_ns: i64,
+    pub(crate) times: Times,
+    native: bool,
+    overlaps: bool,
+    feedback_count: i64,
+    /// The sequence of the open blocking call.
     pub(crate) current_seq: AtomicU64,
     state: Mutex<State>,
     /// Why the last probe was not sent.
-    reason: Mutex<String>,
+    pub(crate) reason: Mutex<String>,
+}
+
+/// The spec's times, read once: a message looks up no key.
+pub(crate) struct Times {
+    pub period_ns: i64,
+    pub phase_ns: i64,
+    pub timeout_ns: i64,
+    pub spin_ns: i64,
+    pub quiet_ns: i64,
+    pub linger_ns: i64,
+}
+
+impl Times {
+    fn new(spec: &Spec) -> Self {
+        Times {
+            period_ns: spec.integer("period_ns"),
+            phase_ns: spec.integer("phase_ns"),
+            timeout_ns: spec.integer("timeout_ns"),
+            spin_ns: spec.integer("spin_ns"),
+            quiet_ns: spec.integer("quiet_ms") * 1_000_000,
+            linger_ns: spec.integer("linger_ms") * 1_000_000,
+        }
+    }
 }
 
 impl Kit {
@@ -103,6 +126,7 @@ impl Kit {
         let sender = is_sender(spec.string("role"));
         let peers = spec.integers("peers.nodes");
         let own = [spec.integer("node")];
+        let open_loop = spec.string("loop") == "open";
         let state = State {
             schedule: Schedule::new(&spec),
             recorder: Recorder::new(spec.integer("record.capacity") as usize)?,
@@ -123,8 +147,10 @@ impl Kit {
                 _ => Kind::Call,
             },
             peer: if let [only] = peers[..] { only as u16 } else { UNKNOWN_PEER },
-            timeout_ns: spec.integer("timeout_ns"),
-            spin_ns: spec.integer("spin_ns"),
+            times: Times::new(&spec),
+            native: open_loop && spec.string("pacing") == "native",
+            overlaps: open_loop && spec.integer("outstanding_max") > 1,
+            feedback_count: spec.integer("action.feedback"),
             current_seq: AtomicU64::new(0),
             state: Mutex::new(state),
             reason: Mutex::default(),
@@ -155,21 +181,21 @@ impl Kit {
         self.string("payload.encoding")
     }
     pub fn is_native(&self) -> bool {
-        self.string("loop") == "open" && self.string("pacing") == "native"
+        self.native
     }
     /// Whether several calls are open at once (C-33).
     pub fn overlaps(&self) -> bool {
-        self.string("loop") == "open" && self.integer("outstanding_max") > 1
+        self.overlaps
     }
     /// False where a payload is too short for a sequence, or a literal.
     pub fn carries_seq(&self) -> bool {
         self.form.carries_seq()
     }
     pub fn period_ns(&self) -> i64 {
-        self.integer("period_ns")
+        self.times.period_ns
     }
     pub fn feedback_count(&self) -> i64 {
-        self.integer("action.feedback")
+        self.feedback_count
     }
     /// A buffer for this run's payloads, with their fill; make it before READY.
     pub fn buffer(&self) -> Buffer {
@@ -202,31 +228,6 @@ impl Kit {
                 )));
             }
             poll(1_000_000);
-        }
-    }
-
-    /// Calls until a reply comes (C-07); returns the nanoseconds that it took.
-    pub fn probe(&self, client: &mut impl Call) -> Result<i64, Error> {
-        let begin_ns = now_ns();
-        let mut buffer = self.buffer();
-        let seq = (self.integer("node") as u64) << 48 | PROBE;
-        self.current_seq.store(seq, std::sync::atomic::Ordering::Relaxed);
-        loop {
-            let left_ns = self.ready_deadline_ns() - now_ns();
-            if left_ns <= 0 {
-                let limit_ms = self.integer("ready_timeout_ms");
-                let last = self.reason.lock().expect("a panic ends the process");
-                let why = if last.is_empty() { "" } else { "; the last one: " };
-                return Err(failed(format!(
-                    "no reply to a probe within ready_timeout_ms = {limit_ms}{why}{last}"
-                )));
-            }
-            self.lock().counts.probes += 1;
-            let request = self.form.stamp(&mut buffer, seq, now_ns());
-            match client.call(request, left_ns.min(250_000_000)) {
-                Ok(Some(reply)) if reply.is_readable() => return Ok(now_ns() - begin_ns),
-                Ok(_) | Err(SendFailed) => nap(5_000_000), // not there yet
-            }
         }
     }
 
@@ -338,11 +339,30 @@ impl Kit {
         });
     }
 
-    fn ready_deadline_ns(&self) -> i64 {
+    /// Waits for GO; returns the window's start, or None where STOP came first.
+    pub fn wait_go(&self) -> Option<i64> {
+        self.dialogue.wait_go_or_stop();
+        Some(self.dialogue.start_ns()).filter(|&start_ns| start_ns != 0)
+    }
+
+    /// The clock's last reading, `due_ns` or later; None where STOP came first.
+    pub(crate) fn sleep_until(&self, due_ns: i64) -> Option<i64> {
+        let wake_ns = due_ns.saturating_sub(self.times.spin_ns);
+        while !self.dialogue.stopped() {
+            let mut at_ns = now_ns();
+            if at_ns >= wake_ns {
+                while at_ns < due_ns {
+                    std::hint::spin_loop();
+                    at_ns = now_ns();
+                }
+                return Some(at_ns);
+            }
+            sleep_until_ns(wake_ns.min(at_ns + SECOND_NS));
+        }
+        None
+    }
+
+    pub(crate) fn ready_deadline_ns(&self) -> i64 {
         self.process_start_ns + self.integer("ready_timeout_ms") * 1_000_000
     }
-}
-
-pub(crate) fn nap(ns: i64) {
-    sleep_until_ns(now_ns() + ns);
 }

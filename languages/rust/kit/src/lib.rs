@@ -3,35 +3,41 @@
 //! A cell opens, sends, receives and closes. Clock, specification, schedule, payload, records,
 //! lines, standard input and verification belong to this crate.
 
-mod arriving;
-mod calling;
+mod actions;
+mod blocking;
 mod clock;
 pub mod constants;
 mod dialogue;
 mod error;
+mod event_loop;
+mod futures;
 mod json_type;
 mod kit;
 mod message;
+mod native_timer;
 mod node;
 pub mod payload;
+mod receiving;
 pub mod record;
 pub mod recorder;
 mod schedule;
-mod sending;
+mod scheduler;
 pub mod spec;
 
-pub use arriving::{Goal, Request};
-pub use calling::{Futures, Runtime};
+pub use actions::Goal;
+pub use blocking::Call;
 pub use clock::{now_ns, readable, sleep_until_ns};
 pub use error::{causes, failed, Error, SendFailed};
+pub use event_loop::Events;
+pub use futures::{Futures, Runtime};
 pub use json_type::Type;
 pub use kit::{Guarantee, Kit, Library, Ready};
 pub use message::{Answer, Buffer, Message};
 pub use node::{run, Cell, Role};
 pub use payload::COUNTER_MASK;
+pub use receiving::Request;
 pub use record::{Record, Sample};
 pub use schedule::Slot;
-pub use sending::{Call, Events};
 pub use serde_json::{Map, Value};
 
 /// The compiler that built this program, for READY's `library.build`.

@@ -120,6 +120,9 @@ impl Schedule {
     pub fn is_native(&self) -> bool {
         self.native
     }
+    pub fn period_ns(&self) -> i64 {
+        self.period_ns
+    }
     pub fn was_through(&self) -> bool {
         self.through
     }
@@ -129,58 +132,37 @@ impl Schedule {
         self.through
     }
 
-    /// The slot that is to be sent now.
-    pub fn tick(&mut self, at_ns: i64, stopped: bool) -> Option<Slot> {
-        if self.is_through(at_ns, stopped) || self.is_full() || at_ns < self.start_ns {
-            return None;
-        }
-        if self.native {
-            let late_ns = at_ns - self.due_ns() + self.period_ns / 2;
-            if late_ns < 0 {
-                return None;
-            }
-            let ahead = (late_ns / self.period_ns).min(self.scheduled - self.next);
-            self.skipped += ahead;
-            self.next += ahead;
-            if self.is_through(at_ns, stopped) {
-                return None;
-            }
-        } else if at_ns < self.due_ns() {
-            return None;
-        }
-        Some(self.take())
+    /// Passes over at most `count` slots.
+    pub fn skip(&mut self, count: i64) {
+        let ahead = count.min(self.scheduled - self.next);
+        self.skipped += ahead;
+        self.next += ahead;
     }
 
-    fn take(&mut self) -> Slot {
+    /// Takes the next slot.
+    pub fn take(&mut self) -> Slot {
         let intended_ns = if self.closed { UNKNOWN_NS } else { self.due_ns() };
         let slot = Slot { seq: self.node << 48 | self.next as u64, intended_ns };
         self.next += 1;
         slot
     }
 
-    /// The next slot, whose message begins now. It is not among the open ones.
-    pub fn take_at(&mut self, begin_ns: i64) -> Open {
-        let slot = self.take();
-        self.begun(slot, begin_ns)
-    }
-
     /// A slot's message begins.
-    pub fn begin(&mut self, slot: Slot, begin_ns: i64) {
-        let open = self.begun(slot, begin_ns);
-        self.open_count += 1;
-        self.open.push_back(open);
-    }
-
-    fn begun(&self, mut slot: Slot, begin_ns: i64) -> Open {
+    pub fn begin(&mut self, mut slot: Slot, begin_ns: i64) {
         if self.closed {
             slot.intended_ns = begin_ns;
         }
-        Open { slot, begin_ns, accepted: false, resolved: false }
+        self.open_count += 1;
+        self.open.push_back(Open { slot, begin_ns, accepted: false, resolved: false });
     }
 
     /// The message of a slot, as long as it is not resolved.
     pub fn find(&mut self, slot: Slot) -> Option<&mut Open> {
-        let at = self.open.binary_search_by_key(&slot.seq, |open| open.slot.seq).ok()?;
+        let is_oldest = self.open.front()?.slot.seq == slot.seq;
+        let at = match is_oldest {
+            true => 0,
+            false => self.open.binary_search_by_key(&slot.seq, |open| open.slot.seq).ok()?,
+        };
         Some(&mut self.open[at]).filter(|open| !open.resolved)
     }
 

@@ -1,14 +1,15 @@
 //! Clients of libraries whose calls are futures, one at a time or several at once (C-33).
 
 use std::future::Future;
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::time::Duration;
 
+use crate::blocking::Call;
 use crate::error::{Error, SendFailed};
+use crate::event_loop::Events;
 use crate::kit::Kit;
 use crate::message::{Buffer, Message};
 use crate::schedule::Slot;
-use crate::sending::{Call, Events};
 
 /// What runs the library's futures.
 pub trait Runtime {
@@ -23,7 +24,8 @@ pub struct Futures<R, C> {
     runtime: R,
     call: C,
     reply: Option<Buffer>,
-    ended: (Sender<()>, Receiver<()>),
+    /// Wakes the loop. One place is enough, and it is made before the window.
+    ended: (SyncSender<()>, Receiver<()>),
 }
 
 impl<R, C, F> Futures<R, C>
@@ -33,7 +35,7 @@ where
     F: Future<Output = Result<Option<Buffer>, SendFailed>> + Send + 'static,
 {
     pub fn new(kit: &'static Kit, runtime: R, call: C) -> Self {
-        Futures { kit, runtime, call, reply: None, ended: channel() }
+        Futures { kit, runtime, call, reply: None, ended: sync_channel(1) }
     }
 
     /// Calls on the schedule: several at once where the specification asks for it, else each in
@@ -73,14 +75,14 @@ where
 {
     fn begin(&mut self, slot: Slot, request: Message) -> Result<(), SendFailed> {
         let (kit, ended) = (self.kit, self.ended.0.clone());
-        let reply = (self.call)(request, Duration::from_nanos(kit.timeout_ns as u64));
+        let reply = (self.call)(request, Duration::from_nanos(kit.times.timeout_ns as u64));
         self.runtime.spawn(async move {
             match reply.await {
                 Ok(Some(reply)) => kit.complete(slot, reply.message()),
                 Ok(None) => return, // the schedule knows its timeout
                 Err(SendFailed) => kit.fail(slot),
             }
-            let _ = ended.send(()); // nobody waits after the window
+            let _ = ended.try_send(()); // full: the loop is woken already
         });
         Ok(())
     }

@@ -1,11 +1,10 @@
-//! Subscribers, servers, action servers, and feedback (C-15 to C-17, C-21 to C-23, C-30).
+//! Subscribers and servers, and their end (C-15 to C-17, C-21 to C-23).
 
-use crate::clock::now_ns;
+use crate::clock::{nap, now_ns};
 use crate::constants::{flag, Kind, PROBE, UNKNOWN_NS};
-use crate::kit::{nap, Kit, State, NAP_NS};
-use crate::message::{Answer, Buffer, Message};
+use crate::kit::{Kit, State, NAP_NS};
+use crate::message::{Answer, Message};
 use crate::payload::{Verdict, COUNTER_MASK};
-use crate::schedule::Slot;
 
 /// A request in hand, with the reply that it gets.
 #[derive(Debug, Clone)]
@@ -21,23 +20,16 @@ impl Request<'_> {
     }
 }
 
-/// A goal in hand. Its bytes stay with the cell.
+/// An arrival of this run.
 #[derive(Debug, Clone, Copy)]
-pub struct Goal {
-    pub seq: u64,
-    feedback_ns: i64,
-    seen: Seen,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Seen {
+pub(crate) struct Seen {
     /// False for a probe, and where the sequence cannot be read.
-    counted: bool,
-    seq: u64,
-    sent_ns: i64,
-    arrived_ns: i64,
-    bytes: usize,
-    flags: u8,
+    pub counted: bool,
+    pub seq: u64,
+    pub sent_ns: i64,
+    pub arrived_ns: i64,
+    pub bytes: usize,
+    pub flags: u8,
 }
 
 impl Kit {
@@ -63,56 +55,6 @@ impl Kit {
     /// The reply to this request was handed over.
     pub fn served(&self, request: &Request) {
         self.record_served(&request.seen, request.seen.arrived_ns, Kind::Call);
-    }
-
-    /// An action client's feedback callback was entered. `slot` is the goal, which a payload too
-    /// short for a sequence (or a literal) cannot name.
-    pub fn feedback<'a>(&self, data: impl Into<Message<'a>>, slot: Option<Slot>) {
-        let at_ns = now_ns();
-        let data = data.into();
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        let mut seen = self.form.check(data, &mut state.expected);
-        if let Some(slot) = slot.filter(|_| !self.carries_seq()) {
-            seen.seq = Some(slot.seq);
-        }
-        state.counts.foreign += u64::from(seen.verdict == Verdict::Foreign);
-        state.counts.corrupt += u64::from(seen.verdict == Verdict::Corrupt);
-        let counted = |seq: &u64| seen.verdict != Verdict::Foreign && seq & COUNTER_MASK != PROBE;
-        if let Some(seq) = seen.seq.filter(counted) {
-            let what = (Kind::Feedback, flags_of(seen.verdict));
-            self.record_arrived(state, seq, (seen.begin_ns, at_ns), data.nominal_bytes(), what);
-        }
-    }
-
-    /// A goal in hand; None where it is foreign or unreadable.
-    pub fn goal<'a>(&self, data: impl Into<Message<'a>>) -> Option<Goal> {
-        let at_ns = now_ns();
-        let data = data.into();
-        let seen = self.arrive(&mut self.lock(), data, at_ns)?;
-        data.is_readable().then_some(Goal { seq: seen.seq, feedback_ns: UNKNOWN_NS, seen })
-    }
-    /// The acceptance was handed over.
-    pub fn accept(&self, goal: &Goal) {
-        self.record_served(&goal.seen, goal.seen.arrived_ns, Kind::Accept);
-    }
-    /// Stamps the buffer with a feedback; the next statement publishes it.
-    pub fn feedback_begin<'b>(&self, goal: &mut Goal, buffer: &'b mut Buffer) -> Message<'b> {
-        goal.feedback_ns = now_ns();
-        self.form.stamp(buffer, goal.seq, goal.feedback_ns)
-    }
-    /// The feedback was published.
-    pub fn feedback_sent(&self, goal: &Goal) {
-        let seen = Seen { bytes: self.form.length(), ..goal.seen };
-        self.record_served(&seen, goal.feedback_ns, Kind::Feedback);
-    }
-    /// The result of a goal that came as `data`.
-    pub fn result<'a>(&'a self, data: impl Into<Message<'a>>) -> Answer<'a> {
-        self.form.answer(data.into())
-    }
-    /// The result was handed over.
-    pub fn finish_goal(&self, goal: &Goal) {
-        self.record_served(&goal.seen, goal.seen.arrived_ns, Kind::Goal);
     }
 
     /// Drives a receiver's `poll(timeout_ns)` until STOP and then quiet or linger (C-15).
@@ -144,11 +86,11 @@ impl Kit {
         if stop_ns == 0 {
             return NAP_NS;
         }
-        let quiet_ns = self.lock().arrival_ns.max(stop_ns) + self.integer("quiet_ms") * 1_000_000;
-        quiet_ns.min(stop_ns + self.integer("linger_ms") * 1_000_000) - now_ns()
+        let quiet_ns = self.lock().arrival_ns.max(stop_ns) + self.times.quiet_ns;
+        quiet_ns.min(stop_ns + self.times.linger_ns) - now_ns()
     }
 
-    fn record_served(&self, seen: &Seen, begin_ns: i64, kind: Kind) {
+    pub(crate) fn record_served(&self, seen: &Seen, begin_ns: i64, kind: Kind) {
         let end_ns = now_ns();
         if seen.counted {
             let (times, what) = ((begin_ns, end_ns), (kind, seen.flags));
@@ -157,7 +99,7 @@ impl Kit {
     }
 
     /// None: foreign.
-    fn arrive(&self, state: &mut State, data: Message, arrived_ns: i64) -> Option<Seen> {
+    pub(crate) fn arrive(&self, state: &mut State, data: Message, arrived_ns: i64) -> Option<Seen> {
         let (sent_ns, bytes) = (UNKNOWN_NS, data.nominal_bytes());
         let probe = Seen { counted: false, seq: 0, sent_ns, arrived_ns, bytes, flags: 0 };
         if !self.carries_seq() && arrived_ns < state.schedule.start_ns() {
@@ -182,7 +124,7 @@ impl Kit {
     }
 }
 
-fn flags_of(verdict: Verdict) -> u8 {
+pub(crate) fn flags_of(verdict: Verdict) -> u8 {
     if verdict == Verdict::Corrupt {
         flag::CORRUPT
     } else {

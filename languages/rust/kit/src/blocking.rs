@@ -1,0 +1,113 @@
+//! The scheduler for senders and clients that block: one message at a time.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::MutexGuard;
+
+use crate::clock::{nap, now_ns};
+use crate::constants::PROBE;
+use crate::error::{failed, Error, SendFailed};
+use crate::kit::{Kit, State};
+use crate::message::Message;
+use crate::schedule::Slot;
+
+/// A client that blocks.
+pub trait Call {
+    /// Sends `request` and returns its reply; None at the timeout, SendFailed where the call
+    /// failed (C-36).
+    fn call(
+        &mut self,
+        request: Message,
+        timeout_ns: i64,
+    ) -> Result<Option<Message<'_>>, SendFailed>;
+}
+
+impl Kit {
+    /// Calls until a reply comes (C-07); returns the nanoseconds that it took.
+    pub fn probe(&self, client: &mut impl Call) -> Result<i64, Error> {
+        let begin_ns = now_ns();
+        let mut buffer = self.buffer();
+        let seq = (self.integer("node") as u64) << 48 | PROBE;
+        self.current_seq.store(seq, Relaxed);
+        loop {
+            let left_ns = self.ready_deadline_ns() - now_ns();
+            if left_ns <= 0 {
+                let limit_ms = self.integer("ready_timeout_ms");
+                let last = self.reason.lock().expect("a panic ends the process");
+                let why = if last.is_empty() { "" } else { "; the last one: " };
+                return Err(failed(format!(
+                    "no reply to a probe within ready_timeout_ms = {limit_ms}{why}{last}"
+                )));
+            }
+            self.lock().counts.probes += 1;
+            let request = self.form.stamp(&mut buffer, seq, now_ns());
+            match client.call(request, left_ns.min(250_000_000)) {
+                Ok(Some(reply)) if reply.is_readable() => return Ok(now_ns() - begin_ns),
+                Ok(_) | Err(SendFailed) => nap(5_000_000), // not there yet
+            }
+        }
+    }
+
+    /// Sends on the schedule: `send(payload)` says whether the message was taken.
+    pub fn send_all(&self, mut send: impl FnMut(Message) -> bool) -> Result<(), Error> {
+        self.pace(|slot, payload| {
+            let taken = if send(payload) { Ok(Message::Unreadable) } else { Err(SendFailed) };
+            let end_ns = now_ns();
+            let mut state = self.lock();
+            self.settle(&mut state, slot, end_ns, taken);
+            state
+        })
+    }
+
+    /// Calls on the schedule.
+    pub fn call_all(&self, client: &mut impl Call) -> Result<(), Error> {
+        self.pace(|slot, request| {
+            let reply = client.call(request, self.times.timeout_ns).transpose();
+            let end_ns = now_ns();
+            let mut state = self.lock();
+            match reply {
+                Some(reply) => self.settle(&mut state, slot, end_ns, reply),
+                None => self.time_out(&mut state, slot),
+            }
+            state
+        })
+    }
+
+    /// Whether this may be the reply to the open blocking call; true where nobody can tell.
+    pub fn is_reply<'a>(&self, data: impl Into<Message<'a>>) -> bool {
+        self.form.may_answer(self.current_seq.load(Relaxed), data.into())
+    }
+
+    /// Each message is due at its slot. `send` sends one and settles it; the lock that it took for
+    /// that serves the next one's slot.
+    fn pace<'k>(
+        &'k self,
+        mut send: impl FnMut(Slot, Message) -> MutexGuard<'k, State>,
+    ) -> Result<(), Error> {
+        if self.is_native() {
+            return Err(failed("a blocking sender cannot be paced by a middleware's timer"));
+        }
+        let mut buffer = self.buffer();
+        self.wait_go();
+        let mut state = self.lock();
+        let mut at_ns = now_ns();
+        while !state.schedule.is_through(at_ns, self.dialogue.stopped()) {
+            let Some((slot, begin_ns)) = self.take(&mut state, at_ns) else {
+                let due_ns = state.schedule.due_ns();
+                drop(state);
+                at_ns = self.sleep_until(due_ns).unwrap_or(due_ns);
+                state = self.lock();
+                continue;
+            };
+            self.open(&mut state, slot, begin_ns);
+            drop(state);
+            self.current_seq.store(slot.seq, Relaxed);
+            state = send(slot, self.form.stamp(&mut buffer, slot.seq, begin_ns));
+            // A message that is late costs one reading of the clock here, and one at its end.
+            at_ns = now_ns();
+        }
+        drop(state);
+        self.print_sent();
+        self.dialogue.wait_stop();
+        Ok(())
+    }
+}
