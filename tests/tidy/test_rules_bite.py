@@ -109,6 +109,9 @@ def test_kind_and_size_of_files_are_looked_at() -> None:
 def test_a_long_line_is_found_at_its_number() -> None:
     problems = rules.line_problems(Path("a.py"), "x" * 100 + "\n" + "x" * 101 + "\n")
     assert [p.split(" ")[0] for p in problems] == ["a.py:2:"]
+    limit = rules.PAGE_LINE_LENGTH_MAX
+    page = f"| {'x' * (limit - 4)} |\n| {'x' * (limit - 3)} |\n"
+    assert [p.split(" ")[0] for p in rules.line_problems(Path("a.md"), page, limit)] == ["a.md:2:"]
 
 
 @pytest.mark.parametrize(
