@@ -13,11 +13,13 @@ import importlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 from wattwire import __version__
 from wattwire.cli import damaged
+from wattwire.cli.verbs import VERBS, add_verb, verb_named
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_ENVIRONMENT, WattwireError, nearest
 
@@ -26,27 +28,6 @@ DISK_ERRORS = {
     errno.EROFS: "the file system is read-only",
     errno.EDQUOT: "the disk quota is used up",
 }
-MODULES = {
-    "list": "catalog",
-    "ls": "catalog",
-    "build": "catalog",
-    "check": "catalog",
-    "run": "run",
-    "status": "run",
-    "report": "report",
-    "doctor": "doctor",
-    "try": "try_cmd",
-    "new": "new",
-    "exec": "exec",
-    "import": "import_cmd",
-    "bundle": "bundle",
-    "plan": "plan",
-    "show": "show",
-    "calibrate": "calibrate",
-    "clean": "clean",
-    "compare": "compare",
-}
-"""The module of each verb, in the order of the help."""
 COLLECTED_AFTER = (50_000, 20, 50)
 """Thresholds of the garbage collector: new objects per collection of the youngest generation, and
 collections of a generation per collection of the next older one."""
@@ -140,10 +121,11 @@ def parsed(typed: Sequence[str]) -> argparse.Namespace:
 
     argparse by itself shows the top-level usage for an option that a command does not know.
     """
-    grammar = parser(*typed[:1])
-    if typed and not typed[0].startswith("-") and typed[0] not in MODULES:
-        known = ", ".join(MODULES)
-        grammar.error(f'unknown command "{typed[0]}"; known: {known}.{nearest(typed[0], MODULES)}')
+    verb = verb_named(typed[0]) if typed else None
+    grammar = parser([verb.module]) if verb else outline()
+    if typed and not typed[0].startswith("-") and verb is None:
+        known = ", ".join(VERBS)
+        grammar.error(f'unknown command "{typed[0]}"; known: {known}.{nearest(typed[0], VERBS)}')
     options, unknown_arguments = grammar.parse_known_args(typed)
     if unknown_arguments:
         _refuse(grammar, options, unknown_arguments)
@@ -169,21 +151,34 @@ def _refuse(
     )
 
 
-def parser(verb: str = "") -> argparse.ArgumentParser:
-    """Return the grammar of `verb`, or of all verbs where `verb` is none of them.
+def outline() -> argparse.ArgumentParser:
+    """Return the grammar of the names of all commands, without their options.
 
-    For one verb only its module is loaded: loading all of them takes as long as many verbs run.
+    The modules of all commands take 1.5 s to import: too long for a list of names.
     """
+    top, verbs = _top()
+    for name in VERBS:
+        add_verb(verbs, name)
+    return top
+
+
+def parser(modules: Iterable[str] | None = None) -> argparse.ArgumentParser:
+    """Return the grammar of the commands in these modules of `cli/verbs`, or of all."""
+    top, verbs = _top()
+    for name in dict.fromkeys(verb.module for verb in VERBS.values()):
+        if modules is None or name in modules:
+            importlib.import_module(f"wattwire.cli.verbs.{name}").add_to(verbs)
+    return top
+
+
+def _top() -> tuple[argparse.ArgumentParser, Any]:
     top = argparse.ArgumentParser(
         prog="wattwire",
         description="Measure what a message costs: latency, loss, CPU, memory, energy.",
     )
     top.add_argument("--version", action="version", version=f"wattwire {__version__}")
     verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND", dest=COMMAND)
-    module_names = [MODULES[verb]] if verb in MODULES else dict.fromkeys(MODULES.values())
-    for name in module_names:
-        importlib.import_module(f"wattwire.cli.verbs.{name}").add_to(verbs)
-    return top
+    return top, verbs
 
 
 if __name__ == "__main__":

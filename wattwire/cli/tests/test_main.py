@@ -1,9 +1,12 @@
 import argparse
 import gc
+import subprocess
+import sys
 
 import pytest
 
-from wattwire.cli.main import MODULES, main, parser
+from wattwire.cli.main import main, outline, parser
+from wattwire.cli.verbs import VERBS, verb_named
 
 
 def verbs_of(grammar):
@@ -12,13 +15,27 @@ def verbs_of(grammar):
 
 
 def test_the_whole_grammar_has_the_verbs_of_the_table_in_its_order():
-    assert list(verbs_of(parser())) == list(MODULES)
-    assert list(verbs_of(parser("--version"))) == list(MODULES)
+    names = [known for name, verb in VERBS.items() for known in (name, *verb.aliases)]
+    assert list(verbs_of(parser())) == names
+    assert list(verbs_of(outline())) == names
+    assert parser().format_help() == outline().format_help()
 
 
-@pytest.mark.parametrize("verb", MODULES)
+def test_the_help_imports_no_module_of_a_verb():
+    program = (
+        "import sys; from wattwire.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted(n for n in sys.modules if n.startswith(('wattwire.cli.verbs.', 'polars'))))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "ls"])
 def test_a_verb_alone_reads_as_it_does_among_all(verb):
-    alone, among_all = verbs_of(parser(verb)), verbs_of(parser())
+    alone, among_all = verbs_of(parser([verb_named(verb).module])), verbs_of(parser())
     assert verb in alone
     assert alone[verb].format_help() == among_all[verb].format_help()
 
@@ -28,7 +45,7 @@ def test_a_verb_that_is_none_is_told_which_there_are(capsys):
         main(["reprot", "c"])
     told = capsys.readouterr().err
     assert left.value.code == 2
-    assert all(verb in told for verb in MODULES)
+    assert all(verb in told for verb in VERBS)
 
 
 def test_how_often_cycles_are_looked_for_is_as_before_after_a_verb(capsys):

@@ -17,7 +17,9 @@ from wattwire.model.warm_up import AUTO
      (["--warmup", "200"], 200, 0.2), (["--warmup", "500ms"], 0, 0.5)],
 )  # fmt: skip
 def test_a_trial_has_the_warm_up_that_was_typed(typed, calls, seconds):
-    options = parser("try").parse_args(["try", "loopback/python", "--set", "loop=closed", *typed])
+    options = parser(["try_cmd"]).parse_args(
+        ["try", "loopback/python", "--set", "loop=closed", *typed]
+    )
     document = document_of(options, [Catalog().cell("loopback/python")])
     plan = parse_study("try", document, "test").plan
     assert (plan.warmup_calls, plan.warmup_s) == (calls, seconds)

@@ -1,1 +1,54 @@
 """The verbs of the command line: one module per verb, with its options."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command: the module of this package that has its options, and its line in the help."""
+
+    module: str
+    help: str
+    aliases: tuple[str, ...] = ()
+
+
+VERBS = {
+    "list": Verb("catalog", "list studies, cells or meters", ("ls",)),
+    "build": Verb("catalog", "build cells (all, if none is named)"),
+    "check": Verb("catalog", "run the conformance suite on cells"),
+    "run": Verb("run", "run a study, or continue a campaign"),
+    "status": Verb("run", "show the progress of a campaign"),
+    "report": Verb("report", "write a campaign's page"),
+    "doctor": Verb("doctor", "check what can be measured here, and how to add what is missing"),
+    "try": Verb("try_cmd", "compare cells now, without a study"),
+    "new": Verb("new", "write a commented study as a starting point"),
+    "exec": Verb("exec", "measure any command, or a running system"),
+    "import": Verb("import_cmd", "make a campaign from the data of a paper, or from a table"),
+    "bundle": Verb("bundle", "one archive of a campaign, without names of people and machines"),
+    "plan": Verb("plan", "show the runs of a study, their duration and disk space"),
+    "show": Verb(
+        "show", "one run: treatment, verdict, evidence, figures; or a cell: settings, libraries"
+    ),
+    "calibrate": Verb("calibrate", "measure the energy of CPU time here, with an energy counter"),
+    "clean": Verb("clean", "remove leftovers of killed runs, and old builds"),
+    "compare": Verb("compare", "is one campaign, or one variant, worse than another?"),
+}
+"""In the order of the help. The lines are here, so that `--help` imports no verb's module."""
+
+
+def verb_named(name: str) -> Verb | None:
+    """Return the verb of this name or alias."""
+    return next((v for known, v in VERBS.items() if name == known or name in v.aliases), None)
+
+
+def add_verb(verbs: Any, name: str, **options: Any) -> argparse.ArgumentParser:
+    """Add the verb `name` to the grammar; `options` are those of `argparse.ArgumentParser`."""
+    verb = VERBS[name]
+    added: argparse.ArgumentParser = verbs.add_parser(
+        name, help=verb.help, aliases=verb.aliases, **options
+    )
+    return added

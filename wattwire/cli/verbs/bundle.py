@@ -9,6 +9,7 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.cli.quantities import size_words
+from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.store import open_campaign
@@ -20,9 +21,9 @@ from wattwire.store.redact import Names, Redactor, names_here, names_noted
 
 def add_to(verbs: Any) -> None:
     """Register the verb and its options."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "bundle",
-        help="one archive of a campaign, without names of people and machines",
         description="Writes a ZIP archive of a campaign's data, study, machine and logs with "
         "checksums and a guide. Host names, users, home folders and hardware addresses of this "
         "machine and of the measuring machine are removed everywhere, private keys are left out. "

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire import __version__
+from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.rig import AgentClient, calibrations
 from wattwire.run.calibrating import LoadSteps, Measured, counter_meters
@@ -26,9 +27,9 @@ LOW_KEY = "joules_per_cpu_second_low"
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "calibrate",
-        help="measure the energy of CPU time here, with an energy counter",
         description="Run loads of half a core, one core and all cores, with idle steps between, "
         "and measure the joules per second of CPU time. The range goes into the user's settings "
         "and replaces the wide default range of the estimate on processors of this name.",

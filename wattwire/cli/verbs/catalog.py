@@ -15,6 +15,7 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
 from wattwire.cli.screen import make_progress
+from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import (
     EXIT_BAD_RESULT,
@@ -29,7 +30,7 @@ from wattwire.rig import AgentClient, Builder
 
 def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
-    verb = verbs.add_parser("list", aliases=["ls"], help="list studies, cells or meters")
+    verb = add_verb(verbs, "list")
     verb.add_argument("what", nargs="?", choices=["studies", "cells", "meters"])
     verb.add_argument(
         "names", nargs="*", metavar="NAME",
@@ -37,11 +38,11 @@ def add_to(verbs: Any) -> None:
     )  # fmt: skip
     verb.set_defaults(call=list_things)
 
-    verb = verbs.add_parser("build", help="build cells (all, if none is named)")
+    verb = add_verb(verbs, "build")
     verb.add_argument("cells", nargs="*", metavar="CELL")
     verb.set_defaults(call=build)
 
-    verb = verbs.add_parser("check", help="run the conformance suite on cells")
+    verb = add_verb(verbs, "check")
     verb.add_argument(
         "cells", nargs="*", metavar="CELL", help="name, path or 'MIDDLEWARE/*'; all if none"
     )

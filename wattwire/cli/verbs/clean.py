@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.cli.quantities import size_words
+from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, cache
@@ -21,9 +22,9 @@ DAYS_DEFAULT = 30.0
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "clean",
-        help="remove leftovers of killed runs, and old builds",
         description="List processes, cgroups and shared memory of runs whose agent is gone, and "
         "remove them after confirmation. Running campaigns stay untouched.",
     )

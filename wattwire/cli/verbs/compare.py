@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.cli.quantities import share
+from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK, UsageError
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
@@ -30,9 +31,9 @@ EXIT_CODES = (
 
 def add_to(verbs: Any) -> None:
     """Register the verb and its options."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "compare",
-        help="is one campaign, or one variant, worse than another?",
         description="Compares B with A, treatment by treatment: worse, not worse, or cannot tell, "
         "against a margin. With one campaign of `run --variant`, its variants are compared inside "
         "the blocks.",

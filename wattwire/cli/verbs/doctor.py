@@ -18,6 +18,7 @@ from typing import Any
 from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
 from wattwire.cli.quantities import size_words
+from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
 from wattwire.model.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host
@@ -58,9 +59,7 @@ class Health:
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser(
-        "doctor", help="check what can be measured here, and how to add what is missing"
-    )
+    verb = add_verb(verbs, "doctor")
     verb.add_argument("--json", action="store_true", help="the same as JSON")
     verb.add_argument(
         "--print-udev", action="store_true", help="permanent rights for meters, as udev rules"

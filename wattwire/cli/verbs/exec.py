@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from wattwire.cli.verbs import add_verb
+
 EPILOGUE = """\
 examples:
   wattwire exec --for 60s -- ros2 launch my_robot bringup.launch.py
@@ -20,9 +22,9 @@ The command's input is empty. Its output goes to a log and, live, to standard er
 
 def add_to(verbs: Any) -> None:
     """Register the verb and its options."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "exec",
-        help="measure any command, or a running system",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOGUE,
     )

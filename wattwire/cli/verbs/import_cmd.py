@@ -16,6 +16,7 @@ from rich.console import Console
 from wattwire import __version__, imports
 from wattwire.catalog.catalog import default_roots
 from wattwire.cli import imported_text
+from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs.report import answer_of, numbers_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.imports import progress, table
@@ -27,9 +28,9 @@ CSV = "csv"
 
 def add_to(verbs: Any) -> None:
     """Register the verb and its options."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "import",
-        help="make a campaign from the data of a paper, or from a table",
         description="STUDY reads the data of its paper from DIR, in the layout of the authors. "
         "`import csv FILE --response COL:UNIT --factor COL` reads any table with a row per run. "
         "Without arguments: list the readable studies and their recipes.",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
+from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
 
 TEMPLATE = "study_template.toml"
@@ -18,9 +19,9 @@ TEMPLATE_CELL = '["loopback/python"]'
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "new",
-        help="write a commented study as a starting point",
         description="Write a study that runs unchanged and explains each line. FILE ends "
         "in .toml, or is a folder that gets a study.toml.",
     )

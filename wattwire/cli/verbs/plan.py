@@ -21,6 +21,7 @@ from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
 from wattwire.cli.screen import duration_words
+from wattwire.cli.verbs import add_verb
 from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan, piloted
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
@@ -62,7 +63,7 @@ LONG_S = 3600.0
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser("plan", help="show the runs of a study, their duration and disk space")
+    verb = add_verb(verbs, "plan")
     studies.add_options(verb)
     variants.add_options(verb)
     verb.add_argument("--table", action="store_true", help="print every run in its order")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattwire.cli import answer_table, exit_status
 from wattwire.cli.studies import change
+from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_validity
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser("report", help="write a campaign's page")
+    verb = add_verb(verbs, "report")
     verb.add_argument("campaign", metavar="DIR")
     verb.add_argument(
         "--validity",

@@ -15,7 +15,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, imported_text, studies, variants
 from wattwire.cli.screen import make_progress
-from wattwire.cli.verbs import compare, plan
+from wattwire.cli.verbs import add_verb, compare, plan
 from wattwire.cli.verbs.report import answer_of, numbers_of, stamps_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -38,9 +38,7 @@ AGAIN = (
 
 def add_to(verbs: Any) -> None:
     """Register the verbs and their options."""
-    verb = verbs.add_parser(
-        "run", help="run a study, or continue a campaign", epilog=compare.EXIT_CODES
-    )
+    verb = add_verb(verbs, "run", epilog=compare.EXIT_CODES)
     studies.add_options(verb)
     variants.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
@@ -59,7 +57,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="progress as JSON lines, for machines")
     verb.set_defaults(call=run)
 
-    verb = verbs.add_parser("status", help="show the progress of a campaign")
+    verb = add_verb(verbs, "status")
     verb.add_argument("campaign", metavar="DIR")
     verb.set_defaults(call=status)
 

@@ -14,6 +14,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.cli import cell_facts, imported_text
 from wattwire.cli.screen import duration_words
+from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import METRICS
 from wattwire.model.validity import conditions_before
@@ -33,9 +34,9 @@ EVIDENCE = ("other_load_share", "other_cpu_share", "steal_share", "harness_cpu_s
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "show",
-        help="one run: treatment, verdict, evidence, figures; or a cell: settings, libraries",
         description="Show one run of a campaign. RUN is the run's name (b01-p003), its number in "
         "the plan's order (3), one attempt of it (b01-p003-2), or the run's folder alone. "
         "`show cell CELL` shows what a cell can do here: patterns, settings with allowed values "

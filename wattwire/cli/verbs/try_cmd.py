@@ -23,6 +23,7 @@ from wattwire.cli.studies import (
     refuse_calls_of_none,
     warm_up_changes,
 )
+from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.plan import confirm_long
 from wattwire.cli.verbs.report import stamps_of
@@ -51,9 +52,9 @@ HEAD = """\
 
 def add_to(verbs: Any) -> None:
     """Register the verb."""
-    verb = verbs.add_parser(
+    verb = add_verb(
+        verbs,
         "try",
-        help="compare cells now, without a study",
         description="Compare cells: every block measures each of them, in random order. Sizes: "
         "64, 64k (64 000 bytes), 64Ki (65 536). Times: 10s, 500ms, 2m.",
     )
