@@ -1,6 +1,9 @@
 """The Python kit of the node contract. API: languages/python/README.md."""
 
-from .kit import Goal, Kit, SendFailed, Slot
+from .actions import Goal
+from .core import SendFailed
+from .events import Slot
+from .kit import Kit
 from .main import run
 from .record import UNREADABLE, Record
 from .spec import BadSpec, MiddlewareFailed, Unsupported

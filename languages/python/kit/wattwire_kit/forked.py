@@ -17,8 +17,9 @@ from time import sleep
 from typing import Any
 
 from .constants import ROLE_CODES
+from .core import Message
 from .dialogue import LINES
-from .kit import Kit, Message
+from .kit import Kit
 from .spec import MiddlewareFailed
 
 PROCESSES_MAX = 1024

@@ -66,7 +66,9 @@ class Payload:
         self._binary = not self._text and not self.literal and self._trailer > 0
         self.short = self._binary and len(fill) <= _SHORT_FILL
         self.write = Struct(f"<Qq{len(fill)}sQ").pack_into
-        self.plain = self.short or (self._binary and not self._full)
+        plain = self.short or (self._binary and not self._full)
+        self.plain_length = self.length if plain else -1
+        """The length of an arrival that is read in one step; -1 where none is."""
         self.looked_at = fill if self._full else self._first
         unseen = len(fill) - len(self.looked_at)
         self.read = Struct(f"<Qq{len(self.looked_at)}s{unseen}xQ").unpack
@@ -88,7 +90,7 @@ class Payload:
 
     def check(self, data: bytes | bytearray) -> tuple[int, int | None, int]:
         """(OK, CORRUPT or FOREIGN; sequence or None; send time) of an arrival, by C-21."""
-        if self.plain and len(data) == self.length:
+        if len(data) == self.plain_length:
             seq, begin_ns, looked_at, trailer = self.read(data)
             if trailer == seq and looked_at == self.looked_at and seq >> 48 in self.nodes:
                 return OK, seq, begin_ns

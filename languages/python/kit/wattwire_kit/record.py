@@ -116,7 +116,8 @@ class RecordPayload:
 
     literal = b""
     carries_seq = True
-    plain = short = False
+    short = False
+    plain_length = -1  # no record is read in one step
 
     def __init__(self, spec: Mapping[str, Any], nodes: Iterable[int]) -> None:
         self.nodes = frozenset(nodes)

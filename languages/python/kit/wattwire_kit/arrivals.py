@@ -1,0 +1,159 @@
+"""What arrives at a subscriber, a server or a client: checked, counted and recorded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from time import monotonic_ns
+from typing import Any
+
+from .constants import CALL, CORRUPT, MESSAGE, PROBE, UNKNOWN_NS, WARM_UP
+from .core import Core, Message
+from .dialogue import Dialogue
+from .payload import COUNTER_MASK, FOREIGN, OK
+from .record import UNREADABLE, Record
+from .recorder import pack_record
+from .replies import Replies
+from .schedule import NEVER_NS
+
+
+def as_message(data: Any) -> Message:
+    """Return what the payload's checks take for whatever a library hands over."""
+    if type(data) is bytes or type(data) is bytearray or type(data) is Record:
+        return data
+    return data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
+
+
+class Arrivals(Core):
+    """Subscriber, server and pong; and what a client does with a reply."""
+
+    def __init__(
+        self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
+    ) -> None:
+        super().__init__(spec, dialogue, process_start_ns, out)
+        self._replies = Replies(spec, self._payload)
+        self._pending = threading.local()
+        if self._payload.plain_length >= 0:
+            self.received = self._plain_receiver()
+
+    def _arrive(self, data: Message, now_ns: int) -> tuple[int | None, int, int] | None:
+        """(sequence or None, send time, flags) of what is recorded; None of what is foreign."""
+        if self._start_ns == NEVER_NS:
+            self._learn_start()
+        if not self.carries_seq and now_ns < self._start_ns:
+            self._probes += 1  # nothing but a probe comes before the start
+            return PROBE, UNKNOWN_NS, 0
+        verdict, seq, begin_ns = self._payload.check(data)
+        if verdict == FOREIGN:
+            self._foreign += 1
+            return None
+        if seq is not None and seq & COUNTER_MASK == PROBE and self.carries_seq:
+            self._probes += 1
+            return PROBE, UNKNOWN_NS, 0
+        self._arrival_ns = now_ns
+        if verdict == CORRUPT:
+            self._corrupt += 1
+        if seq is not None:
+            self._received += 1
+        return seq, begin_ns, verdict
+
+    def _record(self, seq: int, times: tuple[int, int], length: int, kind: int, flags: int) -> None:
+        flags |= WARM_UP if times[1] < self._warm_until_ns else 0
+        peer = self._peer if self._is_sender else seq >> 48
+        self._recorder.add(seq, UNKNOWN_NS, *times, length, peer, kind, flags)
+
+    def received(self, data: Any) -> None:
+        """A subscriber's callback was entered with this payload."""
+        self._receive(as_message(data), monotonic_ns())
+
+    def _receive(self, data: Message, now_ns: int) -> None:
+        with self._lock:
+            arrival = self._arrive(data, now_ns)
+            if arrival is not None and arrival[0] is not None and arrival[0] != PROBE:
+                self._record(arrival[0], (arrival[1], now_ns), len(data), MESSAGE, arrival[2])
+
+    def _plain_receiver(self) -> Callable[[Any], None]:
+        """Return what stands in for `received` where a payload is read in one step.
+
+        It takes no lock, makes no call of ours for a whole message, and holds all that it needs in
+        variables of its own: what it costs, each message costs.
+        """
+        payload, recorder = self._payload, self._recorder
+        length, due, nodes, read = payload.length, payload.looked_at, payload.nodes, payload.read
+        arrivals, places, room, records = (
+            self._arrivals,
+            recorder.places,
+            recorder.end,
+            recorder.data,
+        )
+        start_ns = warm_until_ns = NEVER_NS
+
+        def received(data: Any) -> None:
+            nonlocal start_ns, warm_until_ns
+            now_ns = monotonic_ns()
+            if type(data) is not bytes:
+                data = as_message(data)
+            if len(data) == length and now_ns >= start_ns:
+                seq, begin_ns, looked_at, trailer = read(data)
+                peer = seq >> 48
+                whole = trailer == seq and looked_at == due and peer in nodes
+                if whole and seq & COUNTER_MASK != PROBE:
+                    self._arrival_ns = now_ns
+                    next(arrivals)
+                    flags = WARM_UP if now_ns < warm_until_ns else 0
+                    if (at := next(places)) < room:
+                        pack_record(
+                            records, at, seq, UNKNOWN_NS, begin_ns, now_ns, length, peer, MESSAGE,
+                            flags,
+                        )  # fmt: skip
+                    return
+            self._receive(data, now_ns)
+            start_ns, warm_until_ns = self._start_ns, self._warm_until_ns  # known since an arrival
+
+        return received
+
+    def serve(self, data: Any) -> Message | None:
+        """The reply to a request in hand; None where the request is foreign or unreadable."""
+        now_ns = monotonic_ns()
+        if type(data) is not bytes:
+            data = as_message(data)
+        if self.carries_seq and now_ns >= self._start_ns:
+            # The common case, without the lock: such a payload is checked without a state.
+            verdict, seq, _ = self._payload.check(data)
+            if verdict == OK and seq & COUNTER_MASK != PROBE:
+                self._arrival_ns = now_ns
+                next(self._arrivals)
+                self._pending.call = (seq, now_ns, len(data), 0)
+                return self._replies.answer(data)
+        with self._lock:
+            arrival = self._arrive(data, now_ns)
+        self._pending.call = None
+        if arrival is None or data is UNREADABLE:
+            return None
+        if arrival[0] is not None and arrival[0] != PROBE:
+            self._pending.call = (arrival[0], now_ns, len(data), arrival[2])
+        return self._replies.answer(data)
+
+    def served(self) -> None:
+        """The reply of this thread's last `serve` was handed over."""
+        end_ns = monotonic_ns()
+        pending = self._pending
+        call = pending.call
+        if call is not None:
+            pending.call = None
+            seq, begin_ns, length, flags = call
+            if end_ns < self._warm_until_ns:
+                flags |= WARM_UP
+            self._recorder.add(
+                seq, UNKNOWN_NS, begin_ns, end_ns, length, seq >> 48, CALL, flags
+            )  # fmt: skip
+
+    def is_reply(self, data: Any) -> bool:
+        """Whether this may be the reply to the open blocking call; True where nobody can tell."""
+        return self._replies.may_be(self._current_seq, as_message(data))
+
+    def _check_reply(self, seq: int, reply: Any) -> int:
+        if self._replies.is_due(seq, as_message(reply)):
+            return 0
+        self._corrupt += 1
+        return CORRUPT

@@ -1,0 +1,64 @@
+"""What a server answers, and whether a client's reply is the one that is due (C-23)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .payload import OK, Payload
+from .record import UNREADABLE, Record, RecordPayload, answer
+
+Message = Any
+
+
+class Replies:
+    """The replies of one run, by the spec's `reply`; made once, asked for every call."""
+
+    def __init__(self, spec: Mapping[str, Any], payload: Payload | RecordPayload) -> None:
+        self._payload = payload
+        self._kind: str = spec["reply"]
+        self._is_echo = self._kind == "echo"
+        self._is_record = spec["payload.encoding"] == "record"
+        self._is_text = spec["payload.encoding"] == "text"
+        self._literal_text: str = spec["reply.literal"]
+        self._literal = self._literal_text.encode()
+        self._ack_length = 16 if self._is_text else 8
+        # A literal as the reply, or a payload without a sequence, does not name its call.
+        self._names_call = payload.carries_seq and self._kind != "literal"
+        self._is_checked_whole = self._is_echo and payload.carries_seq
+
+    def answer(self, data: Message) -> Message:
+        """Return the reply to a request."""
+        if self._is_echo:
+            return data
+        if self._is_record:
+            return answer(self._kind, data, self._literal_text)
+        return data[: self._ack_length] if self._kind == "ack" else self._literal
+
+    def is_due(self, seq: int, reply: Message) -> bool:
+        """Return whether this is the reply to the call `seq`, whole."""
+        if self._is_checked_whole:
+            verdict, own_seq, _ = self._payload.check(reply)
+            return verdict == OK and own_seq == seq
+        if self._is_record:
+            # The send time is not compared, as it is not in an echo: the next call restamps it.
+            due = Record(seq, reply.send_ns, trailer_seq=seq)
+            is_due = reply == answer(self._kind, due, self._literal_text)
+            return is_due and reply is not UNREADABLE
+        if self._kind == "literal":
+            return bool(reply == self._literal)
+        # Without a whole sequence there is no send time either: all bytes are known.
+        sent = self._payload.literal or self._header(seq)[: self._payload.length]
+        return bool(reply == (sent if self._is_echo else sent[: self._ack_length]))
+
+    def may_be(self, seq: int, data: Message) -> bool:
+        """Return whether this may be the reply to the call `seq`; True where nobody can tell."""
+        if not self._names_call:
+            return True
+        if self._is_record:
+            return bool(data is UNREADABLE or data.seq == seq)
+        return bool(data[: self._ack_length] == self._header(seq))
+
+    def _header(self, seq: int) -> bytes:
+        header = seq.to_bytes(8, "little")
+        return header.hex().encode() if self._is_text else header

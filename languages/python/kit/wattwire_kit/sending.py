@@ -1,0 +1,50 @@
+"""What senders and clients share, whichever front end they use: the schedule and SENT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .arrivals import Arrivals
+from .constants import CALL, MESSAGE, RESULT
+from .core import Poll
+from .dialogue import Dialogue
+from .native_timer import NativeTimer
+from .schedule import NEVER_NS, Schedule
+
+KINDS = {"topic": MESSAGE, "action": RESULT}
+
+
+class Sending(Arrivals):
+    """One sender's schedule, and what it says when that is through."""
+
+    def __init__(
+        self, spec: Mapping[str, Any], dialogue: Dialogue, process_start_ns: int, out: str = ""
+    ) -> None:
+        super().__init__(spec, dialogue, process_start_ns, out)
+        self._kind = KINDS.get(spec["pattern"], CALL)
+        self._timeout_ns: int = spec["timeout_ns"]
+        self._closed = spec["loop"] == "closed"
+        native = spec["pacing"] == "native" and not self._closed
+        self._schedule = (NativeTimer if native else Schedule)(spec, dialogue)
+        self._first_begin_ns: int | None = None
+        self._last_end_ns: int | None = None
+
+    def _learn_start(self) -> None:
+        if self._start_ns == NEVER_NS:
+            super()._learn_start()
+            if self._start_ns != NEVER_NS:
+                self._schedule.start(self._start_ns)
+
+    def _time_out_open(self) -> None:
+        """Records the calls that are still open as timed out."""
+
+    def end_schedule(self, poll: Poll | None = None) -> None:
+        """Prints SENT (C-14) and waits for STOP."""
+        schedule = self._schedule
+        with self._lock:
+            self._time_out_open()
+            fields = {"begin_ns": self._first_begin_ns, "end_ns": self._last_end_ns}
+            counts = {"scheduled": schedule.scheduled, "skipped": schedule.skipped}
+        self._dialogue.line("SENT", {**fields, "sent": self._sent, **counts})
+        self.wait_stop(poll)
