@@ -105,6 +105,7 @@ lint: packages-lint
 	else \
 	    echo "lint: C++ skipped: clang-format is not installed" >&2; \
 	fi
+	@$(BIN)/python tools/kit_lints.py
 
 check: lint
 	@$(PYTEST) -q tests/tidy

@@ -36,26 +36,25 @@ func called(ctx context.Context, stub pb.CallsClient, name string, message []byt
 }
 
 // credential trusts the run's authority alone, or is none.
-func credential(kit *wattwire.Kit) credentials.TransportCredentials {
-	path := kit.String("tls.authority")
-	if path == "" {
+func credential(spec *wattwire.Spec) credentials.TransportCredentials {
+	if spec.TLSAuthority == "" {
 		return insecure.NewCredentials()
 	}
-	found, err := credentials.NewClientTLSFromFile(path, "")
-	web.Check(err)
+	found, err := credentials.NewClientTLSFromFile(spec.TLSAuthority, "")
+	wattwire.Check(err)
 	return found
 }
 
 func client(kit *wattwire.Kit) {
-	name, trust := method(kit), credential(kit)
-	endpoint := web.Endpoint(kit, "HOST:PORT")
+	name, trust := method(kit), credential(kit.Spec)
+	endpoint := web.Endpoint(kit.Spec, "HOST:PORT")
 	channel := func() *grpc.ClientConn {
 		opened, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(trust),
 			grpc.WithNoProxy()) // nothing of the environment (C-01)
-		web.Check(err)
+		wattwire.Check(err)
 		return opened
 	}
-	kept, once := channel(), kit.String("settings.keep_alive") == "off"
+	kept, once := channel(), !web.KeepsConnections(kit.Spec)
 	version, far := "none", peer.Peer{}
 	call := func(message []byte, timeout time.Duration, options ...grpc.CallOption) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -77,7 +76,7 @@ func client(kit *wattwire.Kit) {
 	if info, secure := far.AuthInfo.(credentials.TLSInfo); secure {
 		version = tls.VersionName(info.State.Version)
 	}
-	ready(kit, 1, discoveryNs, version)
+	ready(kit, &discoveryNs, version)
 	kit.Calls(func(message []byte, timeout time.Duration) ([]byte, error) {
 		return call(message, timeout)
 	})

@@ -11,18 +11,21 @@ import (
 
 func main() {
 	web.Run(client, server,
-		"keep_alive tls server_workers",
-		"encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed "+
-			"reply.echo reply.ack reply.literal literal async_client tls",
+		[]string{"keep_alive", "tls", "server_workers"},
+		[]string{
+			"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
+			"loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
+			"tls",
+		},
 	)
 }
 
 // method names what payloads of this run are handed to.
-func method(kit *wattwire.Kit) string { return web.Encoding(kit, 4_000_000, 3_000_000) }
+func method(kit *wattwire.Kit) string { return web.Encoding(kit.Spec, 4_000_000, 3_000_000) }
 
-func ready(kit *wattwire.Kit, matched, discoveryNs any, tls string) {
-	web.Ready(kit, "grpc-go", grpc.Version, matched, discoveryNs, map[string]any{
+func ready(kit *wattwire.Kit, discoveryNs *int64, tls string) {
+	web.Ready(kit, "grpc-go", grpc.Version, discoveryNs, map[string]any{
 		"tls": tls, "gomaxprocs": runtime.GOMAXPROCS(0),
-		"server_workers": kit.Spec["settings.server_workers"],
+		"server_workers": kit.Spec.Settings.Integer("server_workers"),
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/status"
 	"node/pb"
 	"wattwire"
-	"wattwire/web"
 )
 
 // calls are the methods. The library sends what a method returns.
@@ -52,25 +51,25 @@ func server(kit *wattwire.Kit) {
 	method(kit)
 	var options []grpc.ServerOption
 	version := "none"
-	if kit.String("tls.authority") != "" {
-		shown, err := credentials.NewServerTLSFromFile(kit.String("tls.certificate"),
-			kit.String("tls.key"))
-		web.Check(err)
+	if kit.Spec.TLSAuthority != "" {
+		shown, err := credentials.NewServerTLSFromFile(kit.Spec.TLSCertificate,
+			kit.Spec.TLSKey)
+		wattwire.Check(err)
 		options, version = append(options, grpc.Creds(shown)), "TLS 1.2 to TLS 1.3"
 	}
-	if workers := kit.Integer("settings.server_workers"); workers > 0 {
+	if workers := kit.Spec.Settings.Integer("server_workers"); workers > 0 {
 		options = append(options, grpc.NumStreamWorkers(uint32(workers)))
 	}
 	answering := grpc.NewServer(options...)
 	pb.RegisterCallsServer(answering, &calls{kit: kit})
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	web.Check(err)
+	wattwire.Check(err)
 	go func() {
 		defer wattwire.Guard()
-		web.Check(answering.Serve(listener))
+		wattwire.Check(answering.Serve(listener))
 	}()
-	web.Listening(listener.Addr().String())
-	ready(kit, nil, nil, version)
+	wattwire.Listening(listener.Addr().String())
+	ready(kit, nil, version)
 	kit.Drain()
 	answering.Stop()
 }

@@ -24,11 +24,11 @@ func transport(kit *wattwire.Kit) *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return conn, web.Prepare(kit, conn)
+		return conn, web.Prepare(kit.Spec, conn)
 	}
-	switch kit.String("settings.keep_alive") {
+	switch kit.Spec.Settings.Text("keep_alive") {
 	case "on": // as many as there are calls at once, not two
-		own.MaxIdleConnsPerHost = int(kit.Workers)
+		own.MaxIdleConnsPerHost = kit.Workers
 	case "off":
 		own.DisableKeepAlives = true
 	}
@@ -38,7 +38,7 @@ func transport(kit *wattwire.Kit) *http.Transport {
 		own.Protocols.SetHTTP2(asksFor(kit, "2"))
 		own.Protocols.SetUnencryptedHTTP2(asksFor(kit, "2"))
 	}
-	if trust := web.Trust(kit, ""); trust != nil {
+	if trust := web.Trust(kit.Spec, ""); trust != nil {
 		own.TLSClientConfig = trust
 	}
 	return own
@@ -46,7 +46,7 @@ func transport(kit *wattwire.Kit) *http.Transport {
 
 func client(kit *wattwire.Kit) {
 	isRecord, contentType := bodies(kit)
-	own, url := http.Client{Transport: transport(kit)}, web.Endpoint(kit, "a URL")
+	own, url := http.Client{Transport: transport(kit)}, web.Endpoint(kit.Spec, "a URL")
 	effective := map[string]any{"tls": "none"}
 	post := func(body []byte, timeout time.Duration) ([]byte, *http.Response, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -86,11 +86,20 @@ func client(kit *wattwire.Kit) {
 			return nil, errors.New("HTTP status " + response.Status)
 		}
 		if isRecord {
-			found, _ = decoded(found)
+			return decodedReply(found), nil
 		}
 		return found, nil
 	}
 	discoveryNs := kit.Probe(call)
-	ready(kit, 1, discoveryNs, effective)
+	ready(kit, &discoveryNs, effective)
 	kit.Calls(call)
+}
+
+// decodedReply is nil where the body is no record: a reply that the kit counts as corrupt.
+func decodedReply(body []byte) []byte {
+	reply, err := decoded(body)
+	if err != nil {
+		return nil
+	}
+	return reply
 }

@@ -11,28 +11,31 @@ import (
 
 func main() {
 	web.Run(client, server,
-		"keep_alive tcp_nodelay http_version tls server_workers",
-		"encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed "+
-			"reply.echo reply.ack reply.literal literal async_client tls",
+		[]string{"keep_alive", "tcp_nodelay", "http_version", "tls", "server_workers"},
+		[]string{
+			"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
+			"loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
+			"tls",
+		},
 	)
 }
 
 // bodies says what payloads look like in this run.
 func bodies(kit *wattwire.Kit) (isRecord bool, contentType string) {
-	encoding := web.Encoding(kit, 16_777_216, 4_194_304)
+	encoding := web.Encoding(kit.Spec, 16_777_216, 4_194_304)
 	types := map[string]string{"bytes": "application/octet-stream",
 		"text": "text/plain; charset=utf-8", "record": "application/json"}
 	return encoding == "record", types[encoding]
 }
 
-func ready(kit *wattwire.Kit, matched, discoveryNs any, effective map[string]any) {
-	effective["tcp_nodelay"] = web.NoDelay(kit, matched != nil)
+func ready(kit *wattwire.Kit, discoveryNs *int64, effective map[string]any) {
+	effective["tcp_nodelay"] = web.NoDelay(kit.Spec, discoveryNs != nil)
 	effective["server"] = "net/http of " + runtime.Version()
 	effective["server_workers"] = runtime.GOMAXPROCS(0)
-	web.Ready(kit, "net/http", runtime.Version(), matched, discoveryNs, effective)
+	web.Ready(kit, "net/http", runtime.Version(), discoveryNs, effective)
 }
 
 // asksFor tells whether the client asks for a version of HTTP; default is as the library does.
 func asksFor(kit *wattwire.Kit, versions ...string) bool {
-	return slices.Contains(versions, kit.String("settings.http_version"))
+	return slices.Contains(versions, kit.Spec.Settings.Text("http_version"))
 }

@@ -11,7 +11,7 @@ import (
 
 func server(kit *wattwire.Kit) {
 	isRecord, contentType := bodies(kit)
-	if workers := kit.Integer("settings.server_workers"); workers > 0 {
+	if workers := kit.Spec.Settings.Integer("server_workers"); workers > 0 {
 		runtime.GOMAXPROCS(int(workers)) // a goroutine answers each request, so many at once
 	}
 	mux := http.NewServeMux()
@@ -40,8 +40,8 @@ func server(kit *wattwire.Kit) {
 			response.WriteHeader(http.StatusConflict)
 		}
 	})
-	own := web.Listen(kit)
-	https := kit.String("tls.authority") != ""
+	own := web.Listen(kit.Spec)
+	https := kit.Spec.TLSAuthority != ""
 	answering := http.Server{Handler: mux}
 	effective := map[string]any{"tls": "none", "http_version": "1.1"}
 	scheme := "http://"
@@ -60,12 +60,11 @@ func server(kit *wattwire.Kit) {
 	go func() {
 		defer wattwire.Guard()
 		if https {
-			certificate, key := kit.String("tls.certificate"), kit.String("tls.key")
-			web.Check(answering.ServeTLS(own, certificate, key))
+			wattwire.Check(answering.ServeTLS(own, kit.Spec.TLSCertificate, kit.Spec.TLSKey))
 		}
-		web.Check(answering.Serve(own))
+		wattwire.Check(answering.Serve(own))
 	}()
-	web.Listening(scheme + own.Addr().String() + "/echo")
-	ready(kit, nil, nil, effective)
+	wattwire.Listening(scheme + own.Addr().String() + "/echo")
+	ready(kit, nil, effective)
 	kit.Drain()
 }

@@ -15,24 +15,24 @@ import (
 
 // dialer connects to the server as the settings say, and notes the protocol of TLS.
 type dialer struct {
-	kit     *wattwire.Kit
+	spec    *wattwire.Spec
 	address string
 	trust   *tls.Config // nil: no TLS
 	version string
 }
 
-func newDialer(kit *wattwire.Kit) *dialer {
-	address := web.Endpoint(kit, "HOST:PORT")
+func newDialer(spec *wattwire.Spec) *dialer {
+	address := web.Endpoint(spec, "HOST:PORT")
 	host, _, err := net.SplitHostPort(address)
-	web.Check(err)
-	return &dialer{kit: kit, address: address, trust: web.Trust(kit, host), version: "none"}
+	wattwire.Check(err)
+	return &dialer{spec: spec, address: address, trust: web.Trust(spec, host), version: "none"}
 }
 
 func (d *dialer) dial(timeout time.Duration) (*rpc.Client, error) {
 	deadline := time.Now().Add(timeout)
 	conn, err := net.DialTimeout("tcp", d.address, timeout)
 	if err == nil {
-		err = web.Prepare(d.kit, conn)
+		err = web.Prepare(d.spec, conn)
 	}
 	if err != nil {
 		return nil, err
@@ -63,11 +63,12 @@ func called(own *rpc.Client, name string, request, reply any, timeout time.Durat
 }
 
 func client(kit *wattwire.Kit) {
-	name, d := procedure(kit), newDialer(kit)
+	name, d := procedure(kit), newDialer(kit.Spec)
+	keepsConnection := web.KeepsConnections(kit.Spec)
 	var kept *rpc.Client
 	var mutex sync.Mutex // of kept
 	connection := func(timeout time.Duration) (*rpc.Client, error) {
-		if kit.String("settings.keep_alive") == "off" {
+		if !keepsConnection {
 			return d.dial(timeout)
 		}
 		mutex.Lock()
@@ -83,7 +84,7 @@ func client(kit *wattwire.Kit) {
 		if err != nil {
 			return nil, err
 		}
-		if kit.String("settings.keep_alive") == "off" {
+		if !keepsConnection {
 			defer own.Close()
 		}
 		var reply []byte
@@ -102,6 +103,6 @@ func client(kit *wattwire.Kit) {
 		return reply, err
 	}
 	discoveryNs := kit.Probe(call)
-	ready(kit, 1, discoveryNs, d.version)
+	ready(kit, &discoveryNs, d.version)
 	kit.Calls(call)
 }

@@ -10,21 +10,24 @@ import (
 
 func main() {
 	web.Run(client, server,
-		"keep_alive tcp_nodelay tls server_workers",
-		"encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed "+
-			"reply.echo reply.ack reply.literal literal async_client tls",
+		[]string{"keep_alive", "tcp_nodelay", "tls", "server_workers"},
+		[]string{
+			"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
+			"loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
+			"tls",
+		},
 	)
 }
 
 // procedure names what payloads of this run are handed to.
 func procedure(kit *wattwire.Kit) string {
 	return map[string]string{"bytes": "Calls.Bytes", "text": "Calls.Text",
-		"record": "Calls.Record"}[web.Encoding(kit, 16_777_216, 4_194_304)]
+		"record": "Calls.Record"}[web.Encoding(kit.Spec, 16_777_216, 4_194_304)]
 }
 
-func ready(kit *wattwire.Kit, matched, discoveryNs any, tls string) {
-	web.Ready(kit, "net/rpc", runtime.Version(), matched, discoveryNs, map[string]any{
-		"tcp_nodelay": web.NoDelay(kit, matched != nil), "tls": tls, "wire": "net-rpc",
+func ready(kit *wattwire.Kit, discoveryNs *int64, tls string) {
+	web.Ready(kit, "net/rpc", runtime.Version(), discoveryNs, map[string]any{
+		"tcp_nodelay": web.NoDelay(kit.Spec, discoveryNs != nil), "tls": tls, "wire": "net-rpc",
 		"server":         "net/rpc of " + runtime.Version(),
 		"server_workers": runtime.GOMAXPROCS(0),
 	})

@@ -43,23 +43,23 @@ func (c *Calls) Record(request Record, reply *Record) error {
 
 func server(kit *wattwire.Kit) {
 	procedure(kit)
-	if workers := kit.Integer("settings.server_workers"); workers > 0 {
+	if workers := kit.Spec.Settings.Integer("server_workers"); workers > 0 {
 		runtime.GOMAXPROCS(int(workers)) // a goroutine answers each request, so many at once
 	}
 	answering, version := rpc.NewServer(), "none"
-	web.Check(answering.Register(&Calls{kit}))
-	listener := web.Listen(kit)
+	wattwire.Check(answering.Register(&Calls{kit}))
+	listener := web.Listen(kit.Spec)
 	shown := new(tls.Config)
-	if kit.String("tls.authority") != "" {
-		pair, err := tls.LoadX509KeyPair(kit.String("tls.certificate"), kit.String("tls.key"))
-		web.Check(err)
+	if kit.Spec.TLSAuthority != "" {
+		pair, err := tls.LoadX509KeyPair(kit.Spec.TLSCertificate, kit.Spec.TLSKey)
+		wattwire.Check(err)
 		shown.Certificates, version = []tls.Certificate{pair}, "TLS 1.2 to TLS 1.3"
 	}
 	go func() {
 		defer wattwire.Guard()
 		for {
 			conn, err := listener.Accept()
-			web.Check(err)
+			wattwire.Check(err)
 			if shown.Certificates != nil {
 				go answering.ServeConn(tls.Server(conn, shown))
 			} else {
@@ -67,7 +67,7 @@ func server(kit *wattwire.Kit) {
 			}
 		}
 	}()
-	web.Listening(listener.Addr().String())
-	ready(kit, nil, nil, version)
+	wattwire.Listening(listener.Addr().String())
+	ready(kit, nil, version)
 	kit.Drain()
 }

@@ -13,15 +13,9 @@ import (
 	"wattwire"
 )
 
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
 // prepare gives a socket its settings before it connects or listens: buffers count before the
 // handshake.
-func prepare(kit *wattwire.Kit) func(string, string, syscall.RawConn) error {
+func prepare(settings wattwire.Settings) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) {
@@ -31,13 +25,13 @@ func prepare(kit *wattwire.Kit) func(string, string, syscall.RawConn) error {
 					failed = err
 				}
 			}
-			if bytes := kit.Integer("settings.receive_buffer_bytes"); bytes > 0 {
+			if bytes := settings.Integer("receive_buffer_bytes"); bytes > 0 {
 				set(syscall.SOL_SOCKET, syscall.SO_RCVBUF, bytes)
 			}
-			if bytes := kit.Integer("settings.send_buffer_bytes"); bytes > 0 {
+			if bytes := settings.Integer("send_buffer_bytes"); bytes > 0 {
 				set(syscall.SOL_SOCKET, syscall.SO_SNDBUF, bytes)
 			}
-			if kit.Spec["settings.tcp_nodelay"] == true {
+			if settings.Flag("tcp_nodelay") {
 				set(syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 			}
 		})
@@ -50,31 +44,35 @@ func prepare(kit *wattwire.Kit) func(string, string, syscall.RawConn) error {
 
 // connect gives a stream to the only server.
 func connect(kit *wattwire.Kit) *stream {
-	endpoints := kit.Spec["peers.endpoints"].([]any)
-	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: HOST:PORT")
-	dialer := net.Dialer{Control: prepare(kit),
-		Timeout: time.Duration(kit.Integer("ready_timeout_ms")) * time.Millisecond}
-	conn, err := dialer.Dial("tcp4", endpoints[0].(string))
-	check(err)
+	endpoints := kit.Spec.PeersEndpoints
+	if len(endpoints) == 0 {
+		wattwire.Fail(wattwire.BadSpec, "peers.endpoints", "found none; allowed: HOST:PORT")
+	}
+	dialer := net.Dialer{
+		Control: prepare(kit.Spec.Settings),
+		Timeout: time.Duration(kit.Spec.ReadyTimeoutMs) * time.Millisecond,
+	}
+	conn, err := dialer.Dial("tcp4", endpoints[0])
+	wattwire.Check(err)
 	s, err := newStream(kit, conn.(*net.TCPConn))
-	check(err)
+	wattwire.Check(err)
 	return s
 }
 
 // listen accepts on settings.bind_address, lets serve have each stream, and prints READY once as
 // many clients as are expected are there.
 func listen(kit *wattwire.Kit, serve func(*stream)) {
-	config := net.ListenConfig{Control: prepare(kit)}
-	own := net.JoinHostPort(kit.String("settings.bind_address"), "0")
+	config := net.ListenConfig{Control: prepare(kit.Spec.Settings)}
+	own := net.JoinHostPort(kit.Spec.Settings.Text("bind_address"), "0")
 	listener, err := config.Listen(context.Background(), "tcp4", own)
-	check(err)
-	wattwire.Print("LISTENING", map[string]any{"endpoints": []string{listener.Addr().String()}})
+	wattwire.Check(err)
+	wattwire.Listening(listener.Addr().String())
 	beginNs, accepted := wattwire.NowNs(), atomic.Int64{}
 	go func() {
 		defer wattwire.Guard()
 		for {
 			conn, err := listener.Accept()
-			check(err)
+			wattwire.Check(err)
 			s, err := newStream(kit, conn.(*net.TCPConn))
 			if err != nil {
 				continue // it has left already
@@ -86,29 +84,30 @@ func listen(kit *wattwire.Kit, serve func(*stream)) {
 			}()
 		}
 	}()
-	limitMs, wanted := kit.Integer("ready_timeout_ms"), kit.Integer("peers.count")
-	for ; accepted.Load() < wanted; time.Sleep(time.Millisecond) {
-		waitedNs := wattwire.NowNs() - beginNs
-		wattwire.Must(waitedNs < limitMs*1_000_000, 4, nil, "%d of %d clients connected within "+
-			"ready_timeout_ms = %d; are they running?", accepted.Load(), wanted, limitMs)
+	limitMs, expected := kit.Spec.ReadyTimeoutMs, kit.Spec.PeersCount
+	for ; accepted.Load() < expected; time.Sleep(time.Millisecond) {
+		if wattwire.NowNs()-beginNs >= limitMs*1_000_000 {
+			wattwire.Fail(wattwire.MiddlewareFailed, "", "%d of %d clients connected within "+
+				"ready_timeout_ms = %d; are they running?", accepted.Load(), expected, limitMs)
+		}
 	}
 	raw, err := listener.(*net.TCPListener).SyscallConn()
-	check(err)
+	wattwire.Check(err)
 	ready(kit, raw, accepted.Load(), wattwire.NowNs()-beginNs)
 }
 
 // ready prints READY; the socket is asked what is in force.
 func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	check(err)
+	wattwire.Check(err)
 	effective := map[string]any{"transport": "tcp/ipv4"}
 	for _, name := range []string{"tcp_quickack", "writes", "bind_address"} {
-		effective[name] = kit.Spec["settings."+name]
+		effective[name] = kit.Spec.Settings[name]
 	}
-	check(raw.Control(func(fd uintptr) {
+	wattwire.Check(raw.Control(func(fd uintptr) {
 		ask := func(level, option int) int {
 			value, err := syscall.GetsockoptInt(int(fd), level, option)
-			check(err)
+			wattwire.Check(err)
 			return value
 		}
 		effective["tcp_nodelay"] = ask(syscall.IPPROTO_TCP, syscall.TCP_NODELAY) != 0
@@ -116,12 +115,16 @@ func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 		effective["send_buffer_bytes"] = ask(syscall.SOL_SOCKET, syscall.SO_SNDBUF)
 		effective["segment_bytes"] = ask(syscall.IPPROTO_TCP, syscall.TCP_MAXSEG)
 	}))
-	wattwire.Print("READY", map[string]any{
-		"matched": matched, "discovery_ns": discoveryNs, "effective": effective,
-		"startup_ns": wattwire.NowNs() - wattwire.BeganNs,
-		"library": map[string]string{"name": "socket", "version": strings.TrimSpace(string(release)),
-			"build": runtime.Version()},
-		"guarantee": map[string]string{"delivery": "reliable", "ordering": "per_sender",
-			"overload": "block"},
-	})
+	wattwire.Ready{
+		Matched:     &matched,
+		DiscoveryNs: &discoveryNs,
+		Library: wattwire.Library{
+			Name:    "socket",
+			Version: strings.TrimSpace(string(release)),
+			Build:   runtime.Version(),
+		},
+		Effective: effective,
+		Guarantee: wattwire.Guarantee{Delivery: "reliable", Ordering: "per_sender",
+			Overload: "block"},
+	}.Print()
 }

@@ -4,12 +4,17 @@ package main
 import "wattwire"
 
 func main() {
-	wattwire.Run(
-		map[string]func(*wattwire.Kit){
+	wattwire.Run(wattwire.Cell{
+		Roles: map[string]func(*wattwire.Kit){
 			"client": call, "server": serve, "ping": call, "pong": serve,
 		},
-		"tcp_nodelay tcp_quickack writes receive_buffer_bytes send_buffer_bytes bind_address",
-		"encoding.bytes encoding.text pacing.kit loop.open loop.closed "+
-			"reply.echo reply.ack reply.literal literal async_client",
-	)
+		Settings: []string{
+			"tcp_nodelay", "tcp_quickack", "writes", "receive_buffer_bytes", "send_buffer_bytes",
+			"bind_address",
+		},
+		Capabilities: []string{
+			"encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed",
+			"reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
+		},
+	})
 }

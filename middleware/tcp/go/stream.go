@@ -36,14 +36,15 @@ type stream struct {
 }
 
 func newStream(kit *wattwire.Kit, conn *net.TCPConn) (*stream, error) {
+	settings := kit.Spec.Settings
 	raw, err := conn.SyscallConn()
 	if err == nil { // Go switches it on by itself
-		err = conn.SetNoDelay(kit.Spec["settings.tcp_nodelay"] == true)
+		err = conn.SetNoDelay(settings.Flag("tcp_nodelay"))
 	}
 	return &stream{conn: conn, raw: raw, in: make([]byte, headBytes+readBytes),
-		timeout:   time.Duration(kit.Integer("timeout_ns")),
-		twoWrites: kit.Integer("settings.writes") == 2,
-		quickack:  kit.Spec["settings.tcp_quickack"] == true}, err
+		timeout:   time.Duration(kit.Spec.TimeoutNs),
+		twoWrites: settings.Integer("writes") == 2,
+		quickack:  settings.Flag("tcp_quickack")}, err
 }
 
 // send hands a frame to the kernel. It fails where that takes longer than timeout_ns or the peer

@@ -4,10 +4,9 @@ package main
 import (
 	"bufio"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 
@@ -15,10 +14,6 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 { // a child of spec: what it refuses ends it
-		wattwire.ReadSpec(os.Args[1], "")
-		return
-	}
 	input := bufio.NewReader(os.Stdin)
 	for line, err := input.ReadString('\n'); err == nil; line, err = input.ReadString('\n') {
 		words := strings.Fields(strings.ReplaceAll(line, " -\n", " \n")) // "-" is none
@@ -50,8 +45,8 @@ func answer(question string, words []string) any {
 	return spec(words[0])
 }
 
-func number(text string) float64 {
-	found, err := strconv.ParseFloat(text, 64)
+func number(text string) int64 {
+	found, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		panic(err)
 	}
@@ -67,26 +62,36 @@ func unhex(text string) []byte {
 }
 
 func made(seed, encoding, bytes, node, verify string) *wattwire.Payload {
-	return wattwire.NewPayload(wattwire.Spec{"payload.seed": number(seed), "verify": verify,
-		"payload.bytes": number(bytes), "payload.encoding": encoding, "payload.literal": ""},
-		[]any{number(node)})
+	spec := &wattwire.Spec{
+		PayloadSeed:     number(seed),
+		PayloadBytes:    number(bytes),
+		PayloadEncoding: encoding,
+		Verify:          verify,
+	}
+	return wattwire.NewPayload(spec, []int64{number(node)})
 }
 
 func stamped(words []string, encoding, bytes string) []byte {
 	seq, _ := strconv.ParseUint(words[1], 10, 64)
 	sendNs, _ := strconv.ParseInt(words[2], 10, 64)
 	payload := made(words[0], encoding, bytes, "0", "full")
-	payload.Stamp(payload.Template, 1, 2) // what stood before must not shine through
-	payload.Stamp(payload.Template, seq, sendNs)
-	return payload.Template
+	message := payload.New()
+	payload.Stamp(message, 1, 2) // what stood before must not shine through
+	payload.Stamp(message, seq, sendNs)
+	return message
 }
 
 func verdict(payload *wattwire.Payload, data []byte) string {
-	found, seq := payload.Check(data)
-	if found == "unreadable" {
+	verdict, seq := payload.Check(data)
+	switch verdict {
+	case wattwire.Unreadable:
 		return "corrupt -"
+	case wattwire.Corrupt:
+		return fmt.Sprint("corrupt ", seq)
+	case wattwire.Foreign:
+		return fmt.Sprint("foreign ", seq)
 	}
-	return fmt.Sprintf("%s %d", found, seq)
+	return fmt.Sprint("ok ", seq)
 }
 
 func samples(words []string) string {
@@ -106,28 +111,20 @@ func samples(words []string) string {
 			Flags: byte(n[7])})
 	}
 	overflow := len(numbers)/8 - len(kept)
-	wattwire.WriteSamples(words[0], byte(number(words[1])), uint16(number(words[2])),
-		int64(number(words[3])), int64(overflow), kept)
+	err := wattwire.WriteSamples(words[0], byte(number(words[1])), uint16(number(words[2])),
+		number(words[3]), int64(overflow), kept)
+	if err != nil {
+		panic(err)
+	}
 	return fmt.Sprint(len(kept), " ", overflow)
 }
 
-// spec reads it in a child, whose descriptor 3 tells what is refused (C-05).
-func spec(path string) any {
-	child := exec.Command(os.Args[0], path)
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return err
+// spec says which key is refused.
+func spec(path string) string {
+	_, err := wattwire.ReadSpec(path, nil)
+	var refused *wattwire.SpecError
+	if errors.As(err, &refused) {
+		return refused.Key
 	}
-	child.ExtraFiles = []*os.File{writer}
-	err = child.Run()
-	writer.Close()
-	if err == nil {
-		return "ok"
-	}
-	var told struct{ Key string }
-	line, _ := bufio.NewReader(reader).ReadString('\n')
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "ERROR ")), &told); err != nil {
-		return err
-	}
-	return told.Key
+	return "ok"
 }

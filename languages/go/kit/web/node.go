@@ -4,6 +4,7 @@ package web
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"os"
 	"runtime"
@@ -14,86 +15,95 @@ import (
 )
 
 // Run runs a node whose client is its ping, too, and whose server is its pong.
-func Run(client, server func(*wattwire.Kit), settings, capabilities string) {
-	wattwire.Run(map[string]func(*wattwire.Kit){
-		"client": client, "server": server, "ping": client, "pong": server,
-	}, settings, capabilities)
-}
-
-// Check ends the node with 4 where a library reports an error.
-func Check(err error) {
-	if err != nil {
-		panic(err)
-	}
+func Run(client, server func(*wattwire.Kit), settings, capabilities []string) {
+	wattwire.Run(wattwire.Cell{
+		Roles: map[string]func(*wattwire.Kit){
+			"client": client, "server": server, "ping": client, "pong": server,
+		},
+		Settings:     settings,
+		Capabilities: capabilities,
+	})
 }
 
 // Encoding is how payloads of this run travel, literals as text. Longer ones than the middleware
 // carries are refused.
-func Encoding(kit *wattwire.Kit, bytesMax, recordBytesMax int64) string {
-	encoding, length := kit.String("payload.encoding"), kit.Integer("payload.bytes")
-	most := map[bool]int64{true: recordBytesMax, false: bytesMax}[encoding == "record"]
-	wattwire.Must(length <= most, 3, nil, "payload.bytes %d; at most %d", length, most)
-	if kit.String("payload.literal") != "" {
+func Encoding(spec *wattwire.Spec, bytesMax, recordBytesMax int64) string {
+	lengthMax := bytesMax
+	if spec.PayloadEncoding == "record" {
+		lengthMax = recordBytesMax
+	}
+	if spec.PayloadBytes > lengthMax {
+		wattwire.Fail(wattwire.Unsupported, "", "payload.bytes %d; at most %d",
+			spec.PayloadBytes, lengthMax)
+	}
+	if spec.PayloadLiteral != "" {
 		return "text"
 	}
-	return encoding
+	return spec.PayloadEncoding
 }
 
 // Endpoint is where the server is.
-func Endpoint(kit *wattwire.Kit, allowed string) string {
-	endpoints := kit.Spec["peers.endpoints"].([]any)
-	wattwire.Must(len(endpoints) > 0, 2, "peers.endpoints", "found none; allowed: %s", allowed)
-	return endpoints[0].(string)
-}
-
-// Listening tells where a server can be called.
-func Listening(endpoint string) {
-	wattwire.Print("LISTENING", map[string]any{"endpoints": []string{endpoint}})
+func Endpoint(spec *wattwire.Spec, allowed string) string {
+	if len(spec.PeersEndpoints) == 0 {
+		wattwire.Fail(wattwire.BadSpec, "peers.endpoints", "found none; allowed: %s", allowed)
+	}
+	return spec.PeersEndpoints[0]
 }
 
 // Trust has a client accept what the run's authority has signed for a host, and nothing else. An
 // empty host is that of the address which is dialed; without TLS it is nil.
-func Trust(kit *wattwire.Kit, host string) *tls.Config {
-	path := kit.String("tls.authority")
-	if path == "" {
+func Trust(spec *wattwire.Spec, host string) *tls.Config {
+	if spec.TLSAuthority == "" {
 		return nil
 	}
-	text, err := os.ReadFile(path)
-	Check(err)
+	text, err := os.ReadFile(spec.TLSAuthority)
+	wattwire.Check(err)
 	trust := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: host}
 	trust.RootCAs.AppendCertsFromPEM(text)
 	return trust
 }
 
-// Ready prints READY. A server has nothing to match and passes nil; keep_alive is added.
-func Ready(kit *wattwire.Kit, library, version string, matched, discoveryNs any,
+// Ready prints READY. A server has nothing to match: its discoveryNs is nil.
+func Ready(kit *wattwire.Kit, library, version string, discoveryNs *int64,
 	effective map[string]any) {
 	effective["keep_alive"] = "on"
-	if kit.String("settings.keep_alive") == "off" {
+	if !KeepsConnections(kit.Spec) {
 		effective["keep_alive"] = "off"
 	}
-	wattwire.Print("READY", map[string]any{
-		"matched": matched, "discovery_ns": discoveryNs, "effective": effective,
-		"startup_ns": wattwire.NowNs() - wattwire.BeganNs,
-		"library": map[string]string{"name": library, "version": version,
-			"build": runtime.Version()},
-		"guarantee": map[string]string{"delivery": "reliable", "ordering": "none",
-			"overload": "block"},
-	})
+	ready := wattwire.Ready{
+		DiscoveryNs: discoveryNs,
+		Library:     wattwire.Library{Name: library, Version: version, Build: runtime.Version()},
+		Effective:   effective,
+		Guarantee: wattwire.Guarantee{Delivery: "reliable", Ordering: "none",
+			Overload: "block"},
+	}
+	if discoveryNs != nil {
+		server := int64(1)
+		ready.Matched = &server
+	}
+	ready.Print()
+}
+
+// KeepsConnections says whether a connection carries more than one call.
+func KeepsConnections(spec *wattwire.Spec) bool {
+	return spec.Settings.Text("keep_alive") != "off"
 }
 
 var noDelay atomic.Bool
 
 // NoDelay is what the newest socket of this node says of TCP_NODELAY, which Go switches on by
 // itself; a server that has none yet says what its sockets will have.
-func NoDelay(kit *wattwire.Kit, hasSocket bool) bool {
-	return hasSocket && noDelay.Load() || !hasSocket && kit.String("settings.tcp_nodelay") != "off"
+func NoDelay(spec *wattwire.Spec, hasSocket bool) bool {
+	if hasSocket {
+		return noDelay.Load()
+	}
+	return spec.Settings.Text("tcp_nodelay") != "off"
 }
 
 // Prepare gives a new connection its settings.
-func Prepare(kit *wattwire.Kit, conn net.Conn) error {
+func Prepare(spec *wattwire.Spec, conn net.Conn) error {
 	tcp := conn.(*net.TCPConn)
-	if setting := kit.String("settings.tcp_nodelay"); setting != "default" {
+	if setting := spec.Settings.Text("tcp_nodelay"); setting != "default" {
 		if err := tcp.SetNoDelay(setting == "on"); err != nil {
 			return err
 		}
@@ -102,23 +112,26 @@ func Prepare(kit *wattwire.Kit, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	return raw.Control(func(fd uintptr) {
-		value, _ := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY)
+	var unread error
+	err = raw.Control(func(fd uintptr) {
+		var value int
+		value, unread = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY)
 		noDelay.Store(value != 0)
 	})
+	return errors.Join(err, unread)
 }
 
 // Listener gives every connection that it accepts its settings.
 type Listener struct {
 	net.Listener
-	kit *wattwire.Kit
+	spec *wattwire.Spec
 }
 
 // Listen takes a free port.
-func Listen(kit *wattwire.Kit) Listener {
+func Listen(spec *wattwire.Spec) Listener {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	Check(err)
-	return Listener{listener, kit}
+	wattwire.Check(err)
+	return Listener{listener, spec}
 }
 
 // Accept passes over connections that were left again before their settings were made.
@@ -128,7 +141,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if Prepare(l.kit, conn) == nil {
+		if Prepare(l.spec, conn) == nil {
 			return conn, nil
 		}
 		conn.Close()

@@ -2,17 +2,17 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"wattwire"
 )
 
 func main() {
-	wattwire.Run(
-		map[string]func(*wattwire.Kit){"client": client, "server": server},
-		"arrivals", "encoding.bytes pacing.kit loop.open reply.echo",
-	)
+	wattwire.Run(wattwire.Cell{
+		Roles:        map[string]func(*wattwire.Kit){"client": client, "server": server},
+		Settings:     []string{"arrivals"},
+		Capabilities: []string{"encoding.bytes", "pacing.kit", "loop.open", "reply.echo"},
+	})
 }
 
 func client(kit *wattwire.Kit) {
@@ -22,11 +22,11 @@ func client(kit *wattwire.Kit) {
 
 // server hands its kit the requests before READY, when nothing else runs.
 func server(kit *wattwire.Kit) {
-	sender := uint64(kit.Spec["peers.nodes"].([]any)[0].(float64))
-	requests := make([][]byte, kit.Integer("settings.arrivals"))
+	sender := uint64(kit.Spec.PeersNodes[0])
+	requests := make([][]byte, kit.Spec.Settings.Integer("arrivals"))
 	for counter := range requests {
-		requests[counter] = slices.Clone(kit.Template)
-		kit.Stamp(requests[counter], sender<<48|uint64(counter), wattwire.NowNs())
+		requests[counter] = kit.Payload.New()
+		kit.Payload.Stamp(requests[counter], sender<<48|uint64(counter), wattwire.NowNs())
 	}
 	for _, request := range requests {
 		kit.Serve(request, func([]byte) error { return nil })
@@ -36,11 +36,9 @@ func server(kit *wattwire.Kit) {
 }
 
 func ready() {
-	wattwire.Print("READY", map[string]any{
-		"matched": nil, "discovery_ns": nil, "effective": map[string]any{},
-		"startup_ns": wattwire.NowNs() - wattwire.BeganNs,
-		"library":    map[string]string{"name": "nothing", "version": "1", "build": ""},
-		"guarantee": map[string]string{"delivery": "best_effort", "ordering": "none",
-			"overload": "drop_newest"},
-	})
+	wattwire.Ready{
+		Library: wattwire.Library{Name: "nothing", Version: "1"},
+		Guarantee: wattwire.Guarantee{Delivery: "best_effort", Ordering: "none",
+			Overload: "drop_newest"},
+	}.Print()
 }

@@ -1,0 +1,85 @@
+package wattwire
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// specField is a key of a spec and a pointer to the field that takes its value.
+type specField struct {
+	key   string
+	value any
+}
+
+// SpecError says which key of a spec the node cannot read, and why.
+type SpecError struct {
+	Key, Reason string
+}
+
+func (e *SpecError) Error() string { return e.Key + ": " + e.Reason }
+
+// ReadSpec reads a spec. The harness has checked its values; the node checks their types (C-02).
+// A spec that it refuses is a *SpecError.
+func ReadSpec(path string, settings []string) (*Spec, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &SpecError{"--spec", err.Error()}
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil || values == nil {
+		return nil, &SpecError{"--spec", fmt.Sprintf("%s is no JSON object: %v", path, err)}
+	}
+	spec := &Spec{Settings: Settings{}}
+	for _, field := range spec.fields() {
+		value, present := values[field.key]
+		if !present || string(value) == "null" {
+			return nil, &SpecError{field.key, "no value"}
+		}
+		if err := json.Unmarshal(value, field.value); err != nil {
+			return nil, &SpecError{field.key, err.Error()}
+		}
+	}
+	if spec.Contract != contractVersion {
+		reason := fmt.Sprintf("found %d; allowed: %d", spec.Contract, contractVersion)
+		return nil, &SpecError{"contract", reason}
+	}
+	for key, value := range values {
+		name, isSetting := strings.CutPrefix(key, "settings.")
+		if !isSetting {
+			continue
+		}
+		if !slices.Contains(settings, name) {
+			return nil, &SpecError{key, fmt.Sprintf("unknown; the settings are %v", settings)}
+		}
+		var setting any
+		if err := json.Unmarshal(value, &setting); err != nil {
+			return nil, &SpecError{key, err.Error()}
+		}
+		spec.Settings[name] = setting
+	}
+	return spec, nil
+}
+
+// Settings are the values of the middleware's settings by their names. A setting that is missing
+// or of another type than asked for ends the node.
+type Settings map[string]any
+
+// Text returns a setting that is a string.
+func (s Settings) Text(name string) string { return setting[string](s, name) }
+
+// Flag returns a setting that is true or false.
+func (s Settings) Flag(name string) bool { return setting[bool](s, name) }
+
+// Integer returns a setting that is a number.
+func (s Settings) Integer(name string) int64 { return int64(setting[float64](s, name)) }
+
+func setting[T any](settings Settings, name string) T {
+	value, fits := settings[name].(T)
+	if !fits {
+		Fail(BadSpec, "settings."+name, "found %v; allowed: a %T", settings[name], value)
+	}
+	return value
+}

@@ -1,0 +1,119 @@
+"""`python tools/kit_lints.py`: formats and lints of the kits and cells of Go.
+
+A language whose tools are missing is skipped with the reason; the exit code is 1 where a tool has
+something to say. A cell depends on its language's kit at `_kit`, which exists only in a build, so
+each is laid out below target/ with the kit and with what its manifest's build generates.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib  # type: ignore[no-redef]
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKSHOP = ROOT / "target" / "kit-lints"
+CACHE = Path(os.environ.get("WATTWIRE_CACHE", Path.home() / ".cache" / "wattwire"))
+GO_KIT = ROOT / "languages" / "go" / "kit"
+GO_ENVIRONMENT = {
+    "GOCACHE": str(CACHE / "go" / "build"),
+    "GOPATH": str(CACHE / "go" / "path"),
+    "GOFLAGS": "-buildvcs=false -modcacherw",
+    "GOWORK": "off",
+    "GOTOOLCHAIN": "local",
+}
+
+
+def tracked(suffix: str, *folders: str) -> list[str]:
+    """Return the repository's files with a suffix in some folders."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "--", *folders]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.splitlines() if name.endswith(suffix)]
+
+
+def passes(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> bool:
+    """Run a command, whose messages go to standard error; return whether it ends with 0."""
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **(environment or {})}, stdout=sys.stderr,
+        check=False,
+    )  # fmt: skip
+    return done.returncode == 0
+
+
+def gofmt_passes(names: Sequence[str]) -> bool:
+    """Print the files that gofmt would change, and return whether there are none."""
+    done = subprocess.run(
+        ["gofmt", "-l", *names], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    for name in done.stdout.splitlines():
+        print(f"{name}: not as gofmt writes it", file=sys.stderr)
+    return done.returncode == 0 and not done.stdout
+
+
+def lay_out_go(cell: Path) -> Path:
+    """Copy a cell and its kit to a folder of their own, and return it."""
+    folder = WORKSHOP / f"{cell.parent.name}-{cell.name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(cell, folder)
+    shutil.copytree(GO_KIT, folder / "_kit", ignore=shutil.ignore_patterns("tests"))
+    return folder
+
+
+def generate(cell: Path, folder: Path) -> str:
+    """Run what comes before the last command of a cell's own build; return why it cannot."""
+    manifest = tomllib.loads((cell / "node.toml").read_text(encoding="utf-8"))
+    missing = [name for name in manifest.get("requires", []) if shutil.which(name) is None]
+    if missing:
+        return f"{', '.join(missing)} is not installed"
+    interfaces = next((cell.parent / "idl").glob("*"), cell).parent
+    words = {"source": folder, "build": folder / "build", "environment": interfaces, "cache": CACHE}
+    for template in manifest.get("build", {}).get("commands", [])[:-1]:
+        command = [part.format_map(words) for part in template]
+        if not passes(command, folder):
+            return "its build fails before it compiles"
+    return ""
+
+
+def lint_go() -> list[str]:
+    """Return what gofmt or go vet has something to say about."""
+    failed = [] if gofmt_passes(tracked(".go", "languages", "middleware", "bench")) else ["gofmt"]
+    if not passes(["go", "vet", ".", "./web"], GO_KIT, GO_ENVIRONMENT):
+        failed.append("go vet: languages/go/kit")
+    for cell in sorted(ROOT.glob("middleware/*/go")) + sorted(
+        ROOT.glob("bench/cells/middleware/*/go")
+    ):
+        folder = lay_out_go(cell)
+        reason = generate(cell, folder)
+        if reason:
+            print(f"{cell.relative_to(ROOT)}: not vetted: {reason}", file=sys.stderr)
+        elif not passes(["go", "vet", "."], folder, GO_ENVIRONMENT):
+            failed.append(f"go vet: {cell.relative_to(ROOT)}")
+    return failed
+
+
+LINTS = {"Go": (lint_go, ("go", "gofmt"))}
+
+
+def main() -> int:
+    failed = []
+    for language, (lint, programs) in LINTS.items():
+        missing = [name for name in programs if shutil.which(name) is None]
+        if missing:
+            print(f"lint: {language} skipped: no {', '.join(missing)}", file=sys.stderr)
+        else:
+            failed += lint()
+    for name in failed:
+        print(f"{name}: has something to say, see above", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
