@@ -243,7 +243,7 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _answered(campaign: Campaign) -> tuple[list[str], dict[str, Any]]:
+def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
     """Return the headline and a line per question without a number, and all answers' numbers.
 
     For a campaign without a page to read them from.

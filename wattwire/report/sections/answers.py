@@ -31,8 +31,77 @@ from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
 from wattwire.report.words import best_alternative, correlation, stopping
-from wattwire.report.words.answers import few_degrees, nothing_to_compare, sentence, sentence_of_all
+from wattwire.report.words.answers import claim, few_degrees, nothing_to_compare, sentence_of_all
 from wattwire.report.words.changes import change_sentence
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "answers",
+    {
+        "title": "Answers",
+        "one_block": (
+            "One block: no interval per treatment; drift cannot be separated. The ratios below are "
+            "main effects over the factorial: the other factors act as replication and their "
+            "interactions are part of the error."
+        ),
+        "baseline_without_run": (
+            "{planned} has no usable run, so the baseline is {baseline}, the first level with one."
+        ),
+        "baseline_without_value": (
+            "In {response}, runs of {planned} have no comparable value, so the baseline is "
+            "{baseline}, the first level without such runs."
+        ),
+        "runs_ended": "{runs:plural usable run} ended as {outcome}.",
+        "runs_without": "{runs:plural usable run} without {response}: missing from its ratios.",
+        "question": "{id}  {text}",
+        "not_answered": "Not answered: this campaign holds its factors at one level.",
+        "level": "{claim}: {outcome}.",
+        "other_levels": (
+            "The other {levels:plural level} of {factor} in {response} range from {lowest:number} "
+            "to {highest:number}{unit}: {outcomes:listed} (see the table “{table}”). The baseline "
+            "of all is {baseline}{default}."
+        ),
+        "times": " times",
+        "outcome_count": "{levels} {outcome}",
+        "default_baseline": ", the first level: the study names no other (answers.baseline)",
+        "no_number": "{response:capital}: {reason}.",
+        "more_without_number": "{more} more have no number; see the table.",
+        # The figure of ratios.
+        "figure": "Ratios with their intervals",
+        "caption": (
+            "Geometric-mean ratios; the bars are simultaneous {confidence:confidence} intervals "
+            "over the family of {family}.{margin}"
+        ),
+        "caption_margin": " The grey band is the study's margin of ± {margin:percent}.",
+        # The table of all answers.
+        "table": "All answers",
+        "table_of_differences": "Answers as differences",
+        "share": "a share: compared by its difference, see below",
+        "no_logarithm": "no ratio: a run's value has no logarithm; see the differences below",
+        "note": (
+            "Family: {family} ({intervals:plural interval}, together at {confidence:confidence}, "
+            "Bonferroni). {registration}. Estimand: ratio of geometric means inside blocks, "
+            "averaged with equal weight over the combinations of the other factors. “Different”: "
+            "the interval excludes 1. “Equivalent”: the interval is inside the study's margin. "
+            "“Not larger than the A/A noise”: the interval excludes 1, but two identical labels "
+            "may differ by as much (far end of their interval; see the control runs). “No "
+            "difference detected”: all others; this does not show that there is no difference."
+        ),
+        "whole_family": "all answers below, together",
+        "registered": "Registered in the study",
+        "exploratory_import": "Chosen after the data were recorded, so exploratory",
+        "exploratory_edit": "{edits:listed} afterwards, so exploratory",
+        "edited": "{files:listed} edited",
+        "limits_changed": "validity limits changed",
+        # Ratios at each level of the other factors.
+        "by_level": "Ratios by level of the other factors",
+        "by_level_note": (
+            "Exploratory: {confidence:confidence} intervals, not corrected for multiple "
+            "comparisons."
+        ),
+        "by_level_unknown": "Whether a ratio changes with another factor: {reason}.",
+    },
+)
 
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
@@ -48,21 +117,14 @@ def section(
 
     It begins with a short table of all answers in `document` (report/analysis.json).
     """
-    part = Section("answers", "Answers")
+    part = Section("answers", PHRASES("title"))
     summary = short_answers.table(document) if document else None
     part.parts += [summary] if summary else []
     if not answers.items:
         part.parts.append(Text(nothing_to_compare(evidence)))
         return part
     if answers.block_count == 1:
-        part.parts.append(
-            Text(
-                "One block: no interval per treatment; drift cannot be separated. The ratios "
-                "below are main effects over the factorial: the other factors act as "
-                "replication and their interactions are part of the error.",
-                "warning",
-            )
-        )
+        part.parts.append(Text(PHRASES("one_block"), "warning"))
     stop_sentence = stopping.sentence(evidence)
     if stop_sentence:
         part.parts.append(Text(stop_sentence))
@@ -72,11 +134,12 @@ def section(
     part.parts += [Text(text, "warning") for text in _substituted_baselines(evidence, answers)]
     gap_sentences = gaps(evidence, answers)
     if gap_sentences:
-        part.parts.append(Text(" ".join(gap_sentences), "warning"))
+        part.parts.append(Text(joined(gap_sentences), "warning"))
     chosen = choices(evidence, answers)
     for question in evidence.study.questions:
         question_answers = [answer for answer in answers.items if answer.question == question.id]
-        part.parts.append(Text(f"{question.id}  {question.text}", "question"))
+        title = PHRASES("question", id=question.id, text=question.text)
+        part.parts.append(Text(title, "question"))
         part.parts.extend(best_alternative.sentences(evidence, question, chosen))
         if question_answers or not question.beside:
             part.parts.extend(_question_words(evidence, question_answers, answers))
@@ -106,33 +169,38 @@ def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list
     if any(isinstance(row.result, stats.Difference) for row in shifts):
         parts.append(differences.by_level(evidence, shifts))
     if at_levels and not any(isinstance(row.result, NUMBER) for row in at_levels):
-        parts.append(Text(f"Whether a ratio changes with another factor: {at_levels[0].result}."))
+        parts.append(Text(PHRASES("by_level_unknown", reason=str(at_levels[0].result))))
     return parts
 
 
-def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[str]:
+def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]:
     """Return a sentence for each baseline without values, naming the level that replaces it."""
     sentences = []
     for factor in dict.fromkeys(item.factor for item in answers.items):
         planned, used = planned_baseline(evidence, factor), baseline_of(evidence, factor)
         if not same_level(planned, used):
             sentences.append(
-                f"{evidence.title(factor, planned)} has no usable run, so the baseline is "
-                f"{evidence.title(factor, used)}, the first level with one."
+                PHRASES(
+                    "baseline_without_run",
+                    planned=evidence.title(factor, planned),
+                    baseline=evidence.title(factor, used),
+                )
             )
     for answer in answers.items:
         common = baseline_of(evidence, answer.factor)
         if not same_level(common, answer.baseline):
             sentences.append(
-                f"In {answer.response.title}, runs of {evidence.title(answer.factor, common)} "
-                "have no comparable value, so the baseline is "
-                f"{evidence.title(answer.factor, answer.baseline)}, the first level without "
-                "such runs."
+                PHRASES(
+                    "baseline_without_value",
+                    response=answer.response.title,
+                    planned=evidence.title(answer.factor, common),
+                    baseline=evidence.title(answer.factor, answer.baseline),
+                )
             )
     return list(dict.fromkeys(sentences))
 
 
-def gaps(evidence: Evidence, answers: Answers) -> list[str]:
+def gaps(evidence: Evidence, answers: Answers) -> list[Phrase]:
     """Return sentences on usable runs that ended badly or lack a response.
 
     Ratios over the remaining runs would otherwise look better than the treatments are.
@@ -141,14 +209,11 @@ def gaps(evidence: Evidence, answers: Answers) -> list[str]:
     sentences = []
     for outcome in sorted(set(frame["outcome"].to_list()) - {"completed"}):
         runs = frame.filter(pl.col("outcome") == outcome).height
-        sentences.append(
-            f"{words.plural(runs, 'usable run')} ended as {outcome.replace('_', ' ')}."
-        )
+        sentences.append(PHRASES("runs_ended", runs=runs, outcome=outcome.replace("_", " ")))
     for response in dict.fromkeys(answer.response for answer in answers.items):
         missing = int(np.isnan(column(frame, response.column)).sum())
         if 0 < missing < frame.height:
-            runs_text = words.plural(missing, "usable run")
-            sentences.append(f"{runs_text} without {response.title}: missing from its ratios.")
+            sentences.append(PHRASES("runs_without", runs=missing, response=response.title))
     return sentences
 
 
@@ -156,7 +221,7 @@ def _question_words(
     evidence: Evidence, question_answers: Sequence[Answer], answers: Answers
 ) -> list[Text]:
     if not question_answers:
-        return [Text("Not answered: this campaign holds its factors at one level.")]
+        return [Text(PHRASES("not_answered"))]
     numbers = [answer for answer in question_answers if isinstance(answer.result, NUMBER)]
     uncomputed = [answer for answer in question_answers if not isinstance(answer.result, NUMBER)]
     difference_responses = [
@@ -164,7 +229,7 @@ def _question_words(
         for answer in question_answers
         if isinstance(answer.result, stats.Difference)
     ]
-    sentences = [
+    sentences: list[str] = [
         differences.why(evidence, response) for response in dict.fromkeys(difference_responses)
     ]
     groups: dict[tuple[Response, str], list[Answer]] = {}
@@ -174,11 +239,13 @@ def _question_words(
         sentences += _level_sentences(evidence, group, answers)
     # Answers that share a reason for having no number need only one sentence.
     reasons = dict.fromkeys((answer.response.title, str(answer.result)) for answer in uncomputed)
-    reason_sentences = [f"{title[:1].upper()}{title[1:]}: {reason}." for title, reason in reasons]
+    reason_sentences = [
+        PHRASES("no_number", response=title, reason=reason) for title, reason in reasons
+    ]
+    sentences += reason_sentences[:SENTENCES_MAX]
     omitted_count = len(reason_sentences) - SENTENCES_MAX
-    sentences += reason_sentences[:SENTENCES_MAX] + (
-        [f"{omitted_count} more have no number; see the table."] * (omitted_count > 0)
-    )
+    if omitted_count > 0:
+        sentences.append(PHRASES("more_without_number", more=omitted_count))
     if evidence.excluded.height:
         sentences += filter(
             None, (sentence_of_all(evidence, answer, answers) for answer in uncomputed)
@@ -186,7 +253,7 @@ def _question_words(
     return [Text(text, "item") for text in sentences]
 
 
-def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[str]:
+def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answers) -> list[Phrase]:
     """Return one sentence per level of a factor in a response.
 
     Of more than SENTENCES_MAX levels, only the lowest and highest have one; another sums up the
@@ -196,34 +263,42 @@ def _level_sentences(evidence: Evidence, group: Sequence[Answer], answers: Answe
     ranked = sorted(group, key=lambda answer: answer.interval.estimate)
     if len(group) > SENTENCES_MAX:
         shown = [*ranked[:LOWEST_LISTED], *ranked[-HIGHEST_LISTED:]]
-    sentences = []
-    for answer in shown:
-        text = sentence(evidence, answer, answers.family)[:-1]
-        sentences.append(f"{text}: {words.OUTCOMES[answers.outcome(answer)]}.")
-    if len(group) == len(shown):
-        return sentences
-    rest = ranked[LOWEST_LISTED:-HIGHEST_LISTED]
-    ends = [words.number(rest[index].interval.estimate) for index in (0, -1)]
-    is_ratio = isinstance(rest[0].result, stats.Ratio)
-    unit = " times" if is_ratio else f" {rest[0].response.unit}".rstrip()
-    outcomes = Counter(words.OUTCOMES[answers.outcome(answer)] for answer in rest)
-    outcome_counts = words.listed(
-        [f"{count} {outcome}" for outcome, count in outcomes.most_common()]
-    )
-    table_title = "All answers" if is_ratio else "Answers as differences"
-    first, response = rest[0], rest[0].response
-    sentences.append(
-        f"The other {words.plural(len(rest), 'level')} of {words.factor_title(first.factor)} in "
-        f"{response.title} range from {ends[0]} to {ends[1]}{unit}: {outcome_counts} (see the "
-        f"table “{table_title}”). The baseline of all is "
-        f"{evidence.title(first.factor, first.baseline)}{_default_note(evidence, first.factor)}."
-    )
+    sentences = [
+        PHRASES(
+            "level",
+            claim=claim(evidence, answer, answers.family),
+            outcome=words.OUTCOMES[answers.outcome(answer)],
+        )
+        for answer in shown
+    ]
+    if len(group) > len(shown):
+        rest = ranked[LOWEST_LISTED:-HIGHEST_LISTED]
+        sentences.append(_other_levels(evidence, rest, answers))
     return sentences
 
 
-def _default_note(evidence: Evidence, factor: str) -> str:
-    named = factor in evidence.study.answers.baseline
-    return "" if named else ", the first level: the study names no other (answers.baseline)"
+def _other_levels(evidence: Evidence, rest: Sequence[Answer], answers: Answers) -> Phrase:
+    """Return the sentence that sums up the answers between the extremes, in ascending order."""
+    first, response = rest[0], rest[0].response
+    is_ratio = isinstance(first.result, stats.Ratio)
+    outcomes = Counter(words.OUTCOMES[answers.outcome(answer)] for answer in rest)
+    is_named = first.factor in evidence.study.answers.baseline
+    return PHRASES(
+        "other_levels",
+        levels=len(rest),
+        factor=words.factor_title(first.factor),
+        response=response.title,
+        lowest=first.interval.estimate,
+        highest=rest[-1].interval.estimate,
+        unit=PHRASES("times") if is_ratio else f" {response.unit}".rstrip(),
+        outcomes=[
+            PHRASES("outcome_count", levels=count, outcome=outcome)
+            for outcome, count in outcomes.most_common()
+        ],
+        table=PHRASES("table" if is_ratio else "table_of_differences"),
+        baseline=evidence.title(first.factor, first.baseline),
+        default="" if is_named else PHRASES("default_baseline"),
+    )
 
 
 def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answers) -> Figure:
@@ -232,8 +307,7 @@ def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answe
         interval = answer.interval
         first = all(p["response"] != answer.response.title for p in points)
         point: dict[str, Any] = {
-            "name": f"{evidence.title(answer.factor, answer.level)} / "
-            f"{evidence.title(answer.factor, answer.baseline)}",
+            "name": _sides(evidence, answer),
             "response": answer.response.title,
             "one": 1 if first else None,
             "ratio": figures.rounded(interval.estimate),
@@ -243,18 +317,19 @@ def _ratio_figure(evidence: Evidence, computed: Sequence[Answer], answers: Answe
         if answers.margin is not None and first:
             point |= {"margin_low": 1 / (1 + answers.margin), "margin_high": 1 + answers.margin}
         points.append(point)
-    margin = (
-        f" The grey band is the study's margin of ± {words.percent(answers.margin)}."
-        if answers.margin is not None
-        else ""
-    )
+    has_margin = answers.margin is not None
+    margin = PHRASES("caption_margin", margin=answers.margin) if has_margin else ""
     return Figure(
         "ratios",
-        "Ratios with their intervals",
-        "Geometric-mean ratios; the bars are simultaneous "
-        f"{words.confidence(CONFIDENCE)} intervals over the family of {answers.family}.{margin}",
+        PHRASES("figure"),
+        PHRASES("caption", confidence=CONFIDENCE, family=answers.family, margin=margin),
         figures.ratios_chart(points, answers.margin),
     )
+
+
+def _sides(evidence: Evidence, answer: Answer) -> str:
+    level = evidence.title(answer.factor, answer.level)
+    return f"{level} / {evidence.title(answer.factor, answer.baseline)}"
 
 
 def _distinct(items: Sequence[Answer]) -> list[Answer]:
@@ -312,27 +387,23 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         columns.append(Column("rank_level", "its exact level"))
     if evidence.excluded.height:
         columns.append(Column("with_all", "with the excluded runs", "measured"))
-    family = evidence.study.answers.family or "all answers below, together"
-    registration = "Registered in the study"
-    if evidence.imported:
-        registration = "Chosen after the data were recorded, so exploratory"
-    edits = [f"{words.listed(list(evidence.edited))} edited"] if evidence.edited else []
-    edits += ["validity limits changed"] if evidence.validity_changed else []
-    if edits:
-        registration = f"{words.listed(edits)} afterwards, so exploratory"
-    return Table(
-        "answers",
-        "All answers",
-        columns,
-        rows,
-        f"Family: {family} ({words.plural(answers.family, 'interval')}, together at "
-        f"{words.confidence(CONFIDENCE)}, Bonferroni). {registration}. Estimand: ratio of "
-        "geometric means inside blocks, averaged with equal weight over the combinations of the "
-        "other factors. “Different”: the interval excludes 1. “Equivalent”: the interval is inside "
-        "the study's margin. “Not larger than the A/A noise”: the interval excludes 1, but two "
-        "identical labels may differ by as much (far end of their interval; see the control runs). "
-        "“No difference detected”: all others; this does not show that there is no difference.",
+    note = PHRASES(
+        "note",
+        family=evidence.study.answers.family or PHRASES("whole_family"),
+        intervals=answers.family,
+        confidence=CONFIDENCE,
+        registration=_registration(evidence),
     )
+    return Table("answers", PHRASES("table"), columns, rows, note)
+
+
+def _registration(evidence: Evidence) -> Phrase:
+    """Return whether the answers were planned before the data were known."""
+    edits = [PHRASES("edited", files=evidence.edited)] if evidence.edited else []
+    edits += [PHRASES("limits_changed")] if evidence.validity_changed else []
+    if edits:
+        return PHRASES("exploratory_edit", edits=edits)
+    return PHRASES("exploratory_import" if evidence.imported else "registered")
 
 
 def _ratio_of(result: Result, is_share: bool) -> Any:
@@ -341,11 +412,7 @@ def _ratio_of(result: Result, is_share: bool) -> Any:
     Differences have a table of their own.
     """
     if isinstance(result, stats.Difference):
-        if is_share:
-            return stats.NotComputable("a share: compared by its difference, see below")
-        return stats.NotComputable(
-            "no ratio: a run's value has no logarithm; see the differences below"
-        )
+        return stats.NotComputable(PHRASES("share" if is_share else "no_logarithm"))
     return result.interval if isinstance(result, stats.Ratio) else result
 
 
@@ -356,8 +423,7 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
         rows.append(
             {
                 "response": answer.response.title,
-                "contrast": f"{evidence.title(answer.factor, answer.level)} / "
-                f"{evidence.title(answer.factor, answer.baseline)}",
+                "contrast": _sides(evidence, answer),
                 "at": evidence.title(at_level.other, at_level.level),
                 "ratio": result.interval if isinstance(result, stats.Ratio) else result,
                 "strata": result.strata if isinstance(result, stats.Ratio) else None,
@@ -365,7 +431,7 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
         )
     return Table(
         "ratios-by-level",
-        "Ratios by level of the other factors",
+        PHRASES("by_level"),
         [
             Column("response", "response"),
             Column("contrast", "contrast"),
@@ -374,6 +440,5 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
             Column("strata", "combinations", "measured"),
         ],
         rows,
-        f"Exploratory: {words.confidence(CONFIDENCE)} intervals, not corrected for multiple "
-        "comparisons.",
+        PHRASES("by_level_note", confidence=CONFIDENCE),
     )

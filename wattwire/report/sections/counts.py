@@ -12,67 +12,102 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "counts",
+    {
+        "title": "Counts, losses, starts",
+        "no_usable_run": "No usable run has counts.",
+        "none_lost": "None of {expected:count} expected receptions was lost.",
+        "lost": (
+            "{lost:count} of {expected:count} expected receptions were lost ({share:percent}), in "
+            "{runs_with_loss} of {runs:plural run}."
+        ),
+        "some_unknown": (
+            "The number of messages sent is unknown in {runs:plural run}: a sender ended and left "
+            "no records."
+        ),
+        "all_unknown": (
+            "The number of messages sent is unknown in all runs ({runs:count}): a sender ended and "
+            "left no records."
+        ),
+        # Also in the page's first sentence.
+        "calls_failed": "Calls failed: {treatments:listed}{rest}.",
+        "treatment_failed": "{treatment} ({calls:count}, {share:percent})",
+        "all_runs": "all runs",
+        "more_treatments": " and {more:plural more treatment}",
+        "what_failed_means": (
+            "A failed call ended with an error before its timeout; like a lost one it counts as "
+            "+∞ in latency."
+        ),
+        "table": "Messages",
+        "note": (
+            "Expected: receptions due, one per subscriber and message, or one per call. Received: "
+            "at least once. Failed: calls that ended with an error before their timeout. Sum: "
+            "received + failed + lost = expected; duplicates are counted separately.{warm_up}"
+        ),
+        "note_warm_up": " These counts include the warm-up; latency and costs do not.",
+        "starts": "From process start to ready",
+        "starts_note": (
+            "Start: from the process's first statement to ready. Discovery: from the endpoint's "
+            "creation to the match; “–” where the middleware does not report it."
+        ),
+    },
+)
 
 COUNTS = (
     "sent", "expected", "received_unique", "failed", "lost", "late", "duplicates", "corrupt",
     "foreign",
 )  # fmt: skip
 TITLES = {"received_unique": "received"}
-FAILED_MEANS = (
-    "A failed call ended with an error before its timeout; like a lost one it counts as +∞ in "
-    "latency."
-)
-UNKNOWN = "a sender ended and left no records"
 NAMED_MAX = 5
 """Number of treatments with failed calls that a sentence names one by one."""
 
 
 def section(evidence: Evidence) -> Section:
     """Return the section on message counts, losses and node starts."""
-    part = Section("counts", "Counts, losses, starts")
+    part = Section("counts", PHRASES("title"))
     if evidence.usable.height == 0:
         part.has_no_data = True
-        part.parts.append(Text("No usable run has counts.", "warning"))
+        part.parts.append(Text(PHRASES("no_usable_run"), "warning"))
         return part
     part.parts.append(Text(_loss_words(evidence)))
     failed = failed_words(evidence)
     if failed:
-        part.parts.append(Text(f"{failed} {FAILED_MEANS}", "warning"))
+        part.parts.append(Text(joined([failed, PHRASES("what_failed_means")]), "warning"))
     part.parts.append(_counts_table(evidence))
     part.parts.append(_starts_table(evidence))
     return part
 
 
-def _loss_words(evidence: Evidence) -> str:
+def _loss_words(evidence: Evidence) -> Phrase:
     frame = evidence.usable
     expected, lost = column(frame, "expected"), column(frame, "lost")
     due_sum, lost_sum = np.nansum(expected), np.nansum(lost)
     runs_with_loss = int((lost > 0).sum())
     unknown_runs = frame["sent"].null_count() if "sent" in frame.columns else 0
     if unknown_runs == frame.height:
-        return (
-            "The number of messages sent is unknown in all runs "
-            f"({words.count(unknown_runs)}): {UNKNOWN}."
-        )
-    return _loss_sentence(due_sum, lost_sum, runs_with_loss, frame.height) + (
-        f" The number of messages sent is unknown in {words.plural(unknown_runs, 'run')}: "
-        f"{UNKNOWN}."
-        if unknown_runs
-        else ""
-    )
+        return PHRASES("all_unknown", runs=unknown_runs)
+    texts = [_loss_sentence(due_sum, lost_sum, runs_with_loss, frame.height)]
+    texts += [PHRASES("some_unknown", runs=unknown_runs)] if unknown_runs else []
+    return joined(texts)
 
 
-def _loss_sentence(due: float, lost: float, runs_with_loss: int, runs: int) -> str:
+def _loss_sentence(due: float, lost: float, runs_with_loss: int, runs: int) -> Phrase:
     if lost == 0:
-        return f"None of {words.count(float(due))} expected receptions was lost."
-    return (
-        f"{words.count(float(lost))} of {words.count(float(due))} expected receptions were lost "
-        f"({words.percent(float(lost / due))}), in {runs_with_loss} of "
-        f"{words.plural(runs, 'run')}."
+        return PHRASES("none_lost", expected=float(due))
+    return PHRASES(
+        "lost",
+        lost=float(lost),
+        expected=float(due),
+        share=float(lost / due),
+        runs_with_loss=runs_with_loss,
+        runs=runs,
     )
 
 
-def failed_words(evidence: Evidence) -> str:
+def failed_words(evidence: Evidence) -> Phrase:
     """Return a sentence on the treatments with failed calls, with counts; empty without any."""
     treatments = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
@@ -80,15 +115,19 @@ def failed_words(evidence: Evidence) -> str:
         if np.nansum(failed) > 0:
             levels = zip(evidence.varied, key, strict=True)
             title = ", ".join(evidence.title(factor, level) for factor, level in levels)
-            share = words.percent(float(np.nansum(failed) / np.nansum(expected)))
             treatments.append(
-                f"{title or 'all runs'} ({words.count(float(np.nansum(failed)))}, {share})"
+                PHRASES(
+                    "treatment_failed",
+                    treatment=title or PHRASES("all_runs"),
+                    calls=float(np.nansum(failed)),
+                    share=float(np.nansum(failed) / np.nansum(expected)),
+                )
             )
     if not treatments:
-        return ""
-    rest = f" and {words.plural(len(treatments) - NAMED_MAX, 'more treatment')}"
-    text = words.listed(treatments[:NAMED_MAX]) + (rest if len(treatments) > NAMED_MAX else "")
-    return f"Calls failed: {text}."
+        return Phrase()
+    more = len(treatments) - NAMED_MAX
+    rest = PHRASES("more_treatments", more=more) if more > 0 else ""
+    return PHRASES("calls_failed", treatments=treatments[:NAMED_MAX], rest=rest)
 
 
 def _counts_table(evidence: Evidence) -> Table:
@@ -113,13 +152,10 @@ def _counts_table(evidence: Evidence) -> Table:
     columns.append(Column("check", "sum"))
     return Table(
         "counts",
-        "Messages",
+        PHRASES("table"),
         columns,
         rows,
-        "Expected: receptions due, one per subscriber and message, or one per call. Received: at "
-        "least once. Failed: calls that ended with an error before their timeout. Sum: received + "
-        "failed + lost = expected; duplicates are counted separately."
-        + (" These counts include the warm-up; latency and costs do not." if has_warm_up else ""),
+        PHRASES("note", warm_up=PHRASES("note_warm_up") if has_warm_up else ""),
     )
 
 
@@ -159,7 +195,7 @@ def _starts_table(evidence: Evidence) -> Table:
         )
     return Table(
         "starts",
-        "From process start to ready",
+        PHRASES("starts"),
         [
             Column("cell", "cell"),
             Column("role", "role"),
@@ -170,8 +206,7 @@ def _starts_table(evidence: Evidence) -> Table:
             Column("discovery_max", "slowest", "measured", "s"),
         ],
         rows,
-        "Start: from the process's first statement to ready. Discovery: from the endpoint's "
-        "creation to the match; “–” where the middleware does not report it.",
+        PHRASES("starts_note"),
     )
 
 

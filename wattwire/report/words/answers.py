@@ -19,6 +19,92 @@ from wattwire.model.derived import column
 from wattwire.model.verdict import ended_unsent
 from wattwire.report.sections.counts import failed_words
 from wattwire.report.words import best_alternative
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "answer",
+    {
+        # One answer: levels, ratio or difference, interval, basis.
+        "ratio": (
+            "{level} {verb} {interval:estimate} times the {response} of {baseline} "
+            "({name} {interval:limits}, {basis}{means})"
+        ),
+        "side_means": ", {level_mean:number} against {baseline_mean:number}{unit}",
+        "difference": (
+            "The {response} of {level} {verb} {amount:number}{unit} {place} that of {baseline} "
+            "({name} {low:number} to {high:number}{unit}, {basis}{means})"
+        ),
+        "typically": "is typically",
+        "on_average": "is on average",
+        "above": "above",
+        "below": "below",
+        "percentage_points": " percentage points",
+        "side_shares": ", mean {level_mean:percent} against {baseline_mean:percent}",
+        "simultaneous": "simultaneous {confidence:confidence} interval",
+        "single": "{confidence:confidence} interval",
+        "by_ranks_of_pairs": "by ranks of {pairs:plural pair} in {blocks:plural block}",
+        "pair_means": "means of {pairs:plural pair} in {blocks:plural block}",
+        "by_ranks_of_runs": "by ranks of {runs:plural run}",
+        "blocks_and_runs": "{blocks:plural block}, {runs:plural run}",
+        "no_number": "{level} against {baseline}, {response}: {reason}",
+        "stated": "{claim}.",
+        "with_excluded": "With the excluded runs: {answer}",
+        "few_degrees": (
+            "{blocks:plural block with few treatments leaves/blocks with few treatments leave} "
+            "{degrees:plural degree} of freedom for the error: an interval extends "
+            "{few_limit:number} standard errors to each side; with {enough} degrees it would "
+            "extend {enough_limit:number}, and the standard error itself is imprecise. Only a very "
+            "large difference can be detected: measure more blocks to detect smaller ones."
+        ),
+        # The first sentence of the page, and what precedes or follows it.
+        "incomplete": "Incomplete, {tried} of {runs} runs of the design so far.",
+        "one_block": "One block, main effects only, no interval per treatment: {answer}",
+        "within_noise": ("The effect is not larger than the A/A noise: no difference is claimed."),
+        "no_difference": "No difference detected: the interval includes {no_effect}.",
+        "depends": (
+            "By {other}: {lowest:number} at {lowest_level} and {highest:number} at {highest_level}."
+        ),
+        "too_few_runs": (
+            "The runs are too few for a precise estimate: the error has {degrees:plural degree} of "
+            "freedom."
+        ),
+        # Instead of an answer.
+        "all_ended": "{which} {outcomes} {when}.",
+        "all_ended_because": "{which} {outcomes} {when}: {why}.",
+        "all_usable_runs": "All {runs:plural usable run}",
+        "all_runs": "All {runs:plural run}",
+        "only_usable_run": "The only usable run",
+        "only_run": "The only run",
+        "before_sending": "before anything was sent",
+        "before_ready": "before READY",
+        "unrecorded": "and left no record of what they sent",
+        "no_run_tried": (
+            "No results yet: {tried:count} of {planned:plural planned run} tried{because}."
+        ),
+        "no_run_usable": (
+            "No results yet: {tried:count} of {planned:plural planned run} tried, none "
+            "usable{because}."
+        ),
+        "because": " ({reasons:listed})",
+        "answer_of_all_runs": (
+            "{excluded} of {tried:plural run} were excluded ({reasons:listed}), and the remaining "
+            "runs give no result. {answer}"
+        ),
+        "no_numeric_answer": "No question has a numeric answer: {reason}.",
+        "nothing_to_compare": (
+            "{runs:plural run} measured, all with {held:listed}: there is nothing to compare."
+        ),
+        "add_levels": "Give one of these factors two or more levels.",
+        "no_comparison": (
+            "{runs:plural run} measured; the study requests no comparison. Add a [[question]] with "
+            "the factors to compare."
+        ),
+        "import_again": "Import again, with --factor for a column in which runs differ.",
+        "import_again_with": (
+            "Import again, with --factor for a column in which runs differ: {columns}."
+        ),
+    },
+)
 
 BY_RANKS = ("pairs", "two samples")
 FAR_APART = 10.0
@@ -27,32 +113,43 @@ FEW_DEGREES, ENOUGH_DEGREES = 1, 4
 """Most degrees of freedom that call for a warning, and the number that it compares with."""
 
 
-def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> str | None:
+def sentence_of_all(evidence: Evidence, answer: Answer, answers: Answers) -> Phrase | None:
     """Return the answer with excluded runs counted as well; None where it has no number."""
     if not isinstance(answer.with_all, NUMBER):
         return None
     counted = replace(answer, result=answer.with_all)
-    return "With the excluded runs: " + sentence(evidence, counted, answers.family_of_all)
+    return PHRASES("with_excluded", answer=sentence(evidence, counted, answers.family_of_all))
 
 
-def sentence(evidence: Evidence, answer: Answer, family: int) -> str:
+def sentence(evidence: Evidence, answer: Answer, family: int) -> Phrase:
     """Return the answer in words: levels, ratio, interval, confidence level, runs and blocks.
 
     A difference is stated in the response's unit.
     """
+    return PHRASES("stated", claim=claim(evidence, answer, family))
+
+
+def claim(evidence: Evidence, answer: Answer, family: int) -> Phrase:
+    """Return `sentence` without its full stop."""
     level = evidence.title(answer.factor, answer.level)
     baseline = evidence.title(answer.factor, answer.baseline)
-    result = answer.result
+    response, result = answer.response.title, answer.result
     if isinstance(result, stats.Difference):
-        return _difference_sentence(evidence, answer, result, family)
+        return _difference_claim(evidence, answer, result, family)
     if not isinstance(result, stats.Ratio):
-        return f"{level} against {baseline}, {answer.response.title}: {result}."
-    interval = result.interval
-    ratio, low, high = words.limits(interval.estimate, interval.low, interval.high)
-    return (
-        f"{level} {answer.response.had} {ratio} times the "
-        f"{answer.response.title} of {baseline} ({_interval_name(interval, family)} {low} to "
-        f"{high}, {_basis(result)}{_side_means(evidence, answer, interval)})."
+        return PHRASES(
+            "no_number", level=level, baseline=baseline, response=response, reason=str(result)
+        )
+    return PHRASES(
+        "ratio",
+        level=level,
+        verb=answer.response.had,
+        interval=result.interval,
+        response=response,
+        baseline=baseline,
+        name=_interval_name(result.interval, family),
+        basis=_basis(result),
+        means=_side_means(evidence, answer, result.interval),
     )
 
 
@@ -68,91 +165,91 @@ def _side_means(evidence: Evidence, answer: Answer, interval: stats.Interval) ->
         side_values = side_values[np.isfinite(side_values) & (side_values > 0)]
         if not side_values.size:
             return ""
-        means.append(words.number(float(np.exp(np.mean(np.log(side_values))))))
-    return f", {means[0]} against {means[1]} {answer.response.unit}".rstrip()
+        means.append(float(np.exp(np.mean(np.log(side_values)))))
+    unit = f" {answer.response.unit}" if answer.response.unit else ""
+    return PHRASES("side_means", level_mean=means[0], baseline_mean=means[1], unit=unit)
 
 
-def _difference_sentence(
+def _difference_claim(
     evidence: Evidence, answer: Answer, result: stats.Difference, family: int
-) -> str:
-    interval, sides = result.interval, ""
+) -> Phrase:
+    interval, means = result.interval, ""
     unit = f" {answer.response.unit}" if answer.response.unit else ""
     if answer.response.share:
-        unit, sides = " percentage points", f", {_mean_of_each_side(evidence, answer)}"
+        unit, means = PHRASES("percentage_points"), _mean_of_each_side(evidence, answer)
         low, centre, high = (
             100 * value for value in (interval.low, interval.estimate, interval.high)
         )
         interval = replace(interval, low=low, estimate=centre, high=high)
-    place = "above" if interval.estimate > 0 else "below"
-    verb = "is typically" if result.kind in BY_RANKS else "is on average"
-    return (
-        f"The {answer.response.title} of {evidence.title(answer.factor, answer.level)} {verb} "
-        f"{words.number(abs(interval.estimate))}{unit} {place} that of "
-        f"{evidence.title(answer.factor, answer.baseline)} ({_interval_name(interval, family)} "
-        f"{words.number(interval.low)} to {words.number(interval.high)}{unit}, "
-        f"{_basis(result)}{sides})."
+    return PHRASES(
+        "difference",
+        response=answer.response.title,
+        level=evidence.title(answer.factor, answer.level),
+        verb=PHRASES("typically" if result.kind in BY_RANKS else "on_average"),
+        amount=abs(interval.estimate),
+        unit=unit,
+        place=PHRASES("above" if interval.estimate > 0 else "below"),
+        baseline=evidence.title(answer.factor, answer.baseline),
+        name=_interval_name(interval, family),
+        low=interval.low,
+        high=interval.high,
+        basis=_basis(result),
+        means=means,
     )
 
 
-def _mean_of_each_side(evidence: Evidence, answer: Answer) -> str:
-    """Return the response's mean over each level's usable runs, as "mean 0.93 % against 0 %"."""
+def _mean_of_each_side(evidence: Evidence, answer: Answer) -> Phrase:
+    """Return the response's mean over each level's usable runs, as ", mean 0.93 % against 0 %"."""
     values = column(evidence.usable, answer.response.column)
     levels = levels_of(evidence.usable, answer.factor)
     means = []
     for side in (answer.level, answer.baseline):
         side_values = values[[same_level(run_level, side) for run_level in levels]]
         side_values = side_values[np.isfinite(side_values)]
-        means.append(
-            words.percent(float(np.mean(side_values))) if side_values.size else words.MISSING
-        )
-    return f"mean {means[0]} against {means[1]}"
+        means.append(float(np.mean(side_values)) if side_values.size else None)
+    return PHRASES("side_shares", level_mean=means[0], baseline_mean=means[1])
 
 
-def _interval_name(interval: stats.Interval, family: int) -> str:
+def _interval_name(interval: stats.Interval, family: int) -> Phrase:
     if family > 1:
-        return f"simultaneous {words.confidence(CONFIDENCE)} interval"
-    return f"{words.confidence(interval.level)} interval"
+        return PHRASES("simultaneous", confidence=CONFIDENCE)
+    return PHRASES("single", confidence=interval.level)
 
 
-def _basis(result: stats.Ratio | stats.Difference) -> str:
-    blocks = words.plural(result.block_count, "block")
+def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
+    blocks = result.block_count
     if result.kind == "pairs":
-        return f"by ranks of {words.plural(result.strata, 'pair')} in {blocks}"
+        return PHRASES("by_ranks_of_pairs", pairs=result.strata, blocks=blocks)
     if result.kind == "pair means":
-        return f"means of {words.plural(result.strata, 'pair')} in {blocks}"
+        return PHRASES("pair_means", pairs=result.strata, blocks=blocks)
     if result.kind == "two samples":
-        return f"by ranks of {words.plural(result.run_count, 'run')}"
-    return f"{blocks}, {words.plural(result.run_count, 'run')}"
+        return PHRASES("by_ranks_of_runs", runs=result.run_count)
+    return PHRASES("blocks_and_runs", blocks=blocks, runs=result.run_count)
 
 
-def few_degrees(answers: Answers) -> str:
+def few_degrees(answers: Answers) -> Phrase:
     """Return a warning where hardly any degrees of freedom are left; "" where enough are."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
     few = [
         interval for interval in intervals if interval.degrees and interval.degrees <= FEW_DEGREES
     ]
     if not few:
-        return ""
+        return Phrase()
     least = few[0]
     few_limit, enough_limit = special.stdtrit(
         [least.degrees, ENOUGH_DEGREES], 0.5 + least.level / 2
     )
-    blocks = words.plural(answers.block_count, "block")
-    leaves = "leaves" if answers.block_count == 1 else "leave"
-    return (
-        f"{blocks} with few treatments {leaves} {_degrees(least)} of freedom for the error: an "
-        f"interval extends {words.number(float(few_limit))} standard errors to each side; with "
-        f"{ENOUGH_DEGREES} degrees it would extend {words.number(float(enough_limit))}, and the "
-        "standard error itself is imprecise. Only a very large difference can be detected: measure "
-        "more blocks to detect smaller ones."
+    return PHRASES(
+        "few_degrees",
+        blocks=answers.block_count,
+        degrees=round(least.degrees or 0),
+        few_limit=float(few_limit),
+        enough=ENOUGH_DEGREES,
+        enough_limit=float(enough_limit),
     )
 
 
-def _degrees(interval: stats.Interval) -> str:
-    return words.plural(round(interval.degrees or 0), "degree")
-
-
-def headline(evidence: Evidence, answers: Answers) -> str:
+def headline(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the headline: edited files, what is not compared, first sentence, failed calls."""
     failed = failed_words(evidence)
     uncompared = not_compared.headline(evidence, asked_responses(evidence))
@@ -162,59 +259,63 @@ def headline(evidence: Evidence, answers: Answers) -> str:
         first_sentence(evidence, answers),
         failed,
     ]
-    return " ".join(text for text in texts if text)
+    return joined(texts)
 
 
-def first_sentence(evidence: Evidence, answers: Answers) -> str:
+def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the primary factor's first answer that is not about energy, or why there is none."""
     if evidence.usable.height == 0:
         return _no_runs(evidence)
     if ended := all_ended(evidence):
         return ended
-    prefix = ""
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
-    if untried:
-        prefix = f"Incomplete, {runs - untried} of {runs} runs of the design so far. "
+    texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
     best = best_alternative.headline(evidence, choices(evidence, answers))
     if best:
-        return prefix + best
+        return joined([*texts, best])
     numbers = [*answers.computed(), *answers.differences()]
     candidates = [item for item in numbers if not item.response.energy]
     candidates.sort(
         key=lambda item: (item.factor != evidence.primary, answers.outcome(item) == "undecided")
     )
     if not candidates:
-        return prefix + _without_contrast(evidence, answers)
-    text = sentence(evidence, candidates[0], answers.family)
-    outcome = answers.outcome(candidates[0])
+        return joined([*texts, _without_contrast(evidence, answers)])
+    first = candidates[0]
+    answer = sentence(evidence, first, answers.family)
+    texts.append(PHRASES("one_block", answer=answer) if answers.block_count == 1 else answer)
+    outcome = answers.outcome(first)
     if outcome == "within noise":
-        text += " The effect is not larger than the A/A noise: no difference is claimed."
+        texts.append(PHRASES("within_noise"))
     elif outcome == "undecided":
-        no_effect = 1 if isinstance(candidates[0].result, stats.Ratio) else 0
-        text += f" No difference detected: the interval includes {no_effect}."
-    text += _depending(evidence, answers, candidates[0])
-    if 0 < (candidates[0].interval.degrees or 0) <= FEW_DEGREES:
-        degrees = _degrees(candidates[0].interval)
-        text += f" The runs are too few for a precise estimate: the error has {degrees} of freedom."
-    if answers.block_count == 1:
-        prefix += "One block, main effects only, no interval per treatment: "
-    return prefix + text
+        no_effect = 1 if isinstance(first.result, stats.Ratio) else 0
+        texts.append(PHRASES("no_difference", no_effect=no_effect))
+    texts += _dependences(evidence, answers, first)
+    degrees = first.interval.degrees or 0
+    if 0 < degrees <= FEW_DEGREES:
+        texts.append(PHRASES("too_few_runs", degrees=round(degrees)))
+    return joined(texts)
 
 
-def _depending(evidence: Evidence, answers: Answers, answer: Answer) -> str:
-    """Return on which factors a ratio depends, with its two extreme levels; "" for none."""
-    text = ""
+def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[Phrase]:
+    """Return a sentence for each factor that a ratio depends on, with its two extreme levels."""
+    texts = []
     for change in changes(by_level(evidence, answers, [answer])):
         ends = sorted(change.levels, key=lambda pair: pair[1].estimate)
-        extremes = (
-            f"{words.number(interval.estimate)} at {evidence.title(change.other, level)}"
-            for level, interval in (ends[0], ends[-1])
+        (lowest_level, lowest), (highest_level, highest) = ends[0], ends[-1]
+        texts.append(
+            PHRASES(
+                "depends",
+                other=words.factor_title(change.other),
+                lowest=lowest.estimate,
+                lowest_level=evidence.title(change.other, lowest_level),
+                highest=highest.estimate,
+                highest_level=evidence.title(change.other, highest_level),
+            )
         )
-        text += f" By {words.factor_title(change.other)}: {' and '.join(extremes)}."
-    return text
+    return texts
 
 
-def all_ended(evidence: Evidence) -> str:
+def all_ended(evidence: Evidence) -> Phrase:
     """Return that the nodes of every usable run ended without a record of a message, and why.
 
     The reason is the first that a run gives. Empty where a run measured something, or where no
@@ -222,13 +323,10 @@ def all_ended(evidence: Evidence) -> str:
     """
     frame = evidence.usable
     if not frame.height or not all(map(ended_unsent, frame.iter_rows(named=True))):
-        return ""
+        return Phrase()
     documents = [evidence.runs.get(run, {}) for run in frame["run"].to_list()]
     ready = all(node.get("ready") for document in documents for node in document.get("nodes", []))
     outcomes = {str(outcome).replace("_", " ") for outcome in frame["outcome"]}
-    stage = "anything was sent" if ready else "READY"
-    which = words.plural(frame.height, "usable run" if evidence.excluded.height else "run")
-    which = f"All {which}" if frame.height > 1 else "The only" + which.removeprefix("1")
     why = next(
         (
             str(document["outcome_detail"])
@@ -238,9 +336,19 @@ def all_ended(evidence: Evidence) -> str:
         "",
     )
     unsent = not np.isnan(column(frame, "sent")).any() if "sent" in frame.columns else True
-    when = f"before {stage}" if unsent else "and left no record of what they sent"
-    summary = f"{which} {' or '.join(sorted(outcomes))} {when}"
-    return f"{summary}: {why.removesuffix(f' {when}')}." if why else f"{summary}."
+    when = PHRASES(("before_sending" if ready else "before_ready") if unsent else "unrecorded")
+    which = _which_runs(frame.height, bool(evidence.excluded.height))
+    text = " or ".join(sorted(outcomes))
+    if not why:
+        return PHRASES("all_ended", which=which, outcomes=text, when=when)
+    why = why.removesuffix(f" {when}")
+    return PHRASES("all_ended_because", which=which, outcomes=text, when=when, why=why)
+
+
+def _which_runs(runs: int, has_excluded: bool) -> Phrase:
+    if runs > 1:
+        return PHRASES("all_usable_runs" if has_excluded else "all_runs", runs=runs)
+    return PHRASES("only_usable_run" if has_excluded else "only_run")
 
 
 def _exclusion_reasons(evidence: Evidence) -> list[str]:
@@ -249,57 +357,58 @@ def _exclusion_reasons(evidence: Evidence) -> list[str]:
     return sorted(code.replace("_", " ") for code in codes)
 
 
-def _no_runs(evidence: Evidence) -> str:
+def _no_runs(evidence: Evidence) -> Phrase:
     reasons = _exclusion_reasons(evidence)
-    because = f" ({words.listed(reasons)})" if reasons else ""
-    planned = words.plural(len(evidence.designed), "planned run")
-    done = len(evidence.designed) - evidence.untried(evidence.designed)
-    none_usable = ", none usable" if done else ""
-    return f"No results yet: {words.count(done)} of {planned} tried{none_usable}{because}."
+    because = PHRASES("because", reasons=reasons) if reasons else ""
+    planned = len(evidence.designed)
+    tried = planned - evidence.untried(evidence.designed)
+    return PHRASES(
+        "no_run_usable" if tried else "no_run_tried",
+        tried=tried,
+        planned=planned,
+        because=because,
+    )
 
 
-def _without_contrast(evidence: Evidence, answers: Answers) -> str:
+def _without_contrast(evidence: Evidence, answers: Answers) -> Phrase:
     pending = [item for item in answers.items if not item.response.energy]
     pending.sort(key=lambda item: item.factor != evidence.primary)
     of_all = next(
         filter(None, (sentence_of_all(evidence, item, answers) for item in pending)), None
     )
     if of_all and evidence.excluded.height:
-        tried = evidence.usable.height + evidence.excluded.height
-        codes = words.listed(_exclusion_reasons(evidence))
-        return (
-            f"{evidence.excluded.height} of {words.plural(tried, 'run')} were excluded ({codes}), "
-            f"and the remaining runs give no result. {of_all}"
+        return PHRASES(
+            "answer_of_all_runs",
+            excluded=evidence.excluded.height,
+            tried=evidence.usable.height + evidence.excluded.height,
+            reasons=_exclusion_reasons(evidence),
+            answer=of_all,
         )
     if answers.items:
-        return f"No question has a numeric answer: {answers.items[0].result}."
+        return PHRASES("no_numeric_answer", reason=str(answers.items[0].result))
     return nothing_to_compare(evidence)
 
 
-def nothing_to_compare(evidence: Evidence) -> str:
+def nothing_to_compare(evidence: Evidence) -> Phrase:
     """Return why there is no answer where no question has two levels, and what to change."""
-    runs = words.plural(evidence.usable.height, "run")
+    runs = evidence.usable.height
     held_levels = [pair for q in evidence.study.questions for pair in evidence.held(q)]
     if held_levels and not evidence.imported:
         names = dict.fromkeys(
             f"{words.factor_title(name)} {words.plain(level)}" for name, level in held_levels
         )
-        statement = (
-            f"{runs} measured, all with {words.listed(list(names))}: there is nothing to compare."
-        )
-        return f"{statement} Give one of these factors two or more levels."
+        statement = PHRASES("nothing_to_compare", runs=runs, held=list(names))
+        return joined([statement, PHRASES("add_levels")])
     if not evidence.factors or evidence.varied:
-        return (
-            f"{runs} measured; the study requests no comparison. Add a [[question]] with the "
-            "factors to compare."
-        )
+        return PHRASES("no_comparison", runs=runs)
     held = [f"{words.factor_title(name)} {words.plain(levels[0])}" for name, levels in
             evidence.factors.items() if levels]  # fmt: skip
-    statement = f"{runs} measured, all with {words.listed(held)}: there is nothing to compare."
+    statement = PHRASES("nothing_to_compare", runs=runs, held=held)
     if not evidence.imported:
-        return f"{statement} Give one of these factors two or more levels."
+        return joined([statement, PHRASES("add_levels")])
     columns = evidence.study.comparable
     if columns is None:
         return statement
-    which = f": {', '.join(columns)}" if columns else ""
-    return f"{statement} Import again, with --factor for a column in which runs differ{which}."
+    if not columns:
+        return joined([statement, PHRASES("import_again")])
+    return joined([statement, PHRASES("import_again_with", columns=", ".join(columns))])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.analysis.best_alternative import Choice, factors_of
+from wattwire.analysis.best_alternative import Choice, Placed, factors_of
 from wattwire.analysis.contrasts import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, same_level
 from wattwire.analysis.responses import Response, resolve
@@ -16,7 +16,60 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.questions import Question
 from wattwire.report.parts import Text
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 
+PHRASES = Phrases(
+    "best",
+    {
+        # The page's first sentence.
+        "headline": "{conditions}of {alternatives:plural alternative}, {leaders:listed}.",
+        "with_conditions": "With {conditions:listed}, ",
+        "in_these_runs": "In these runs, ",
+        "literal": "“{literal}”",
+        "leader": "{leader} had the lowest {response} ({comparison})",
+        "same_leader": "the lowest {response} ({comparison})",
+        "value": "{value:number}{unit}",
+        "equal": "equal within {margin:percent}: {titles:listed}",
+        "none_equal": "equal within {margin:percent}: none shown",
+        "not_higher": "not significantly higher: {titles:listed}",
+        "times": "times as much: {alternatives:listed}",
+        "ratio_of": "{title} {ratio:number}",
+        "every_other": "every other: {ratios} times as much",
+        "others_higher": "{alternatives} more: {ratios} times as much",
+        "ratio": "{ratio:number}",
+        "more": "{more} more",
+        # Below a question.
+        "lowest": "{title} has the lowest {response}: {value} (geometric mean){near}. {higher}",
+        "near": "; not significantly higher: {titles:listed}",
+        "none_higher": "No other alternative is significantly higher.",
+        "one_higher": "One is significantly higher: {ratio:number} times ({title}).",
+        "some_higher": (
+            "{alternatives:count} are significantly higher, from {nearest_ratio:number} times "
+            "({nearest}) to {farthest_ratio:number} times as much ({farthest}; at most "
+            "{at_most:number})."
+        ),
+        "more_titles": "{more:count} more",
+        "unranked": (
+            "Lowest observed {response}: {lowest}; highest: {highest}. The {alternatives:count} "
+            "alternatives cannot be ranked yet: {reason}."
+        ),
+        "observed": "{title} ({value})",
+        "wins": (
+            "Lowest {response} by medians, over {levels:plural level} of {factor}: {wins:listed}."
+        ),
+        "win": "{level} at {levels:count}",
+        # After the questions.
+        "not_compared": "Lowest {response}: {reason}.",
+        "method": (
+            "The outcomes lowest, equal and not significantly higher hold jointly for "
+            "{responses:listed} at {confidence:confidence}: multiple comparisons with the best "
+            "(Hsu 1984), one-sided t limits of each against all others, Bonferroni. “Equal”: the "
+            "upper limit of the ratio to the truly lowest one is within the margin. “Not "
+            "significantly higher”: the alternative may be the lowest."
+        ),
+        "without_run": "Without a usable run: {titles:listed}.",
+    },
+)
 NAMED_MAX = 4
 """Most alternatives, or levels, that a list names."""
 Medians = dict[tuple[Any, ...], float]
@@ -59,52 +112,68 @@ def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medi
     return {key: float(np.median(run_values)) for key, run_values in values.items() if run_values}
 
 
-def _value(response: Response, value: float) -> str:
-    return f"{words.number(value)} {response.unit}".rstrip()
+def _value(response: Response, value: float) -> Phrase:
+    unit = f" {response.unit}" if response.unit else ""
+    return PHRASES("value", value=value, unit=unit)
 
 
-def _ranked_sentence(choice: Choice) -> str:
+def _ranked_sentence(choice: Choice) -> Phrase:
     """Return a sentence on the lowest, those not shown to be higher, and how high the rest are."""
-    first, response = choice.placed[0], choice.response
-    text = f"{first.title} has the lowest {response.title}: "
-    text += f"{_value(response, first.typical)} (geometric mean)"
-    near = [*choice.titles("equal"), *choice.titles("open")]
-    if near:
-        more = len(near) - NAMED_MAX
-        names = near[:NAMED_MAX] + ([f"{words.count(more)} more"] if more > 0 else [])
-        text += f"; not significantly higher: {words.listed(names)}"
-    higher = [placed for placed in choice.placed if placed.group == "higher"]
+    first, near = choice.placed[0], [*choice.titles("equal"), *choice.titles("open")]
+    if len(near) > NAMED_MAX:
+        near = [*near[:NAMED_MAX], PHRASES("more_titles", more=len(near) - NAMED_MAX)]
+    return PHRASES(
+        "lowest",
+        title=first.title,
+        response=choice.response.title,
+        value=_value(choice.response, first.typical),
+        near=PHRASES("near", titles=near) if near else "",
+        higher=_higher([placed for placed in choice.placed if placed.group == "higher"]),
+    )
+
+
+def _higher(higher: Sequence[Placed]) -> Phrase:
     if not higher:
-        return f"{text}. No other alternative is significantly higher."
-    last = higher[-1]
-    nearest = f"{words.number(higher[0].over_lowest)} times ({higher[0].title})"
+        return PHRASES("none_higher")
+    nearest, farthest = higher[0], higher[-1]
     if len(higher) == 1:
-        return f"{text}. One is significantly higher: {nearest}."
-    return (
-        f"{text}. {words.count(len(higher))} are significantly higher, from {nearest} to "
-        f"{words.number(last.over_lowest)} times as much ({last.title}; at most "
-        f"{words.number(last.at_most)})."
+        return PHRASES("one_higher", ratio=nearest.over_lowest, title=nearest.title)
+    return PHRASES(
+        "some_higher",
+        alternatives=len(higher),
+        nearest_ratio=nearest.over_lowest,
+        nearest=nearest.title,
+        farthest_ratio=farthest.over_lowest,
+        farthest=farthest.title,
+        at_most=farthest.at_most,
     )
 
 
 def _medians_sentence(
     evidence: Evidence, choice: Choice, factors: Sequence[str], medians: Medians
-) -> str:
+) -> Phrase:
     ordered = sorted(medians, key=lambda key: medians[key])
-    low, high = (
-        f"{' '.join(evidence.title(*pair) for pair in zip(factors, key, strict=True))} "
-        f"({_value(choice.response, medians[key])})"
+    lowest, highest = (
+        PHRASES(
+            "observed",
+            title=" ".join(evidence.title(*pair) for pair in zip(factors, key, strict=True)),
+            value=_value(choice.response, medians[key]),
+        )
         for key in (ordered[0], ordered[-1])
     )
-    return (
-        f"Lowest observed {choice.response.title}: {low}; highest: {high}. The "
-        f"{words.count(len(medians))} alternatives cannot be ranked yet: {choice.why_not}."
+    return PHRASES(
+        "unranked",
+        response=choice.response.title,
+        lowest=lowest,
+        highest=highest,
+        alternatives=len(medians),
+        reason=choice.why_not,
     )
 
 
 def _wins_by_level(
     evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
-) -> list[str]:
+) -> list[Phrase]:
     """Return for two factors at how many levels of one each level of the other is lowest."""
     if len(factors) != 2:
         return []
@@ -116,14 +185,18 @@ def _wins_by_level(
         compared = [keys for keys in groups.values() if len(keys) > 1]
         wins = Counter(min(keys, key=lambda key: medians[key])[index] for keys in compared)
         winners = [
-            f"{evidence.title(factor, level)} at {words.count(count)}"
+            PHRASES("win", level=evidence.title(factor, level), levels=count)
             for level, count in wins.most_common(NAMED_MAX)
         ]
         if winners:
-            level_count = words.plural(len(compared), "level")
             texts.append(
-                f"Lowest {response.title} by medians, over {level_count} of "
-                f"{words.factor_title(factors[1 - index])}: {words.listed(winners)}."
+                PHRASES(
+                    "wins",
+                    response=response.title,
+                    levels=len(compared),
+                    factor=words.factor_title(factors[1 - index]),
+                    wins=winners,
+                )
             )
     return texts
 
@@ -136,90 +209,103 @@ HEADLINE_NAMED_MAX = 6
 CONDITIONS = ("payload_bytes", "literal", "clients", "rate_hz", "interval_s")
 
 
-def headline(evidence: Evidence, found: Sequence[Choice]) -> str:
+def headline(evidence: Evidence, found: Sequence[Choice]) -> Phrase:
     """Return one sentence over all responses; "" where none of them could be compared."""
     compared = [choice for choice in found if choice.placed]
     if not compared:
-        return ""
-    phrases = []
+        return Phrase()
+    leaders = []
     previous = ""
     for choice in compared:
-        leader = choice.placed[0].title
-        had = "the lowest" if leader == previous else f"{leader} had the lowest"
-        phrases.append(
-            f"{had} {choice.response.title} ({_comparison_with_lowest(evidence, choice)})"
+        leader, response = choice.placed[0].title, choice.response.title
+        comparison = _comparison_with_lowest(evidence, choice)
+        leaders.append(
+            PHRASES("same_leader", response=response, comparison=comparison)
+            if leader == previous
+            else PHRASES("leader", leader=leader, response=response, comparison=comparison)
         )
         previous = leader
-    return (
-        f"{_conditions(evidence)}of {words.plural(len(compared[0].placed), 'alternative')}, "
-        f"{words.listed(phrases)}."
+    return PHRASES(
+        "headline",
+        conditions=_conditions(evidence),
+        alternatives=len(compared[0].placed),
+        leaders=leaders,
     )
 
 
-def _conditions(evidence: Evidence) -> str:
+def _conditions(evidence: Evidence) -> Phrase:
     """Return the fixed conditions that a reader would ask for: payload, clients, rate."""
     fixed = evidence.study.fixed
     closed = fixed.get("loop") == "closed"
-    phrases = []
+    conditions = []
     for name in CONDITIONS:
         useless = closed and name in ("rate_hz", "interval_s")
         hidden = name == "payload_bytes" and fixed.get("literal")
         if name in evidence.varied or fixed.get(name) in (None, "") or useless or hidden:
             continue
         value = fixed[name]
-        phrases.append(f"“{value}”" if name == "literal" else evidence.title(name, value))
-    return f"With {words.listed(phrases)}, " if phrases else "In these runs, "
+        conditions.append(
+            PHRASES("literal", literal=value) if name == "literal" else evidence.title(name, value)
+        )
+    if not conditions:
+        return PHRASES("in_these_runs")
+    return PHRASES("with_conditions", conditions=conditions)
 
 
-def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> str:
-    lowest = choice.placed[0]
-    unit = f" {choice.response.unit}" if choice.response.unit else ""
-    phrases = [f"{words.number(lowest.typical)}{unit}"]
+def _comparison_with_lowest(evidence: Evidence, choice: Choice) -> Phrase:
+    texts = [_value(choice.response, choice.placed[0].typical)]
     margin = evidence.study.answers.margin
     if margin is not None:
-        equal = _first_names(choice.titles("equal")) or "none shown"
-        phrases.append(f"equal within {words.percent(margin)}: {equal}")
+        equal = _first_names(choice.titles("equal"))
+        texts.append(
+            PHRASES("equal", margin=margin, titles=equal)
+            if equal
+            else PHRASES("none_equal", margin=margin)
+        )
     if choice.titles("open"):
-        phrases.append(f"not significantly higher: {_first_names(choice.titles('open'))}")
+        texts.append(PHRASES("not_higher", titles=_first_names(choice.titles("open"))))
     higher_placed = [placed for placed in choice.placed if placed.group == "higher"]
     ratios = [placed.over_lowest for placed in higher_placed]
     if 0 < len(ratios) <= HEADLINE_NAMED_MAX:
-        ratios_by_name = [
-            f"{placed.title} {words.number(placed.over_lowest)}" for placed in higher_placed
+        alternatives = [
+            PHRASES("ratio_of", title=placed.title, ratio=placed.over_lowest)
+            for placed in higher_placed
         ]
-        phrases.append(f"times as much: {words.listed(ratios_by_name)}")
+        texts.append(PHRASES("times", alternatives=alternatives))
     elif ratios:
-        extremes = list(dict.fromkeys(words.number(ratio) for ratio in (min(ratios), max(ratios))))
-        which = "every other" if len(phrases) == 1 else f"{len(ratios)} more"
-        phrases.append(f"{which}: {' to '.join(extremes)} times as much")
-    return "; ".join(phrases)
+        extremes = joined(
+            dict.fromkeys(PHRASES("ratio", ratio=ratio) for ratio in (min(ratios), max(ratios))),
+            " to ",
+        )
+        texts.append(
+            PHRASES("every_other", ratios=extremes)
+            if len(texts) == 1
+            else PHRASES("others_higher", alternatives=len(ratios), ratios=extremes)
+        )
+    return joined(texts, "; ")
 
 
-def _first_names(titles: Sequence[str]) -> str:
-    """Return the names in a list; of many the first ones, and the number of further ones."""
+def _first_names(titles: Sequence[str]) -> list[str]:
+    """Return the names; of many the first ones, and the number of further ones."""
     shown = list(titles[:HEADLINE_NAMED_MAX])
     more = len(titles) - len(shown)
-    return words.listed([*shown, f"{more} more"] if more else shown)
+    return [*shown, PHRASES("more", more=more)] if more else shown
 
 
-def notes(evidence: Evidence, found: Sequence[Choice]) -> list[str]:
+def notes(evidence: Evidence, found: Sequence[Choice]) -> list[Phrase]:
     """Return the method of the first sentence, and what that sentence leaves out."""
     compared = [choice for choice in found if choice.placed]
     texts = [
-        f"Lowest {choice.response.title}: {choice.why_not}." for choice in found if choice.why_not
+        PHRASES("not_compared", response=choice.response.title, reason=choice.why_not)
+        for choice in found
+        if choice.why_not
     ]
     if compared:
-        texts.append(
-            "The outcomes lowest, equal and not significantly higher hold jointly for "
-            f"{words.listed([choice.response.title for choice in compared])} at "
-            f"{words.confidence(CONFIDENCE)}: multiple comparisons with the best (Hsu 1984), "
-            "one-sided t limits of each against all others, Bonferroni. “Equal”: the upper limit "
-            "of the ratio to the truly lowest one is within the margin. “Not significantly "
-            "higher”: the alternative may be the lowest."
-        )
+        responses = [choice.response.title for choice in compared]
+        texts.append(PHRASES("method", responses=responses, confidence=CONFIDENCE))
     missing = _unmeasured(evidence) if found else []
     if missing:
-        texts.append(f"Without a usable run: {_first_names(missing)}.")
+        texts.append(PHRASES("without_run", titles=_first_names(missing)))
     return texts
 
 

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
-from wattwire.model import words
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "changes",
+    {
+        "depends": (
+            "{level} / {baseline} in {response} depends on {other}: {lowest:interval} at "
+            "{lowest_at} and {highest:interval} at {highest_at}{between}. Exploratory."
+        ),
+        "between": " ({levels:plural level} between)",
+    },
+)
 
 
-def change_sentence(change: Mapping[str, Any]) -> str:
+def change_sentence(change: Mapping[str, Any]) -> Phrase:
     """Return what a ratio is at the two levels where it differs most.
 
     `change` is an entry of `changes` in report/analysis.json.
     """
     levels = sorted(change["levels"], key=lambda level: level["estimate"])
-    ends = (levels[0], levels[-1])
-    extremes = " and ".join(f"{_interval(level)} at {level['level_title']}" for level in ends)
-    between = f" ({words.plural(len(levels) - 2, 'level')} between)" if len(levels) > 2 else ""
-    return (
-        f"{change['level_title']} / {change['baseline_title']} in {change['response_title']} "
-        f"depends on {change['other_title']}: {extremes}{between}. Exploratory."
+    lowest, highest = levels[0], levels[-1]
+    return PHRASES(
+        "depends",
+        level=change["level_title"],
+        baseline=change["baseline_title"],
+        response=change["response_title"],
+        other=change["other_title"],
+        lowest=SimpleNamespace(**lowest),
+        lowest_at=lowest["level_title"],
+        highest=SimpleNamespace(**highest),
+        highest_at=highest["level_title"],
+        between=PHRASES("between", levels=len(levels) - 2) if len(levels) > 2 else "",
     )
-
-
-def _interval(level: Mapping[str, Any]) -> str:
-    estimate, low, high = words.limits(level["estimate"], level["low"], level["high"])
-    return f"{estimate} [{low}, {high}]"

@@ -13,12 +13,22 @@ from collections.abc import Iterator
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
-from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.report.words.phrases import Phrase, Phrases
 
+PHRASES = Phrases(
+    "concurrency",
+    {
+        "too_few_active": (
+            "Fewer clients were active than the study specifies: {treatments:listed 6}. Some "
+            "clients ended before the others; those figures hold for fewer concurrent calls."
+        ),
+        "treatment": "{treatment} ({active:.1f} of {clients})",
+        "only_treatment": "the only treatment",
+    },
+)
 ACTIVE_SHARE_MIN = 0.8
 """Mean share of a treatment's clients at work below which a sentence names the treatment."""
-NAMED_MAX = 6
 
 
 def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
@@ -35,19 +45,14 @@ def too_few_active(evidence: Evidence) -> Iterator[tuple[str, float, int]]:
             continue
         median = float(np.median(active))
         if median < ACTIVE_SHARE_MIN * clients:
-            yield evidence.treatment_title(levels) or "the only treatment", median, clients
+            title = evidence.treatment_title(levels) or PHRASES("only_treatment")
+            yield title, median, clients
 
 
-def sentence(evidence: Evidence) -> str:
+def sentence(evidence: Evidence) -> Phrase:
     """Return a sentence that names those treatments, for the headline; "" where there are none."""
     treatments = [
-        f"{title} ({active:.1f} of {clients})"
+        PHRASES("treatment", treatment=title, active=active, clients=clients)
         for title, active, clients in too_few_active(evidence)
     ]
-    if not treatments:
-        return ""
-    listed = words.listed_first(treatments, NAMED_MAX)
-    return (
-        f"Fewer clients were active than the study specifies: {listed}. Some clients ended before "
-        "the others; those figures hold for fewer concurrent calls."
-    )
+    return PHRASES("too_few_active", treatments=treatments) if treatments else Phrase()

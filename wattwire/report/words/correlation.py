@@ -9,15 +9,43 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
+from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.questions import Question
 from wattwire.report.parts import Text
 from wattwire.report.sections import syscalls
 from wattwire.report.sections.proportion import reading
+from wattwire.report.words.phrases import Phrase, Phrases
 from wattwire.stats import association
 
+PHRASES = Phrases(
+    "correlation",
+    {
+        "claim": (
+            "{claim}: Spearman's ρ {rho:number} ({range}) over {treatments:plural treatment}; "
+            "power-law exponent {exponent:number} ({low:number} to {high:number}): {reading}."
+        ),
+        "positive": "{response:capital} correlates positively with {correlate}",
+        "negative": "{response:capital} correlates negatively with {correlate}",
+        "none_detected": "No association between {response} and {correlate} was detected",
+        "interval": "{low:number} to {high:number}",
+        "p_value": "{p:p}",
+        "not_computable": "{response:capital} and {correlate}: {reason}.",
+        "treatments_with_both": "treatments with both",
+        "response_not_measured": "{response:capital}: {reason}.",
+        "no_energy_meter": "not available: no meter measured energy",
+        "correlates_not_measured": "{correlates:capital}: not measured.",
+        "correlates_not_counted": (
+            "{correlates:capital}: not measured; plan.syscall_runs = 1 counts system calls, in "
+            "separate runs."
+        ),
+        "how_to_read": (
+            "Points are treatment medians. Each interval is a separate 95 % confidence interval "
+            "(exploratory). Correlation implies neither proportionality nor causation."
+        ),
+    },
+)
 Medians = dict[tuple[str, ...], float]
 TREATMENTS_MIN = 4
 COUNTED = ("syscalls_per_message", *syscalls.FIGURES)
@@ -37,9 +65,8 @@ def sentences(evidence: Evidence, question: Question) -> list[Text]:
     for name in dict.fromkeys(question.responses):
         response = resolve(name, evidence.described)
         if not is_measured(evidence, response, BOTH):
-            energy = "not available: no meter measured energy"
-            reason = energy if response.energy else NOT_MEASURED
-            texts.append(f"{capital(response.title)}: {reason}.")
+            reason = PHRASES("no_energy_meter") if response.energy else NOT_MEASURED
+            texts.append(PHRASES("response_not_measured", response=response.title, reason=reason))
             continue
         measured_any = True
         available = [
@@ -55,33 +82,30 @@ def sentences(evidence: Evidence, question: Question) -> list[Text]:
     if measured_any and absent:
         texts.append(_unmeasured(absent))
     if measured_any and len(absent) < len(correlates):
-        texts.append(
-            "Points are treatment medians. Each interval is a separate 95 % confidence interval "
-            "(exploratory). Correlation implies neither proportionality nor causation."
-        )
+        texts.append(PHRASES("how_to_read"))
     return [Text(text, "item") for text in texts]
 
 
-def _unmeasured(absent: Sequence[Response]) -> str:
+def _unmeasured(absent: Sequence[Response]) -> Phrase:
     titles = words.listed([response.title for response in absent])
     countable = any(response.column in COUNTED for response in absent)
-    advice = "; plan.syscall_runs = 1 counts system calls, in separate runs" if countable else ""
-    return f"{capital(titles)}: not measured{advice}."
+    return PHRASES(
+        "correlates_not_counted" if countable else "correlates_not_measured", correlates=titles
+    )
 
 
 def _sentence(
     response: Response, response_medians: Medians, correlate: Response, correlate_medians: Medians
-) -> str:
+) -> Phrase:
     shared = [
         key
         for key in response_medians
         if key in correlate_medians and response_medians[key] > 0 and correlate_medians[key] > 0
     ]
+    titles = response.title, correlate.title
     if len(shared) < TREATMENTS_MIN:
-        return (
-            f"{capital(response.title)} and {correlate.title}: "
-            f"{stats.TooFew(len(shared), TREATMENTS_MIN, 'treatments with both')}."
-        )
+        too_few = stats.TooFew(len(shared), TREATMENTS_MIN, PHRASES("treatments_with_both"))
+        return _not_computable(titles, str(too_few))
     y = np.array([response_medians[key] for key in shared])
     x = np.array([correlate_medians[key] for key in shared])
     spearman, exponent = association.spearman(x, y), association.exponent(x, y)
@@ -89,24 +113,35 @@ def _sentence(
         exponent, stats.Interval
     ):
         reason = spearman if not isinstance(spearman, association.Association) else exponent
-        return f"{capital(response.title)} and {correlate.title}: {reason}."
+        return _not_computable(titles, str(reason))
     interval = spearman.interval
     if isinstance(interval, stats.Interval):
         is_significant = interval.excludes(0.0)
-        range_text = f"{words.number(interval.low)} to {words.number(interval.high)}"
+        range_text = PHRASES("interval", low=interval.low, high=interval.high)
     else:
-        is_significant, range_text = spearman.p < 0.05, words.p_equals(spearman.p)
-    if is_significant:
-        sign = "positively" if spearman.estimate > 0 else "negatively"
-        claim = f"{capital(response.title)} correlates {sign} with {correlate.title}"
-    else:
-        claim = f"No association between {response.title} and {correlate.title} was detected"
-    return (
-        f"{claim}: Spearman's ρ {words.number(spearman.estimate)} ({range_text}) over "
-        f"{words.plural(len(shared), 'treatment')}; power-law exponent "
-        f"{words.number(exponent.estimate)} ({words.number(exponent.low)} to "
-        f"{words.number(exponent.high)}): {reading(exponent)}."
+        is_significant, range_text = spearman.p < 0.05, PHRASES("p_value", p=spearman.p)
+    claim = PHRASES(
+        ("positive" if spearman.estimate > 0 else "negative")
+        if is_significant
+        else "none_detected",
+        response=response.title,
+        correlate=correlate.title,
     )
+    return PHRASES(
+        "claim",
+        claim=claim,
+        rho=spearman.estimate,
+        range=range_text,
+        treatments=len(shared),
+        exponent=exponent.estimate,
+        low=exponent.low,
+        high=exponent.high,
+        reading=reading(exponent),
+    )
+
+
+def _not_computable(titles: tuple[str, str], reason: str) -> Phrase:
+    return PHRASES("not_computable", response=titles[0], correlate=titles[1], reason=reason)
 
 
 def _medians(evidence: Evidence, response: Response) -> Medians:

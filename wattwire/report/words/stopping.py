@@ -4,47 +4,81 @@ from __future__ import annotations
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import resolve
-from wattwire.model import words
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats import sequential
 
+PHRASES = Phrases(
+    "stopping",
+    {
+        "reached": (
+            "Stopped by width after {after} of {blocks:plural block}: {widest}{finished_early}."
+        ),
+        "not_reached": (
+            "Target width not reached in {blocks:plural block}, the maximum: "
+            "{widest}{finished_early}."
+        ),
+        "so_far": "After {after} of {blocks:plural block} {widest}{finished_early}.",
+        "widest": (
+            "the widest primary interval in {response} is ± {width:percent} (target: ± "
+            "{target:percent})"
+        ),
+        "widest_unknown": (
+            "the widest primary interval in {response} is unknown (target: ± {target:percent})"
+        ),
+        "finished_early": (
+            "; excluded from later blocks because their ratios were precise enough: {levels:listed}"
+        ),
+        "finished_level": "{level} after {after}",
+        "unchecked": (
+            "This campaign stops by width (± {target:percent}); the width has not been checked yet."
+        ),
+        "price": (
+            "Its answers are computed at {computed_at:confidence} and reported as "
+            "{reported_as:confidence}, because the width was checked after every block from block "
+            "{first_checked} on."
+        ),
+    },
+)
 
-def sentence(evidence: Evidence) -> str | None:
+
+def sentence(evidence: Evidence) -> Phrase | None:
     """Return how the campaign ended by its stopping rule; None where its study has none."""
     plan = evidence.study.plan
     if not plan.stop_width:
         return None
     blocks_max, blocks_min = plan.blocks, plan.blocks_min
-    target = words.percent(plan.stop_width)
-    price = (
-        f"Its answers are computed at {words.confidence(sequential.INNER_CONFIDENCE)} and reported "
-        f"as {words.confidence(sequential.CONFIDENCE)}, because the width was checked after every "
-        f"block from block {blocks_min} on."
+    target = plan.stop_width
+    price = PHRASES(
+        "price",
+        computed_at=sequential.INNER_CONFIDENCE,
+        reported_as=sequential.CONFIDENCE,
+        first_checked=blocks_min,
     )
     look = evidence.stopping
     if not look:
-        return (
-            f"This campaign stops by width (± {target}); the width has not been checked yet. "
-            f"{price}"
-        )
-    width = "is unknown" if look["width"] is None else f"is ± {words.percent(look['width'])}"
+        return joined([PHRASES("unchecked", target=target), price])
     title = resolve(look["response"]).title
-    widest = f"the widest primary interval in {title} {width} (target: ± {target})"
-    if look["reached"]:
-        outcome = (
-            f"Stopped by width after {look['after']} of {words.plural(blocks_max, 'block')}: "
-            f"{widest}"
-        )
-    elif look["after"] >= blocks_max:
-        outcome = (
-            f"Target width not reached in {words.plural(blocks_max, 'block')}, the maximum: "
-            f"{widest}"
+    widest = (
+        PHRASES("widest_unknown", response=title, target=target)
+        if look["width"] is None
+        else PHRASES("widest", response=title, width=look["width"], target=target)
+    )
+    early = [
+        PHRASES("finished_level", level=level, after=after)
+        for level, after in look["finished"].items()
+        if after < look["after"]
+    ]
+    finished_early = PHRASES("finished_early", levels=early) if early else ""
+    if look["after"] >= blocks_max and not look["reached"]:
+        outcome = PHRASES(
+            "not_reached", blocks=blocks_max, widest=widest, finished_early=finished_early
         )
     else:
-        outcome = f"After {look['after']} of {words.plural(blocks_max, 'block')} {widest}"
-    early = {level: after for level, after in look["finished"].items() if after < look["after"]}
-    if early:
-        listed = words.listed([f"{level} after {after}" for level, after in early.items()])
-        outcome += (
-            f"; excluded from later blocks because their ratios were precise enough: {listed}"
+        outcome = PHRASES(
+            "reached" if look["reached"] else "so_far",
+            after=look["after"],
+            blocks=blocks_max,
+            widest=widest,
+            finished_early=finished_early,
         )
-    return f"{outcome}. {price}"
+    return joined([outcome, price])

@@ -24,6 +24,34 @@ from wattwire.model.derived import column
 from wattwire.model.study import Study
 from wattwire.report.parts import Column, Table
 from wattwire.report.words import answers as sentences
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "unanswered",
+    {
+        # In the page's first lines.
+        "requested_lost": ("This page lacks requested answers and gives no reason ({requested})."),
+        "requested": "question {question}: {response} by {factor}",
+        "skipped": "{treatments:listed}: skipped, {reason}.",
+        "no_answer": "{treatments:listed}: no answer, {reason}.",
+        "causes": "{causes:listed}",
+        "cause": "{cause} in {runs:count} of {tried:plural run}",
+        "only_treatment": "the only treatment",
+        "others": "{treatments:count} of the design without an answer: see “Without an answer”.",
+        "more": "{treatments:count} more of the design without an answer: see “Without an answer”.",
+        "question": "question {question}",
+        "no_answer_about": "No answer to {question} about {factor}: {reason}.",
+        "no_answer_to": "No answer to {question}: {reason}.",
+        "no_answer_in": "No answer to {question} in {response}: {reason}.",
+        "no_interval": "No interval for {question} in {response}: {reason}.",
+        "not_measured": "not measured in this campaign",
+        "and_other_reasons": "{reason}, and {others:plural other reason}",
+        # In the table of treatments without an answer.
+        "title": "Without an answer",
+        "row_skipped": "skipped",
+        "row_no_answer": "no answer",
+    },
+)
 
 NAMED_MAX = 6
 """Most treatments that the page's first sentence names."""
@@ -53,16 +81,17 @@ class Missing:
     """Whether they were never run."""
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Phrase:
         """The sentence, as "CELL: no answer, machine busy in 4 of 4 runs."."""
-        status = "skipped" if self.left_out else "no answer"
-        return f"{words.listed(list(self.names))}: {status}, {self.reason}."
+        return PHRASES(
+            "skipped" if self.left_out else "no_answer", treatments=self.names, reason=self.reason
+        )
 
 
-def headline(evidence: Evidence, answers: Answers) -> str:
+def headline(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the page's first sentence, and after it the treatments that it does not cover."""
     first = sentences.headline(evidence, answers)
-    return " ".join(filter(None, (lost(evidence, answers) + first, in_short(treatments(evidence)))))
+    return joined([lost(evidence, answers), first, in_short(treatments(evidence))])
 
 
 # -- treatments --------------------------------------------------------------------------------
@@ -128,7 +157,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
     return {key: tried[key] for key in designed if key in tried}
 
 
-def _causes(evidence: Evidence, runs: Sequence[str]) -> str:
+def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
     """Return the reasons for exclusion, or how runs ended, the most frequent first."""
     counts: Counter[str] = Counter()
     for run in runs:
@@ -139,10 +168,11 @@ def _causes(evidence: Evidence, runs: Sequence[str]) -> str:
             [IN_WORDS.get(code, code.replace("_", " ")) for code in codes]
             or [outcome or "no number"]
         )
-    tried = words.plural(len(runs), "run")
-    return words.listed(
-        [f"{cause} in {words.count(count)} of {tried}" for cause, count in counts.most_common()]
-    )
+    causes = [
+        PHRASES("cause", cause=cause, runs=count, tried=len(runs))
+        for cause, count in counts.most_common()
+    ]
+    return PHRASES("causes", causes=causes)
 
 
 def _named_groups(
@@ -174,7 +204,7 @@ def _named_groups(
                 level = evidence.title(factors[0], matching[0].get(factors[0]))
                 named.append(("/".join(levels) if factors == PAIR else level, matching))
     named += [
-        (evidence.treatment_title(treatment) or "the only treatment", [treatment])
+        (evidence.treatment_title(treatment) or PHRASES("only_treatment"), [treatment])
         for treatment in remaining
     ]
     return named
@@ -184,7 +214,7 @@ def _level_words(levels: Levels, factors: Sequence[str]) -> tuple[str, ...]:
     return tuple(words.plain(levels.get(name)) for name in factors)
 
 
-def in_short(found: Sequence[Missing]) -> str:
+def in_short(found: Sequence[Missing]) -> Phrase:
     """Return all of them for the page's first sentence, many only as a count; "" for none."""
     texts, named_count = [], 0
     for missing in found:
@@ -193,11 +223,8 @@ def in_short(found: Sequence[Missing]) -> str:
             named_count += len(missing.names)
     more = sum(len(missing.names) for missing in found) - named_count
     if more:
-        suffix = " more" if texts else ""
-        texts.append(
-            f"{words.count(more)}{suffix} of the design without an answer: see “Without an answer”."
-        )
-    return " ".join(texts)
+        texts.append(PHRASES("more" if texts else "others", treatments=more))
+    return joined(texts)
 
 
 def table(found: Sequence[Missing]) -> Table | None:
@@ -205,7 +232,7 @@ def table(found: Sequence[Missing]) -> Table | None:
     rows = [
         {
             "name": name,
-            "what": "skipped" if missing.left_out else "no answer",
+            "what": PHRASES("row_skipped" if missing.left_out else "row_no_answer"),
             "reason": missing.reason,
         }
         for missing in found
@@ -214,28 +241,31 @@ def table(found: Sequence[Missing]) -> Table | None:
     if not rows:
         return None
     columns = [Column("name", "treatment"), Column("what", ""), Column("reason", "reason")]
-    return Table("without-answer", "Without an answer", columns, rows)
+    return Table("without-answer", PHRASES("title"), columns, rows)
 
 
 # -- questions ---------------------------------------------------------------------------------
 
 
-def questions(evidence: Evidence, answers: Answers) -> list[str]:
+def questions(evidence: Evidence, answers: Answers) -> list[Phrase]:
     """Return a sentence for each factor held at one level and each response without a number.
 
     Each sentence gives the reasons.
     """
-    texts: list[str] = []
+    texts: list[Phrase] = []
     if not evidence.usable.height:
         return texts
     for number, question in enumerate(evidence.study.questions, 1):
-        name = f"question {question.id or number}"
+        name = PHRASES("question", question=question.id or number)
         held = evidence.held(question)
         is_partly_held = len(held) < len(question.factors)
         for factor, level in held:
-            about = f" about {factor}" if is_partly_held else ""
             why = words.nothing_to_compare(factor, words.plain(level))
-            texts.append(f"No answer to {name}{about}: {why}.")
+            texts.append(
+                PHRASES("no_answer_about", question=name, factor=factor, reason=why)
+                if is_partly_held
+                else PHRASES("no_answer_to", question=name, reason=why)
+            )
         for response_name in question.responses:
             response = resolve(response_name, evidence.described)
             items = [
@@ -249,15 +279,21 @@ def questions(evidence: Evidence, answers: Answers) -> list[str]:
                 continue
             if not items and (question.factors or is_measured(evidence, response, BOTH)):
                 continue
-            why = next(iter(reasons), "not measured in this campaign")
-            other_count = len(reasons) - 1
-            why += f", and {words.plural(other_count, 'other reason')}" if other_count > 0 else ""
-            prefix = "No interval for" if measured(evidence.usable, response) else "No answer to"
-            texts.append(f"{prefix} {name} in {response.title}: {why}.")
+            why = next(iter(reasons), PHRASES("not_measured"))
+            if len(reasons) > 1:
+                why = PHRASES("and_other_reasons", reason=why, others=len(reasons) - 1)
+            texts.append(
+                PHRASES(
+                    "no_interval" if measured(evidence.usable, response) else "no_answer_in",
+                    question=name,
+                    response=response.title,
+                    reason=why,
+                )
+            )
     return texts
 
 
-def lost(evidence: Evidence, answers: Answers) -> str:
+def lost(evidence: Evidence, answers: Answers) -> Phrase:
     """Return a warning on requested answers with neither a number nor a reason; "" for none.
 
     That is a fault of the program or of an edited campaign, so it precedes all else.
@@ -272,8 +308,12 @@ def lost(evidence: Evidence, answers: Answers) -> str:
             for name in question.responses:
                 response = resolve(name, evidence.described)
                 if (question.id, factor, response.column) not in answered:
-                    missing.append(f"question {question.id or number}: {response.title} by "
-                                   f"{words.factor_title(factor)}")  # fmt: skip
-    if not missing:
-        return ""
-    return f"This page lacks requested answers and gives no reason ({'; '.join(missing)}). "
+                    missing.append(
+                        PHRASES(
+                            "requested",
+                            question=question.id or number,
+                            response=response.title,
+                            factor=words.factor_title(factor),
+                        )
+                    )
+    return PHRASES("requested_lost", requested=joined(missing, "; ")) if missing else Phrase()

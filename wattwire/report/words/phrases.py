@@ -1,0 +1,133 @@
+"""Sentences as data: each file has a table of its texts by key, and code fills in the numbers.
+
+A file of the report begins with its table, in the order of the page:
+
+    PHRASES = Phrases("stopping", {"reached": "Stopped after {after} of {blocks:plural block}."})
+
+`PHRASES("reached", after=7, blocks=20)` is a Phrase: the text for the reader, with the key
+"stopping.reached" and the unformatted values. Tests assert the key and the values, so that
+rewriting a sentence changes its table only. tests/tidy holds every call against its table.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wattwire.model import words
+
+
+class Phrase(str):
+    """Text for a reader that knows its `key` and the `values` filled in.
+
+    Values may be phrases themselves.
+    """
+
+    key: str
+    values: Mapping[str, Any]
+
+    def __new__(
+        cls, text: str = "", key: str = "", values: Mapping[str, Any] | None = None
+    ) -> Phrase:
+        phrase = super().__new__(cls, text)
+        phrase.key, phrase.values = key, values or {}
+        return phrase
+
+
+def joined(phrases: Iterable[str], separator: str = " ") -> Phrase:
+    """Return all that are not empty as one text; its values hold them, so their keys remain."""
+    kept = tuple(phrase for phrase in phrases if phrase)
+    return Phrase(separator.join(kept), "joined", {"phrases": kept})
+
+
+def _plural(amount: Any, nouns: str) -> str:
+    """Return `amount` with its noun; `nouns` is "run", or "query/queries" for an odd plural."""
+    singular, _, plural = nouns.partition("/")
+    return words.plural(amount, singular, plural or None)
+
+
+def _number(value: Any, digits: str) -> str:
+    return words.number(value, int(digits)) if digits else words.number(value)
+
+
+def _percent(share: Any, digits: str) -> str:
+    return words.percent(share, int(digits)) if digits else words.percent(share)
+
+
+def _listed(names: Any, most: str) -> str:
+    return words.listed_first(list(names), int(most)) if most else words.listed(list(names))
+
+
+FORMATS: Mapping[str, Callable[[Any, str], str]] = {
+    "number": _number,
+    "percent": _percent,
+    "plural": _plural,
+    "listed": _listed,
+    "count": lambda value, _: words.count(value),
+    "duration": lambda seconds, _: words.duration(seconds),
+    "confidence": lambda level, _: words.confidence(level),
+    "p": lambda p, digits: words.p_equals(p, int(digits or 2)),
+    "capital": lambda text, _: f"{text[:1].upper()}{text[1:]}",
+    "estimate": lambda interval, _: _limits(interval)[0],
+    "limits": lambda interval, _: " to ".join(_limits(interval)[1:]),
+    "interval": lambda interval, _: "{} [{}, {}]".format(*_limits(interval)),
+}
+"""First word of a placeholder's format → function of the value and the rest of the format.
+
+Anything else is a format of Python's own, as in {share:.1f}.
+"""
+
+
+def _limits(interval: Any) -> tuple[str, str, str]:
+    return words.limits(interval.estimate, interval.low, interval.high)
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A text in pieces: literal text, then the name and the format of a placeholder, if any."""
+
+    pieces: tuple[tuple[str, str | None, str], ...]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Template:
+        pieces = []
+        for literal, name, layout, conversion in string.Formatter().parse(text):
+            if name is not None and (not name.isidentifier() or conversion):
+                raise ValueError(f'placeholder "{name}" in "{text}": only a plain name is allowed')
+            pieces.append((literal, name, layout or ""))
+        return cls(tuple(pieces), frozenset(name for _, name, _ in pieces if name is not None))
+
+    def filled(self, values: Mapping[str, Any]) -> str:
+        texts = []
+        for literal, name, layout in self.pieces:
+            texts.append(literal)
+            if name is not None:
+                texts.append(_formatted(values[name], layout))
+        return "".join(texts)
+
+
+def _formatted(value: Any, layout: str) -> str:
+    first, _, rest = layout.partition(" ")
+    return FORMATS[first](value, rest) if first in FORMATS else format(value, layout)
+
+
+class Phrases:
+    """The texts of one file by key. `name` and a dot begin the key of each of its phrases."""
+
+    def __init__(self, name: str, templates: Mapping[str, str]) -> None:
+        self._name = name
+        self._templates = {key: _Template.of(text) for key, text in templates.items()}
+
+    def __call__(self, key: str, /, **values: Any) -> Phrase:
+        """Return the text of `key`; `values` has exactly its placeholders, else it raises."""
+        full_key = f"{self._name}.{key}"
+        template = self._templates.get(key)
+        if template is None:
+            raise KeyError(f"{full_key}: no such phrase; known: {', '.join(self._templates)}")
+        if template.names != values.keys():
+            missing, unused = template.names - values.keys(), values.keys() - template.names
+            raise TypeError(f"{full_key}: missing {sorted(missing)}, unused {sorted(unused)}")
+        return Phrase(template.filled(values), full_key, values)
