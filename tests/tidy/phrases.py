@@ -99,12 +99,16 @@ def _keys(node: ast.expr) -> Iterator[str | None]:
         yield node.value if is_text else None  # type: ignore[union-attr]
 
 
-def asserted_keys(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and key of each phrase that a test searches for or compares a key with."""
+def asserted_keys(source: str, tables: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and key of each phrase that a test searches for or compares a key with.
+
+    Comparisons may name other things too: there a key begins with the name of one of `tables`.
+    """
     for node in ast.walk(ast.parse(source)):
-        texts: list[ast.AST] = []
         if isinstance(node, ast.Call) and _name(node.func) in SEARCHES:
-            texts = list(node.args[1:])
+            for text in node.args[1:]:
+                if isinstance(text, ast.Constant):
+                    yield text.lineno, str(text.value)
         elif isinstance(node, ast.Compare):
             parts = list(ast.walk(node))
             if any(
@@ -112,10 +116,9 @@ def asserted_keys(source: str) -> Iterator[tuple[int, str]]:
                 or (isinstance(part, ast.Call) and _name(part.func) == "keys_in")
                 for part in parts
             ):
-                texts = parts
-        for text in texts:
-            if isinstance(text, ast.Constant) and "." in str(text.value):
-                yield text.lineno, str(text.value)
+                for part in parts:
+                    if isinstance(part, ast.Constant) and str(part.value).split(".")[0] in tables:
+                        yield part.lineno, str(part.value)
 
 
 def _name(node: ast.expr) -> str:

@@ -48,12 +48,12 @@ def test_every_phrase_is_used_and_every_use_names_a_phrase_and_its_values() -> N
 
 def test_tests_assert_keys_that_exist() -> None:
     """A test that expects no phrase of a key would pass for ever after the key is renamed."""
-    _, keys, _ = _tables()
+    files, keys, _ = _tables()
     unknown = [
         f'{path}:{line}: no phrase has the key "{key}"'
         for path, text in texts()
         if path.suffix == ".py" and is_test(path) and path.name != "test_phrases.py"
-        for line, key in asserted_keys(text)
+        for line, key in asserted_keys(text, frozenset(files))
         if key not in keys
     ]
     assert not unknown, "\n" + "\n".join(unknown)
@@ -103,7 +103,8 @@ def test_a_key_given_twice_and_a_table_of_another_file_are_found() -> None:
 def test_keys_that_tests_assert_are_found() -> None:
     source = (
         'only(part, "x.a")\nassert phrases_in(part, "x.b") == []\nassert text.key == "x.c"\n'
-        'assert keys_in(part) == ["x.d", "x.e"]\nassert name == "answers.baseline"\n'
+        'assert keys_in(part) == ["x.d", "x.e"]\nassert name == "x.f"\n'
+        'assert (text.key, text.values["factor"]) == ("x.g", "settings.depth")\n'
     )
-    found = sorted(key for _, key in asserted_keys(source))
-    assert found == ["x.a", "x.b", "x.c", "x.d", "x.e"]
+    found = sorted(key for _, key in asserted_keys(source, frozenset("x")))
+    assert found == ["x.a", "x.b", "x.c", "x.d", "x.e", "x.g"]

@@ -15,6 +15,7 @@ from wattwire.analysis.document import document
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.cli.answer_table import lines
 from wattwire.report.sections.answers import section
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
 from wattwire.report.words.answers import headline
 
@@ -57,12 +58,14 @@ def test_a_planted_change_is_named_on_the_page_in_the_terminal_and_the_document(
     of_language = next(one for one in found if one.answer.factor == "language")
     alone, two = (interval.estimate for _, interval in of_language.levels)
     assert two / alone == pytest.approx(PLANTED, rel=0.15)
-    told = document(evidence, answers)
-    assert [one["other"] for one in told["changes"]] == [one.other for one in found]
-    sentence = "Swift / Python in CPU time per message depends on clients: "
-    assert any(line.startswith(f"Interaction: {sentence}"[:60]) for line in lines(told, 80))
-    assert any(sentence in getattr(part, "words", "") for part in section(evidence, answers).parts)
-    assert " By clients: " in headline(evidence, answers)
+    numbers = document(evidence, answers)
+    assert [one["other"] for one in numbers["changes"]] == [one.other for one in found]
+    sentences = phrases_in(section(evidence, answers), "changes.depends")
+    of_clients = next(one for one in sentences if one.values["other"] == "clients")
+    assert (of_clients.values["level"], of_clients.values["baseline"]) == ("Swift", "Python")
+    assert of_clients.values["highest"].estimate == pytest.approx(two)
+    assert any(of_clients[:40] in line for line in lines(numbers, 80))
+    assert only(headline(evidence, answers), "answer.depends").values["other"] == "clients"
 
 
 def test_a_small_change_that_is_sure_is_not_named(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.sections import answers as answered
 from wattwire.report.tables import best_alternative as best_alternative_table
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words import best_alternative as lowest_told
 from wattwire.report.words import unanswered
@@ -113,17 +113,20 @@ def test_a_baseline_without_a_bound_gives_way_in_that_response_alone(tmp_path: P
     assert four.baseline == 2 and isinstance(four.result, stats.Ratio)
     assert "no finite" in str(result_of(answers, "latency_p50_us", 1).result)
     assert result_of(answers, "cpu_us_per_message", 4).baseline == 2, "83 % of calls were lost"
-    told = str(answered.section(evidence, answers).parts)
-    assert "In median latency, runs of 1 client have no comparable value" in told
-    assert "so the baseline is 2 clients" in told
+    part = answered.section(evidence, answers)
+    texts = [text.values for text in phrases_in(part, "answers.baseline_without_value")]
+    changed_baseline = {"planned": "1 client", "baseline": "2 clients"}
+    assert {"response": "median latency", **changed_baseline} in texts
 
 
 def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_path: Path) -> None:
     made = campaign(tmp_path / "c", answers={"best_of": ["language", "clients"], "margin": 0.05})
     folder, _ = changed(made, DEAD, 4, **LOST)
     evidence, answers = answers_of(folder)
-    told = unanswered.headline(evidence, answers)
-    assert " of 5 alternatives, " in told and " had the lowest median latency (" in told
+    text = unanswered.headline(evidence, answers)
+    assert only(text, "best.headline").values["alternatives"] == 5
+    leaders = phrases_in(text, "best.leader") + phrases_in(text, "best.same_leader")
+    assert "median latency" in {leader.values["response"] for leader in leaders}
     ranked = best_alternative_table.table(evidence, lowest.choices(evidence, answers))
     assert ranked is not None
     last = ranked.rows[-2:]
@@ -151,9 +154,11 @@ def test_a_server_that_fails_its_calls_is_not_the_cheapest(tmp_path: Path, colum
         if one.response.column == "cpu_us_per_message"
     )
     assert len(choice.placed) == 5 and list(choice.without) == ["Swift 1 client"]
-    told_of_it = str(lowest_told.sentences(evidence, evidence.study.questions[0], [choice]))
-    assert re.search(r"Swift [24] clients has the lowest CPU time per message", told_of_it)
-    assert "Swift at 2" in told_of_it, "of three numbers of clients it is compared at two"
+    sentences = lowest_told.sentences(evidence, evidence.study.questions[0], [choice])
+    assert only(sentences, "best.lowest").values["title"] in ("Swift 2 clients", "Swift 4 clients")
+    wins = [one.values for one in phrases_in(sentences, "best.win")]
+    # Of three numbers of clients it is compared at two.
+    assert {"level": "Swift", "levels": 2} in wins
 
 
 def test_a_few_failed_calls_leave_costs_and_latency_compared(tmp_path: Path) -> None:

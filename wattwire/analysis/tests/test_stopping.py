@@ -10,6 +10,7 @@ from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.stopping import judge
+from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.report.words import stopping
 from wattwire.report.words.methods import methods
@@ -63,15 +64,13 @@ def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(fo
     reader.stopping = {**look, "finished": {"swift": BLOCKS}, "reached": True}
     evidence = gather(reader)
     assert evidence.untried(evidence.designed) == 0
-    told = stopping.sentence(evidence)
-    assert told is not None
-    assert told.startswith("Stopped by width after 11 of 40 blocks")
-    assert "± 3.1 %" in told
-    assert told in methods(evidence, answer_all(evidence))
+    sentence = stopping.sentence(evidence)
+    reached = only(sentence, "stopping.reached").values
+    assert (reached["after"], reached["blocks"]) == (BLOCKS, 40)
+    assert only(sentence, "stopping.widest").values["width"] == 0.031
+    assert sentence in methods(evidence, answer_all(evidence))
     reader.stopping = {**look, "after": 40, "width": None, "finished": {}, "reached": False}
-    told = stopping.sentence(gather(reader))
-    assert told is not None
-    assert told.startswith("Target width not reached in 40 blocks")
+    assert only(stopping.sentence(gather(reader)), "stopping.not_reached").values["blocks"] == 40
 
 
 def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missing(folder) -> None:
@@ -84,9 +83,8 @@ def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missi
     reader.stopping["reached"] = True
     assert len(planned) - len(gather(reader).planned) == 1
     reader.stopping["reached"] = False
-    told = stopping.sentence(evidence)
-    assert told is not None
-    assert "swift after 10" in told
+    level = only(stopping.sentence(evidence), "stopping.finished_level")
+    assert level.values == {"level": "swift", "after": BLOCKS - 1}
     found = judge(reader)
     assert found is not None
     assert found["finished"] == ["swift"]

@@ -14,6 +14,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.interactions import by_level
 from wattwire.cli.try_table import compare
 from wattwire.model.stored_study import stored_study
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
@@ -152,8 +153,8 @@ def test_cells_that_cannot_be_told_apart_are_said_to_be_so():
     evidence = gather(shaken(Made({("a", 64): 100.0, ("b", 64): 101.0})))
     answers = answer_all(evidence)
     latency = tuple(one for one in answers.items if one.response.column == "latency_p50_us")
-    told = headline(evidence, replace(answers, items=latency))
-    assert "No difference detected: the interval includes 1" in told
+    text = headline(evidence, replace(answers, items=latency))
+    assert only(text, "answer.no_difference").values == {"no_effect": 1}
 
 
 def test_runs_that_were_set_aside_are_counted_by_name_only():
@@ -228,12 +229,14 @@ def test_two_blocks_say_beside_their_interval_how_little_they_tell():
     two, three = (Made({("a", 64): 30.0, ("b", 64): 10.0}, blocks=blocks) for blocks in (2, 3))
     evidence, enough = gather(shaken(two)), gather(shaken(three))
     # Student's t of one answer at 95 %: 12.7 at one degree of freedom, 2.78 at four.
-    told = few_degrees(answer_all(evidence))
-    assert "2 blocks with few treatments leave 1 degree of freedom for the error" in told
-    assert "12.7 standard errors to each side; with 4 degrees it would extend 2.78" in told
-    assert headline(evidence, answer_all(evidence)).endswith("the error has 1 degree of freedom.")
+    warning = few_degrees(answer_all(evidence)).values
+    assert (warning["blocks"], warning["degrees"], warning["enough"]) == (2, 1, 4)
+    assert warning["few_limit"] == pytest.approx(12.7, rel=0.01)
+    assert warning["enough_limit"] == pytest.approx(2.78, rel=0.01)
+    first = headline(evidence, answer_all(evidence))
+    assert only(first, "answer.too_few_runs").values == {"degrees": 1}
     assert few_degrees(answer_all(enough)) == ""
-    assert headline(enough, answer_all(enough)).endswith("3 blocks, 6 runs).")
+    assert phrases_in(headline(enough, answer_all(enough)), "answer.too_few_runs") == []
 
 
 def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
@@ -244,4 +247,5 @@ def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
         document["nodes"] = [{"ready": None}]
     compared = compare(made)
     assert compared.usable == 0
-    assert compared.answer.startswith("All 5 runs died before READY: why.")
+    text = only(compared.answer, "answer.all_ended_because").values
+    assert text["which"].values == {"runs": 5} and text["when"].key == "answer.before_ready"

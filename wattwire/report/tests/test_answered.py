@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from wattwire import imports, stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
@@ -12,7 +14,9 @@ from wattwire.imports import table
 from wattwire.imports.tests.test_writing import ABOUT
 from wattwire.report.parts import Section, Text, tables_of
 from wattwire.report.sections import answers as answered
+from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.words.phrases import Phrase
 
 
 def section(folder: Path, levels: int) -> Section:
@@ -30,17 +34,22 @@ def section(folder: Path, levels: int) -> Section:
     return answered.section(evidence, answer_all(evidence))
 
 
-def sentences(part: Section) -> list[str]:
+def sentences(part: Section) -> list[Phrase]:
     return [one.words for one in part.parts if isinstance(one, Text) and one.tone == "item"]
 
 
 def test_many_levels_have_sentences_for_their_ends_and_one_for_the_rest(tmp_path) -> None:
     part = section(tmp_path / "many", 30)
-    told = sentences(part)
-    assert [one.split()[0] for one in told] == ["n01", "n02", "n03", "n28", "n29", "The"]
-    assert told[-1].startswith("The other 24 levels of node in power range from 1.4")
-    assert "24 different (see the table “All answers”)" in told[-1]
-    assert told[-1].endswith("n00, the first level: the study names no other (answers.baseline).")
+    *ends, rest = sentences(part)
+    claims = [one.values["level"] for one in phrases_in(ends, "answer.ratio")]
+    assert claims == ["n01", "n02", "n03", "n28", "n29"]
+    assert rest.key == "answers.other_levels"
+    named = {key: rest.values[key] for key in ("levels", "factor", "response", "baseline")}
+    assert named == {"levels": 24, "factor": "node", "response": "power", "baseline": "n00"}
+    assert rest.values["lowest"] == pytest.approx(1.4, rel=0.02)
+    (outcome,) = rest.values["outcomes"]
+    assert outcome.values == {"levels": 24, "outcome": "different"}
+    assert rest.values["default"].key == "answers.default_baseline"
     (answers,) = [one for one in tables_of(part.parts) if one.id == "answers"]
     assert len(answers.rows) == 29
 
@@ -52,8 +61,9 @@ def test_few_levels_have_a_sentence_each(tmp_path) -> None:
 def test_a_level_without_runs_is_called_by_its_title(tmp_path) -> None:
     shape = Shape(blocks=2, duration_s=1.0, clients=(1,), skip={"language": FAST})
     evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
-    told = sentences(answered.section(evidence, answer_all(evidence)))
-    assert "CPU time per message: no valid run of Swift." in told
+    uncomputed = phrases_in(answered.section(evidence, answer_all(evidence)), "answers.no_number")
+    reasons = {one.values["response"]: one.values["reason"] for one in uncomputed}
+    assert reasons["CPU time per message"] == "no valid run of Swift"
 
 
 def test_an_older_campaign_with_a_dotted_setting_is_answered_for_it(tmp_path) -> None:

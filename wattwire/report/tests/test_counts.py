@@ -16,6 +16,7 @@ from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import Table
 from wattwire.report.sections import costs, counts
 from wattwire.report.sections.threats import threats
+from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
 from wattwire.report.words.answers import headline
 from wattwire.report.words.methods import methods
@@ -49,11 +50,12 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
     evidence = after(before)
     assert {row["check"] for row in rows(evidence)} == {"holds"}
     assert {row["failed"] for row in rows(evidence)} == {0, 4 * FAILED}
-    told = counts.failed_words(evidence)
-    assert told.startswith("Calls failed: Swift (12, ") and "Python" not in told
-    assert headline(evidence, answer_all(evidence)).endswith(told)
+    failed = counts.failed_words(evidence)
+    (treatment,) = failed.values["treatments"]
+    assert (treatment.values["treatment"], treatment.values["calls"]) == ("Swift", 12)
+    assert only(headline(evidence, answer_all(evidence)), "counts.calls_failed") == failed
     internal = [text for _, text in threats(evidence, answer_all(evidence))]
-    assert any(told in text for text in internal)
+    assert any(failed in text for text in internal)
 
 
 def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -> None:
@@ -102,11 +104,11 @@ def test_what_a_sender_without_records_sent_is_not_known_and_is_no_zero(before: 
     blank = [pl.when(is_first).then(none).otherwise(pl.col(name)).alias(name) for name in names]
     evidence = replace(before, usable=before.usable.with_columns(blank), groups={})
     assert {row["check"] for row in rows(evidence)} == {"holds; not known in 1 run"}
-    told = counts.section(evidence).parts[0].words
-    assert told.startswith("None of 240 expected")
-    assert "unknown in 2 runs: a sender ended and left no records." in told
+    text = counts.section(evidence).parts[0]
+    assert only(text, "counts.none_lost").values == {"expected": 240}
+    assert only(text, "counts.some_unknown").values == {"runs": 2}
     every = [none.alias(name) for name in names]
     evidence = replace(before, usable=before.usable.with_columns(every), groups={})
     assert {row["check"] for row in rows(evidence)} == {"not known"}
-    told = counts.section(evidence).parts[0].words
-    assert told.startswith("The number of messages sent is unknown in all runs (8)")
+    text = counts.section(evidence).parts[0].words
+    assert (text.key, text.values) == ("counts.all_unknown", {"runs": 8})

@@ -13,6 +13,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import Series, all_series
 from wattwire.report.parts import tables_of
 from wattwire.report.tables import steady_state
+from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.report.words import concurrency
 
@@ -99,9 +100,10 @@ def test_treatments_whose_clients_did_not_work_together_are_named(evidence, monk
     for document in evidence.runs.values():
         monkeypatch.setitem(document, "levels", {**(document.get("levels") or {}), "clients": 4})
         monkeypatch.setitem(document, "treatment", {**document["treatment"], "clients": 4})
-    told = concurrency.sentence(evidence)
-    assert told.startswith("Fewer clients were active than the study specifies: ")
-    assert "(1.1 of 4)" in told
+    sentence = concurrency.sentence(evidence)
+    assert sentence.key == "concurrency.too_few_active"
+    for treatment in phrases_in(sentence, "concurrency.treatment"):
+        assert treatment.values["clients"] == 4 and treatment.values["active"] == pytest.approx(1.1)
     together = many.with_columns(pl.lit(3.9).alias("clients_active_mean"))
     monkeypatch.setattr(evidence, "usable", together)
     assert concurrency.sentence(evidence) == ""

@@ -16,6 +16,7 @@ from wattwire.model.derived import column
 from wattwire.report.parts import Text, tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tables import differences
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words.answers import headline
 
@@ -93,9 +94,13 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
         "1 of 32 runs is zero or negative (minimum −4.00 µs, b01-p001). A ratio of geometric "
         "means needs each run's logarithm"
     ) in text
-    assert "The CPU time per message of Swift is typically" in text
-    assert "µs below that of Python (simultaneous 95 % interval −" in text
-    assert "by ranks of 16 pairs in 8 blocks): different." in text
+    answer = only(part, "answer.difference").values
+    assert (answer["level"], answer["baseline"], answer["unit"]) == ("Swift", "Python", " µs")
+    assert (answer["verb"].key, answer["place"].key) == ("answer.typically", "answer.below")
+    assert answer["low"] < answer["high"] < 0
+    assert answer["basis"].key == "answer.by_ranks_of_pairs"
+    assert answer["basis"].values == {"pairs": 16, "blocks": BLOCKS}
+    assert phrases_in(part, "answers.level")[0].values["outcome"] == "different"
     tables = {one.id: one for one in tables_of(part.parts)}
     refused = next(row for row in tables["answers"].rows if row["response"].startswith("CPU"))
     assert "see the differences below" in str(refused["ratio"])
@@ -106,7 +111,8 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
 def test_a_page_with_differences_alone_begins_with_one(found) -> None:
     evidence, answers = found
     alone = Answers((of_cpu(answers),), 1, 0.95, None, BLOCKS)
-    assert headline(evidence, alone).startswith("The CPU time per message of Swift is typically ")
+    first = only(headline(evidence, alone), "answer.difference").values
+    assert (first["response"], first["level"]) == ("CPU time per message", "Swift")
 
 
 def test_no_difference_is_claimed_that_two_identical_labels_show(tmp_path) -> None:

@@ -15,8 +15,10 @@ from wattwire.model.questions import Question
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
 from wattwire.report.sections import published, requested_tables
+from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words import correlation as along
+from wattwire.report.words.phrases import Phrase
 
 PRINTED = (
     "table,node_role,language,clients,energy_j,energy_ratio,time_s,source\n"
@@ -239,7 +241,7 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
 # -- correlations ----------------------------------------------------------------------------------
 
 
-def asked(evidence, responses, beside) -> list[str]:
+def asked(evidence, responses, beside) -> list[Phrase]:
     question = Question("Q", "?", responses=tuple(responses), beside=tuple(beside))
     return [one.words for one in along.sentences(evidence, question)]
 
@@ -270,50 +272,52 @@ def planted(tmp_path_factory):
 
 
 def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
-    told = asked(planted, ["cpu_us_per_message"], ["time_us_per_message"])
-    assert told[0].startswith(
-        "CPU time per message correlates positively with time per message: Spearman's ρ"
-    )
-    assert "over 12 treatments; power-law exponent 1.00" in told[0]
-    assert told[0].endswith("about in proportion.")
-    assert "exploratory" in told[1]
+    claim, note = asked(planted, ["cpu_us_per_message"], ["time_us_per_message"])
+    assert only(claim, "correlation.positive").values == {
+        "response": "CPU time per message", "correlate": "time per message",
+    }  # fmt: skip
+    assert claim.values["treatments"] == 12
+    assert claim.values["exponent"] == pytest.approx(1, abs=0.01)
+    assert claim.values["reading"] == "about in proportion"
+    assert note.key == "correlation.how_to_read"
 
 
 def test_what_shows_no_association_is_not_given_one(planted) -> None:
-    (told, _) = asked(planted, ["cpu_us_per_message"], ["faults_minor"])
-    assert " and minor page faults was detected" in told
+    (claim, _) = asked(planted, ["cpu_us_per_message"], ["faults_minor"])
+    assert only(claim, "correlation.none_detected").values["correlate"] == "minor page faults"
 
 
 def test_energy_that_nothing_measured_is_not_answered_by_cpu_time(planted) -> None:
-    told = asked(planted, ["energy_uj_per_message", "cpu_us_per_message"], ["time_us_per_message"])
-    assert told[0] == "Energy per message: not available: no meter measured energy."
-    assert told[1].startswith("CPU time per message ")
+    energy, cpu, _ = asked(
+        planted, ["energy_uj_per_message", "cpu_us_per_message"], ["time_us_per_message"]
+    )
+    assert energy.key == "correlation.response_not_measured"
+    assert energy.values["reason"].key == "correlation.no_energy_meter"
+    assert only(cpu, "correlation.positive").values["response"] == "CPU time per message"
 
 
 def test_what_is_missing_or_too_few_is_said(planted, tmp_path) -> None:
-    told = asked(planted, ["cpu_us_per_message"], ["switches_voluntary"])
-    assert told == ["Voluntary context switches: not measured."]
+    (absent,) = asked(planted, ["cpu_us_per_message"], ["switches_voluntary"])
+    assert absent.key == "correlation.correlates_not_measured"
+    assert absent.values["correlates"] == "voluntary context switches"
     few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
-    assert few[0].endswith("too few: 2 treatments with both, at least 4 needed.")
+    assert few[0].key == "correlation.not_computable"
+    assert few[0].values["reason"].startswith("too few: 2 treatments with both, at least 4")
     assert along.sentences(planted, Question(responses=("cpu_us_per_message",))) == []
 
 
 def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypatch) -> None:
     calls = ["syscalls_per_message"]
     (before,) = asked(planted, ["cpu_us_per_message"], calls)
-    assert before == (
-        "System calls per message: not measured; plan.syscall_runs = 1 counts system calls, in "
-        "separate runs."
-    )
+    assert before.key == "correlation.correlates_not_counted"
+    assert before.values["correlates"] == "system calls per message"
     counted = planted.usable.with_columns(
         syscalls_per_message=column(planted.usable, "time_us_per_message") / 10
     )
     monkeypatch.setattr(planted, "traced", counted)
     (after, _) = asked(planted, ["cpu_us_per_message"], calls)
-    assert after.startswith(
-        "CPU time per message correlates positively with system calls per message"
-    )
-    assert "over 12 treatments" in after
+    assert only(after, "correlation.positive").values["correlate"] == "system calls per message"
+    assert after.values["treatments"] == 12
 
 
 def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> None:

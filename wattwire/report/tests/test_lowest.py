@@ -10,6 +10,7 @@ from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.tables import best_alternative as best_alternative_table
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words import best_alternative as best_alternative_words
 from wattwire.report.words.answers import headline
@@ -24,13 +25,19 @@ def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:
 
 def test_the_first_sentence_names_the_lowest_its_equals_and_the_rest(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.9)
-    told = headline(evidence, answers)
-    assert told.startswith("With 64 B, of 6 alternatives, Swift ")
-    assert "had the lowest CPU time per message (" in told
-    assert " µs; equal within 90 %: Swift " in told
-    assert told.count("times as much: Python ") >= 1, "who is higher is named, with by how much"
-    assert all(f"Python {pattern} " in told for pattern in ("topic", "service", "action"))
-    assert told.count(" had the lowest ") >= 1 and told.endswith(").")
+    text = only(headline(evidence, answers), "best.headline")
+    assert text.values["alternatives"] == 6
+    assert text.values["conditions"].values["conditions"] == ["64 B"]
+    first = text.values["leaders"][0]
+    assert first.key == "best.leader" and first.values["leader"].startswith("Swift ")
+    assert first.values["response"] == "CPU time per message"
+    assert only(first, "best.value").values["unit"] == " µs"
+    equal = only(first, "best.equal").values
+    assert equal["margin"] == 0.9 and all(title.startswith("Swift ") for title in equal["titles"])
+    ratios = {
+        one.values["title"]: one.values["ratio"] for one in phrases_in(first, "best.ratio_of")
+    }
+    assert all(ratios[f"Python {pattern}"] > 1 for pattern in ("topic", "service", "action"))
 
 
 def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: Path) -> None:
@@ -55,7 +62,7 @@ def test_an_effect_as_small_as_the_noise_is_not_called_higher(tmp_path: Path) ->
 
 def test_a_study_that_names_no_alternatives_keeps_its_first_sentence(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", best_of=[])
-    assert "alternatives" not in headline(evidence, answers)
+    assert phrases_in(headline(evidence, answers), "best.headline") == []
     assert lowest.choices(evidence, answers) == []
     assert best_alternative_words.notes(evidence, []) == []
     assert best_alternative_table.table(evidence, []) is None
@@ -81,4 +88,4 @@ def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
     )
     evidence.usable = evidence.usable.filter(kept)
     notes = best_alternative_words.notes(evidence, lowest.choices(evidence, answer_all(evidence)))
-    assert notes[-1] == "Without a usable run: Python action."
+    assert only(notes, "best.without_run").values["titles"] == ["Python action"]

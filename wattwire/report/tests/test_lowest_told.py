@@ -10,15 +10,17 @@ import pytest
 from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather, levels_of
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
-from wattwire.report.words import best_alternative as lowest_told
+from wattwire.report.words import best_alternative
+from wattwire.report.words.phrases import Phrase
 
 QUESTION = {"id": "Q1", "text": "Which?", "factors": ["language", "clients"],
             "responses": ["cpu_us_per_message"]}  # fmt: skip
 COSTS = {(FAST, 1): 10.0, (SLOW, 1): 40.0, (FAST, 2): 30.0, (SLOW, 2): 20.0}
 
 
-def told(folder, question=None, best_of=("language", "clients"), **shape) -> list[str]:
+def sentences(folder, question=None, best_of=("language", "clients"), **shape) -> list[Phrase]:
     study = {"question": [QUESTION], "answers": {"best_of": list(best_of)}}
     made = Shape(**{"blocks": 4, "duration_s": 2.0, "patterns": ("topic",),
                     "intervals_s": (0.2,), "study": study, **shape})  # fmt: skip
@@ -33,27 +35,37 @@ def told(folder, question=None, best_of=("language", "clients"), **shape) -> lis
     found = lowest.choices(evidence, answer_all(evidence))
     (own,) = evidence.study.questions
     asked = replace(own, **(question or {}))
-    return [one.words for one in lowest_told.sentences(evidence, asked, found)]
+    return [one.words for one in best_alternative.sentences(evidence, asked, found)]
+
+
+def wins(sentence: Phrase) -> dict[str, int]:
+    """At how many levels each level is the lowest."""
+    return {one.values["level"]: one.values["levels"] for one in phrases_in(sentence, "best.win")}
 
 
 def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp_path) -> None:
-    first, by_clients, by_language = told(tmp_path)
-    assert first.startswith("Swift 1 client has the lowest CPU time per message: 10.")
-    assert any(f"3 are significantly higher, from {start}" in first for start in ("2.", "1.9"))
-    assert "(Python 1 client; at most 4." in first
+    first, by_clients, by_language = sentences(tmp_path)
+    assert first.key == "best.lowest"
+    assert (first.values["title"], first.values["response"]) == (
+        "Swift 1 client", "CPU time per message",
+    )  # fmt: skip
+    assert only(first, "best.value").values["value"] == pytest.approx(10, rel=0.05)
+    higher = only(first, "best.some_higher").values
+    assert higher["alternatives"] == 3 and higher["farthest"] == "Python 1 client"
+    assert higher["nearest_ratio"] == pytest.approx(2, rel=0.05)
+    assert higher["farthest_ratio"] <= higher["at_most"] < 5
     # One client: Swift is lower; two clients: Python is.
-    assert by_clients == (
-        "Lowest CPU time per message by medians, over 2 levels of clients: Swift at 1 and "
-        "Python at 1."
-    )
-    assert by_language.endswith("1 client at 1 and 2 clients at 1.")
+    assert [one.values["factor"] for one in (by_clients, by_language)] == ["clients", "language"]
+    assert wins(by_clients) == {"Swift": 1, "Python": 1}
+    assert wins(by_language) == {"1 client": 1, "2 clients": 1}
 
 
 def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None:
-    first, *_ = told(tmp_path, blocks=1)
-    assert first.startswith("Lowest observed CPU time per message: Swift 1 client (10")
-    assert "highest: Python 1 client (40" in first
-    assert "The 4 alternatives cannot be ranked yet: too few: 1 block" in first
+    first, *_ = sentences(tmp_path, blocks=1)
+    assert first.key == "best.unranked" and first.values["alternatives"] == 4
+    assert first.values["lowest"].values["title"] == "Swift 1 client"
+    assert first.values["highest"].values["title"] == "Python 1 client"
+    assert first.values["reason"].startswith("too few: 1 block")
 
 
 @pytest.mark.parametrize(
@@ -62,8 +74,8 @@ def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None
     ids=["of other factors", "of another response"],
 )
 def test_a_question_that_does_not_ask_it_is_not_told(tmp_path, question) -> None:
-    assert told(tmp_path, question) == []
+    assert sentences(tmp_path, question) == []
 
 
 def test_a_study_without_alternatives_has_no_such_sentence(tmp_path) -> None:
-    assert told(tmp_path, best_of=()) == []
+    assert sentences(tmp_path, best_of=()) == []

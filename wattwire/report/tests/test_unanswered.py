@@ -12,6 +12,7 @@ from wattwire.analysis.contrasts import answer_all, baseline_of, planned_baselin
 from wattwire.analysis.dataset import gather
 from wattwire.model.words import level_title
 from wattwire.report.sections.design import section as asked_section
+from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.words import unanswered
 from wattwire.report.words.answers import sentence
@@ -40,10 +41,12 @@ def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
 
 def test_a_treatment_without_a_valid_run_is_named_with_what_excluded_its_runs(tmp_path):
     evidence = evidence_of(tmp_path / "c", exclude_runs_of=SLOW)
-    told = unanswered.headline(evidence, answer_all(evidence))
-    assert told.endswith(
-        "Python: no answer, machine busy in 12 of 12 runs and machine stalled in 4 of 12 runs."
-    )
+    text = only(unanswered.headline(evidence, answer_all(evidence)), "unanswered.no_answer")
+    assert text.values["treatments"] == ("Python",)
+    assert [one.values for one in phrases_in(text, "unanswered.cause")] == [
+        {"cause": "machine busy", "runs": 12, "tried": 12},
+        {"cause": "machine stalled", "runs": 4, "tried": 12},
+    ]
     (row,) = unanswered.table(unanswered.treatments(evidence)).rows
     assert row["name"] == "Python" and row["what"] == "no answer"
 
@@ -55,7 +58,8 @@ def test_what_was_left_out_is_named_apart_and_what_the_study_excludes_is_not(tmp
     assert [(one.names, one.left_out) for one in found] == [
         (("Python, 0.05 s, 2 clients", "Python, 0.2 s, 2 clients"), True)
     ]
-    assert unanswered.in_short(found).endswith("skipped, the cell has no such capability.")
+    skipped = only(unanswered.in_short(found), "unanswered.skipped")
+    assert skipped.values["reason"] == "the cell has no such capability"
     own = {"exclude": {"treatments": [{"language": SLOW, "clients": 2, "because": "why not"}]}}
     evidence = evidence_of(tmp_path / "d", shape, study=own)
     assert unanswered.treatments(evidence) == [] and unanswered.table([]) is None
@@ -64,9 +68,9 @@ def test_what_was_left_out_is_named_apart_and_what_the_study_excludes_is_not(tmp
 def test_many_are_counted_in_the_headline_and_stand_in_the_table(tmp_path):
     names = tuple(f"cell {at}" for at in range(9))
     found = [unanswered.Missing(("a",), "why"), unanswered.Missing(names, "other", True)]
-    assert unanswered.in_short(found) == (
-        "a: no answer, why. 9 more of the design without an answer: see “Without an answer”."
-    )
+    text = unanswered.in_short(found)
+    assert only(text, "unanswered.no_answer").values == {"treatments": ("a",), "reason": "why"}
+    assert only(text, "unanswered.more").values == {"treatments": 9}
     assert len(unanswered.table(found).rows) == 10
 
 
@@ -90,22 +94,24 @@ def test_a_baseline_that_is_there_stays_whatever_stands_first(tmp_path):
 
 def test_a_response_without_a_number_is_named_with_the_question_and_the_reason(tmp_path):
     evidence = evidence_of(tmp_path / "c")
-    told = unanswered.questions(evidence, answer_all(evidence))
-    assert told == [
-        "No interval for question Q1 in memory per node: Swift to Python is 0.488 without any "
-        "scatter between runs: no error to judge it by.",
-        "No answer to question Q2 in energy per message: not available: no meter measured energy.",
-    ]
+    exact, unmeasured = unanswered.questions(evidence, answer_all(evidence))
+    assert (exact.key, exact.values["response"]) == ("unanswered.no_interval", "memory per node")
+    assert exact.values["question"].values == {"question": "Q1"}
+    assert "0.488 without any scatter" in exact.values["reason"]
+    assert unmeasured.key == "unanswered.no_answer_in"
+    assert unmeasured.values["question"].values == {"question": "Q2"}
+    assert "no meter measured energy" in unmeasured.values["reason"]
 
 
 def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
     asked = {"id": "Q9", "factors": ["settings.gone"], "responses": ["latency_p50_us"]}
     evidence = evidence_of(tmp_path / "c", study={"question": [asked]})
     answers = answer_all(evidence)
-    assert unanswered.headline(evidence, answers).startswith(
-        "This page lacks requested answers and gives no reason (question Q9: median latency by "
-        "gone). "
-    )
+    text = unanswered.headline(evidence, answers)
+    assert keys_in(text)[0] == "unanswered.requested_lost"
+    assert only(text, "unanswered.requested").values == {
+        "question": "Q9", "response": "median latency", "factor": "gone",
+    }  # fmt: skip
     held = {"question": [asked], "fixed": {"settings.gone": 1}}
     evidence = evidence_of(tmp_path / "d", study=held)
     assert unanswered.lost(evidence, answer_all(evidence)) == ""
@@ -115,11 +121,9 @@ def test_a_factor_that_is_held_at_one_level_is_named_wherever_it_is_held(tmp_pat
     asked = {"id": "Q1", "factors": ["settings.depth", "language"], "responses": ["cpu"]}
     document = {"question": [asked], "fixed": {"settings.depth": 5}}
     evidence = evidence_of(tmp_path / "c", study=document)
-    line = (
-        "No answer to question Q1 about settings.depth: depth has one level here (5), so there is "
-        "nothing to compare."
-    )
-    assert unanswered.questions(evidence, answer_all(evidence)) == [line]
+    (line,) = unanswered.questions(evidence, answer_all(evidence))
+    assert (line.key, line.values["factor"]) == ("unanswered.no_answer_about", "settings.depth")
+    assert "one level here (5)" in line.values["reason"]
     assert asked_section(evidence).parts[1].rows[0]["factors"] == "depth (held at 5) and language"
     document["factors"] = {"settings.depth": [5], "language": [FAST, SLOW]}
     evidence = evidence_of(tmp_path / "d", study=document)
@@ -131,10 +135,9 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
     evidence = evidence_of(
         tmp_path / "c", study={"question": [asked], "fixed": {"settings.depth": 5}}
     )
-    assert unanswered.headline(evidence, answer_all(evidence)) == (
-        "24 runs measured, all with depth 5: there is nothing to compare. Give one of these "
-        "factors two or more levels."
-    )
+    text = unanswered.headline(evidence, answer_all(evidence))
+    assert keys_in(text) == ["answer.nothing_to_compare", "answer.add_levels"]
+    assert only(text, "answer.nothing_to_compare").values == {"runs": 24, "held": ["depth 5"]}
 
 
 def died(folder, ready, sent=0, runs=24):
@@ -154,15 +157,20 @@ def died(folder, ready, sent=0, runs=24):
 
 
 def test_that_all_nodes_died_before_they_sent_anything_stands_first_with_its_reason(tmp_path):
-    told = died(tmp_path / "a", ready=False)
-    assert told.startswith("All 24 runs died before READY: client-0: killed by signal 9.")
-    told = died(tmp_path / "b", ready=True)
-    assert told.startswith("All 24 runs died before anything was sent: client-0: killed")
+    for ready, when in ((False, "answer.before_ready"), (True, "answer.before_sending")):
+        headline = died(tmp_path / str(ready), ready=ready)
+        text = only(headline, "answer.all_ended_because")
+        assert text.values["outcomes"] == "died" and only(text, when)
+        assert only(text, "answer.all_runs").values == {"runs": 24}
+        assert text.values["why"].startswith("client-0: killed by signal 9")
 
 
 def test_runs_that_died_beside_others_or_while_they_sent_are_a_result(tmp_path):
-    assert "died before" not in died(tmp_path / "a", ready=True, runs=23)
-    assert "died before" not in died(tmp_path / "b", ready=True, sent=1)
+    for text in (
+        died(tmp_path / "a", ready=True, runs=23),
+        died(tmp_path / "b", ready=True, sent=1),
+    ):
+        assert phrases_in(text, "answer.all_ended_because") == []
 
 
 LOSS = {"question": [{"id": "L", "factors": ["language"], "responses": ["loss"]}]}
@@ -173,9 +181,10 @@ def test_loss_is_answered_with_its_number_in_percentage_points(tmp_path):
     answers = answer_all(evidence)
     (answer,) = answers.items
     assert isinstance(answer.result, stats.Difference)
-    told = sentence(evidence, answer, answers.family)
-    assert told.startswith("The share of messages lost of Swift ")
-    assert " percentage points " in told and ", mean " in told and " % against " in told
+    difference = only(sentence(evidence, answer, answers.family), "answer.difference").values
+    assert (difference["response"], difference["level"]) == ("share of messages lost", "Swift")
+    assert difference["unit"].key == "answer.percentage_points"
+    assert 0 < difference["means"].values["level_mean"] < 1
     assert unanswered.questions(evidence, answers) == []
 
 
@@ -190,11 +199,11 @@ def test_a_large_ratio_stands_with_both_sides_in_their_unit(tmp_path):
     evidence = evidence_of(tmp_path / "c")
     answers = answer_all(evidence)
     latency = next(a for a in answers.items if a.response.column == "latency_p50_us")
-    assert " against " not in sentence(evidence, latency, 1)
+    assert phrases_in(sentence(evidence, latency, 1), "answer.side_means") == []
     far = stats.Interval(254.0, 250.0, 260.0, 0.95, 12, "t", 9.0)
     answer = replace(latency, result=replace(latency.result, interval=far))
-    assert sentence(evidence, answer, 1).endswith(" µs).")
-    assert " against " in sentence(evidence, answer, 1)
+    means = only(sentence(evidence, answer, 1), "answer.side_means").values
+    assert means["unit"] == " µs" and means["level_mean"] < means["baseline_mean"]
 
 
 def test_an_empty_level_has_a_name():
