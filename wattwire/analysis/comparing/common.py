@@ -17,7 +17,7 @@ from wattwire.analysis.comparing.decision import CONFIDENCE, MARGIN, margin_word
 from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
-from wattwire.model import metrics
+from wattwire.model import metrics, words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
@@ -170,7 +170,7 @@ def noise_words(name: str, evidence: Evidence, response: Response) -> str:
     if floor is None:
         return f"{name} has no pair of identical labels"
     count = pairs(evidence, response, "b", "a").size
-    return f"up to {100 * math.expm1(floor):.2g} % in {name} ({count} pairs)"
+    return f"up to {words.percent(math.expm1(floor))} in {name} ({count} pairs)"
 
 
 def constant(values: FloatArray) -> bool:

@@ -347,8 +347,8 @@ def _noise_note(base: Source, head: Source, sides: Pair, response: Response) -> 
         )
     return (
         f"Noise floor of {response.title}, the outer limit of the interval of two identical "
-        f"labels: {'; '.join(phrases)}. No effect of {100 * math.expm1(max(floors)):.2g} % or less "
-        "is claimed."
+        f"labels: {'; '.join(phrases)}. No effect of {words.percent(math.expm1(max(floors)))} or "
+        "less is claimed."
     )
 
 

@@ -362,7 +362,7 @@ def _noise_phrase(evidence: Evidence, response: Response) -> str:
     floor = noise_of(evidence, response)
     if floor is None:
         return "unknown, there were no pairs of identical labels (plan.controls)."
-    percent = f"{100 * np.expm1(floor):.2g} %"
+    percent = words.percent(float(np.expm1(floor)))
     return (
         f"two identical labels may differ by {noise_words('the controls', evidence, response)}; "
         f"no effect of {percent} or less is claimed."

@@ -338,8 +338,8 @@ def _conclusion(evidence: Evidence, answers: Answers) -> Iterator[str]:
     noise = max(answers.noise.values(), default=0.0)
     if noise:
         yield (
-            f"Two identical labels may differ by up to {100 * math.expm1(noise):.2g} % (far end of "
-            "their interval): no smaller effect is claimed."
+            f"Two identical labels may differ by up to {words.percent(math.expm1(noise))} (far end "
+            "of their interval): no smaller effect is claimed."
         )
     yield (
         "Messages inside a run are not independent and add no degrees of freedom; the unit is the "

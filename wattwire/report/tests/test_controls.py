@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.controls import noise, noise_floor, pairs
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import resolve
+from wattwire.report import build_report
 from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
 from wattwire.report.tests.test_page import built, table
 
@@ -73,6 +75,16 @@ def test_labels_that_differ_in_no_direction_are_noise_by_the_far_end_of_their_in
     answer = next(i for i in found.computed() if i.response.column == "cpu_us_per_message")
     assert found.outcome(answer) == "within noise"
     assert noise_of(evidence, answer.response) == floor, "comparisons use the same one"
+
+
+def test_a_large_noise_floor_is_printed_without_an_exponent(tmp_path):
+    write_campaign(tmp_path / "c", Shape(b_over_a=1.0, **{**SMALL, "blocks": 6}))
+    scatter_b(tmp_path / "c", 5.0)
+    text = build_report(FileCampaign(tmp_path / "c")).read_text("utf-8")
+    percent = re.search(r"Two identical labels may differ by up to (\S+) %", text)
+    assert percent is not None
+    assert float(percent[1].replace("\u202f", "")) > 100
+    assert "e+" not in percent[1]
 
 
 def t_interval(logs) -> tuple[float, float]:
