@@ -95,7 +95,7 @@ lint: packages-lint
 	    $(CARGO) fmt --manifest-path agent/Cargo.toml -- --check; \
 	    $(CARGO) clippy --quiet --release --locked --manifest-path agent/Cargo.toml \
 	        --all-targets -- -D warnings; \
-	    git ls-files 'languages/*.rs' 'middleware/*.rs' | xargs -r rustfmt --check --edition 2021; \
+	    git ls-files 'bench/*.rs' 'languages/*.rs' 'middleware/*.rs' | xargs -r rustfmt --check --edition 2021; \
 	    $(BIN)/python tools/rust_cells.py; \
 	else \
 	    echo "lint: Rust skipped: cargo is not installed" >&2; \

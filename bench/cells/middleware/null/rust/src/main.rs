@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use wattwire_kit::payload::{Payload, Shape};
-use wattwire_kit::{now_ns, run, Cell, Error, Guarantee, Kit, Library, Map, Ready, Rule, COMPILER};
+use wattwire_kit::{now_ns, run, Cell, Error, Guarantee, Kit, Library, Map, Ready, Type, COMPILER};
 
 fn main() {
     run(Cell {
         roles: &[("publisher", publish), ("subscriber", subscribe)],
-        settings: &[("arrivals", Rule::Integer(0, i32::MAX as i64))],
+        settings: &[("arrivals", Type::Integer)],
         capabilities: &["encoding.bytes", "pacing.kit", "loop.open"],
         payload_bytes_max: None,
         record_bytes_max: None,
@@ -18,17 +18,9 @@ fn main() {
 fn ready(kit: &Kit) {
     kit.ready(&Ready {
         matched: None,
-        library: Library {
-            name: "nothing".into(),
-            version: "1".into(),
-            build: COMPILER.into(),
-        },
+        library: Library { name: "nothing".into(), version: "1".into(), build: COMPILER.into() },
         effective: Map::new(),
-        guarantee: Guarantee {
-            delivery: "best_effort",
-            ordering: "none",
-            overload: "drop_newest",
-        },
+        guarantee: Guarantee { delivery: "best_effort", ordering: "none", overload: "drop_newest" },
         discovery_ns: None,
     });
 }

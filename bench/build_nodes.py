@@ -1,0 +1,27 @@
+"""`python -m bench.build_nodes [PATTERN…]`: build the bench's own nodes, without measuring.
+
+A line for each node says that it was built, or why it is absent: a toolchain that is not installed,
+or a build that failed ("could not be built").
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatch
+
+from bench.nodes import CELLS, bench
+
+
+def main(patterns: Sequence[str]) -> int:
+    with bench() as workbench:
+        for name in workbench.catalog.cells:
+            is_own = workbench.catalog.cell(name).folder.is_relative_to(CELLS)
+            is_wanted = is_own and any(fnmatch(name, pattern) for pattern in patterns or ["*"])
+            if is_wanted and workbench.cell(name) is not None:
+                print(f"  {name}: built", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
