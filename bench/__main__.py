@@ -57,7 +57,7 @@ def recording(workbench: Bench, pairs: int) -> None:
         cell = workbench.cell(name)
         if cell is None:
             continue
-        language = cell.variant
+        language = cell.folder
         promise = RECORDING_NS.get(language)
         for role in own_cost_roles(cell):
             runs = [workbench.per_message_ns(cell, role, MESSAGES) for _ in range(pairs)]

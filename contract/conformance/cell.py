@@ -134,8 +134,8 @@ class CellUnderTest:
         return self.name.partition("/")[0]
 
     @property
-    def variant(self) -> str:
-        """Return the part of the name that distinguishes the cells of one middleware."""
+    def folder(self) -> str:
+        """Return the name of the cell's folder, as a rule its language."""
         return self.name.partition("/")[2]
 
     def bytes_max(self, encoding: str) -> int | None:

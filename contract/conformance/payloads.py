@@ -155,7 +155,7 @@ def pair_run(sender: CellUnderTest, receiver: CellUnderTest, pattern: str) -> Sc
             raise Skipped("the two cells share no encoding")
         return problems
 
-    names = f"{sender.middleware}: {sender.variant} -> {receiver.variant}"
+    names = f"{sender.middleware}: {sender.folder} -> {receiver.folder}"
     clauses = (*SIZE_CLAUSES.values(), "C-21", *ALWAYS)
     return Scenario(f"pair[{names}] {pattern}", clauses, check, pair=f"pair[{names}]")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wattwire.imports import Check, Verdict
+from wattwire.imports import Check, Match
 
 from . import printed
 from .known import TIME_ROLE, Known, Series
@@ -84,20 +84,20 @@ class _Cell:
     recipe: str
     right: float | None = None
 
-    def check(self, value: float | None, verdict: Verdict, told: str, **more: Any) -> Check:
+    def check(self, value: float | None, match: Match, told: str, **more: Any) -> Check:
         place = {**named(*self.row[2:]), "column": self.column}
         shared = {"recipe": self.recipe, "explanation": told, "default_value": self.right, **more}
-        return Check(f"Table {self.row[0]}", place, self.text, value, verdict, **shared)
+        return Check(f"Table {self.row[0]}", place, self.text, value, match, **shared)
 
     def judged(self, value: float, places: int, told: str, slack: int = 0) -> Check:
         """The check of a value that stands on the recipe alone."""
-        verdict = printed.verdict(value, self.text, places, slack)
-        easy = verdict is Verdict.EXACT and printed.weak(self.text, places, slack)
-        return self.check(value, verdict, told, weak=easy)
+        match = printed.match(value, self.text, places, slack)
+        easy = match is Match.EXACT and printed.weak(self.text, places, slack)
+        return self.check(value, match, told, weak=easy)
 
     def absent(self, told: str) -> Check:
         """The check where there is nothing to compare with."""
-        return self.check(None, Verdict.NOT_COMPUTABLE, told)
+        return self.check(None, Match.NOT_COMPUTABLE, told)
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -120,7 +120,7 @@ def _energy(known: Known, tables: Printed, row: Row) -> Iterator[Check]:
     subtracted = f"{IDLE_W[platform]:g} W × {seconds:g} s"
     told = f"median {sums.median:.10g} J − {subtracted} ({sums.origin})"
     stated = cell.judged(net_j, ENERGY_PLACES, told, ENERGY_SLACK)
-    if stated.verdict is Verdict.EXACT:
+    if stated.match is Match.EXACT:
         if not printed.prints_as(net_j, text, ENERGY_PLACES):
             stated = replace(stated, explanation=f"{told}; {UNIT_OFF}")
         yield stated
@@ -130,7 +130,7 @@ def _energy(known: Known, tables: Printed, row: Row) -> Iterator[Check]:
     if hits:
         how, value = hits[0]
         told += f" gives {digits(net_j, 2)}; {how} gives the printed number"
-        yield cell.check(value, Verdict.BY_SEARCH, told, recipe=how, searched=len(variants) + 1,
+        yield cell.check(value, Match.BY_SEARCH, told, recipe=how, searched=len(variants) + 1,
                          weak=printed.weak(text, ENERGY_PLACES))  # fmt: skip
         return
     told += _near(text, sums, seconds, variants)

@@ -6,7 +6,7 @@ import datetime
 import math
 from collections.abc import Sequence
 
-from wattwire.imports import Finding
+from wattwire.imports import Remark
 
 from .known import Known
 from .naming import IPC_TITLES, LANGUAGE_TITLES, named, placed
@@ -16,7 +16,7 @@ PASSES_MIN = 20
 """Fewer values than this say next to nothing about their correlation."""
 
 
-def fixed(known: Known) -> Finding | None:
+def fixed(known: Known) -> Remark | None:
     """The order inside passes, from the clock times that some servers print."""
     orders: dict[tuple[str, ...], int] = {}
     passes: dict[tuple[str, str, datetime.datetime], list[tuple[datetime.datetime, Observation]]]
@@ -36,7 +36,7 @@ def fixed(known: Known) -> Finding | None:
     longest = max(orders, key=len)
     kept = sum(count for names, count in orders.items() if _within(names, longest))
     total = sum(orders.values())
-    return Finding(
+    return Remark(
         "The order of the runs is the same in every pass" if kept == total
         else "The order of the runs",
         f"Only servers that print clock times say when they ran: in {kept} of {total} passes "
@@ -52,7 +52,7 @@ def _within(names: Sequence[str], order: Sequence[str]) -> bool:
     return places == sorted(places) and -1 not in places
 
 
-def autocorrelation(known: Known) -> Finding | None:
+def autocorrelation(known: Known) -> Remark | None:
     """Correlation of each implementation's energies with those of the pass before."""
     rows = []
     beyond = total = 0
@@ -75,7 +75,7 @@ def autocorrelation(known: Known) -> Finding | None:
             )  # fmt: skip
     if total == 0:
         return None
-    return Finding(
+    return Remark(
         "Energies follow those of the pass before" if beyond > 0.05 * total + 2 * math.sqrt(
             0.0475 * total) else "Energies of neighbouring passes",
         f"Ordered by start, the logarithms of the energies of {beyond} of {total} implementations "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from wattwire.imports import Verdict
+from wattwire.imports import Match
 from wattwire.imports.agreement import agrees, close
 
 FILE = Path(__file__).resolve().parent / "published.csv"
@@ -65,13 +65,13 @@ def prints_as(value: float, text: str, places: int, slack: int = 0) -> bool:
     return any(agrees(str(one), value, places) for one in near)
 
 
-def verdict(value: float, text: str, places: int, slack: int = 0) -> Verdict:
+def match(value: float, text: str, places: int, slack: int = 0) -> Match:
     """How a value compares with the printed number."""
     if not math.isfinite(value):
-        return Verdict.NOT_COMPUTABLE
+        return Match.NOT_COMPUTABLE
     if prints_as(value, text, places, slack):
-        return Verdict.EXACT
-    return Verdict.WITHIN_1_PERCENT if close(text, value) else Verdict.DIFFERS
+        return Match.EXACT
+    return Match.WITHIN_1_PERCENT if close(text, value) else Match.DIFFERS
 
 
 def weak(text: str, places: int, slack: int = 0) -> bool:

@@ -8,7 +8,7 @@ from wattwire.imports import Imported
 from wattwire.imports.progress import tell
 from wattwire.model.errors import UsageError
 
-from . import checks, described, findings, layout, printed, sheets, table
+from . import checks, described, layout, printed, remarks, sheets, table
 from .known import Known
 from .observed import Collected
 from .runs import AUTHORS, RIGHT, tabulate
@@ -56,6 +56,6 @@ def read(source: Path, recipe: str) -> Imported:
         columns=made.columns,
         reasons=made.reasons,
         checks=compared,
-        findings=findings.all_findings(known, tables, compared),
+        remarks=remarks.all_remarks(known, tables, compared),
         machine=described.MACHINE,
     )

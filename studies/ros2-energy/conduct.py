@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wattwire.imports import Check, Finding, Verdict
+from wattwire.imports import Check, Match, Remark
 from wattwire.stats.series.dependence import effective_size
 
 from . import material, values
@@ -36,7 +36,7 @@ def _started(means: Means) -> pl.DataFrame:
     ).agg(start=pl.col("start").min())  # fmt: skip
 
 
-def order(means: Means) -> Finding | None:
+def order(means: Means) -> Remark | None:
     """How many repetitions went through the treatments in the same order."""
     started = _started(means)
     rows = []
@@ -60,7 +60,7 @@ def order(means: Means) -> Finding | None:
         return None
     same = sum(row["all in one order"] for row in rows)
     every = sum(row["repetitions"] for row in rows)
-    return Finding(
+    return Remark(
         "One fixed order of runs",
         f"In {same} of {every} repetitions the treatments ran in the order of their numbers, by "
         "the time stamps of the recordings; they were not shuffled, so whatever drifts with time "
@@ -69,7 +69,7 @@ def order(means: Means) -> Finding | None:
     )
 
 
-def neighbours(means: Means) -> Finding | None:
+def neighbours(means: Means) -> Remark | None:
     """How alike successive runs are, beyond what their treatments explain."""
     rows = []
     frame = means.nodes[values.RIGHT].frame.filter(
@@ -97,7 +97,7 @@ def neighbours(means: Means) -> Finding | None:
     if not rows:
         return None
     beyond = sum(abs(r["correlation of neighbours"]) > 1.96 / math.sqrt(r["runs"]) for r in rows)
-    return Finding(
+    return Remark(
         "How runs depend on the run before",
         f"What is left of a node's power (log) when its treatment's mean is taken away, in order "
         f"of start: neighbours are correlated beyond chance in {beyond} of {len(rows)} series. "
@@ -109,7 +109,7 @@ def neighbours(means: Means) -> Finding | None:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def run_on(means: Means) -> Finding | None:
+def run_on(means: Means) -> Remark | None:
     long = means.material.recordings.filter(pl.col("duration_s") > material.OVER_S).sort(
         "duration_s", descending=True
     )
@@ -123,7 +123,7 @@ def run_on(means: Means) -> Finding | None:
         mean_of_all_w="power_all_w",
         mean_of_the_run_w=pl.col("window_energy_j") / pl.col("window_s"),
     ).rename({"mean_of_all_w": "mean of all (W)", "mean_of_the_run_w": "mean of the run (W)"})
-    return Finding(
+    return Remark(
         "Recordings that run on past their run",
         f"{long.height} recordings last longer than {material.OVER_S:.0f} s, up to "
         f"{float(rows['hours'][0]):.1f} h, {first} of them the earliest of their run; a mean over "
@@ -132,7 +132,7 @@ def run_on(means: Means) -> Finding | None:
     )
 
 
-def without_file(means: Means) -> Finding | None:
+def without_file(means: Means) -> Remark | None:
     frame = means.nodes[values.EARLIEST].frame.filter(pl.col("here") & pl.col("path").is_null())
     if not frame.height:
         return None
@@ -146,14 +146,14 @@ def without_file(means: Means) -> Finding | None:
     counted = frame.group_by("role", maintain_order=True).agg(
         missing=pl.len(), runs=pl.col("run").sort().str.join(", ")
     )
-    return Finding(
+    return Remark(
         "Node-runs without an energy file",
         f"{frame.height} node-runs have no recording; means are over the others{most}.",
         _rows(counted.rename({"role": "node", "missing": "node-runs"})),
     )
 
 
-def days(means: Means) -> Finding | None:
+def days(means: Means) -> Remark | None:
     started = _started(means)
     if started["folder"].n_unique() < 2:
         return None
@@ -167,7 +167,7 @@ def days(means: Means) -> Finding | None:
     rows = days.join(again, on="folder", how="left").rename(
         {"folder": "experiment", "more": "second recordings"}
     )
-    return Finding(
+    return Remark(
         "Patterns measured on different days",
         "Each pattern was an experiment of its own, and the interval of 0.1 s was one for topics: "
         "a difference between patterns, or of that interval, is one between days as well.",
@@ -175,16 +175,16 @@ def days(means: Means) -> Finding | None:
     )
 
 
-def redone(means: Means, tables: Sequence[Check]) -> Finding | None:
+def redone(means: Means, tables: Sequence[Check]) -> Remark | None:
     """Tables in which what does not come out was recorded after all that does."""
     rows = []
     for table in dict.fromkeys(check.group for check in tables):
         mine = [c for c in tables if c.group == table and c.place["column"] == "energy (J)"]
         found = {
-            verdict: _recorded(means, [c for c in mine if c.verdict is verdict])
-            for verdict in (Verdict.EXACT, Verdict.DIFFERS)
+            match: _recorded(means, [c for c in mine if c.match is match])
+            for match in (Match.EXACT, Match.DIFFERS)
         }
-        exact, other = found[Verdict.EXACT], found[Verdict.DIFFERS]
+        exact, other = found[Match.EXACT], found[Match.DIFFERS]
         if exact is None or other is None or other[0] <= exact[1]:
             continue
         for words, (first, last, count) in (("exact", exact), ("differs", other)):
@@ -194,7 +194,7 @@ def redone(means: Means, tables: Sequence[Check]) -> Finding | None:
             )  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "Rows recorded again after the rest",
         "Every row of the table whose energy differs rests on recordings later than all of those "
         "whose energy is exact: the printed numbers may be older than the files.",
@@ -215,7 +215,7 @@ def _recorded(means: Means, checks: Sequence[Check]) -> tuple[Any, Any, int] | N
     return (min(starts), max(starts), len(checks)) if starts else None
 
 
-def interval(means: Means) -> Finding | None:
+def interval(means: Means) -> Remark | None:
     levels = set(means.material.planned["interval_s"].unique().to_list())
     rows = [
         {"printed (s)": printed, "in the data (s)": data,
@@ -225,7 +225,7 @@ def interval(means: Means) -> Finding | None:
     ]  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "An interval printed as another",
         "The run tables hold 0.25 s where the paper prints 0.2 s (once, in Table 5, it prints "
         "0.25); rows are matched by that.",

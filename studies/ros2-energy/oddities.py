@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.imports import Check, Finding, Verdict
+from wattwire.imports import Check, Match, Remark
 from wattwire.imports.agreement import agrees, number
 
 from . import conduct, material, values
@@ -18,10 +18,10 @@ from .printed import INTERVALS, LANGUAGE_TITLES, Means
 SIBLING = re.compile(r"\bthe (publisher|subscriber|(action )?(server|client)) gives")
 
 
-def all_findings(
+def all_remarks(
     means: Means, tables: Sequence[Check], tests: Sequence[Check], printed: Sequence[dict[str, str]]
-) -> tuple[Finding, ...]:
-    """Every finding that the data at hand bear out, each with the rows it rests on."""
+) -> tuple[Remark, ...]:
+    """Every remark that the data at hand bear out, each with the rows it rests on."""
     made = [
         _mixed(means, printed),
         _power_times_180(means, tables, printed),
@@ -38,10 +38,10 @@ def all_findings(
         conduct.redone(means, tables),
         conduct.interval(means),
     ]
-    return tuple(finding for finding in made if finding is not None)
+    return tuple(remark for remark in made if remark is not None)
 
 
-def _mixed(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None:
+def _mixed(means: Means, printed: Sequence[Mapping[str, str]]) -> Remark | None:
     """Treatments whose printed mean is over full recordings and much shorter ones."""
     picked = means.material.recordings.filter(pl.col("picked").fill_null(False))
     if not picked.height:
@@ -76,7 +76,7 @@ def _mixed(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
             }
         )
     short = sum(row["short recordings"] for row in rows)
-    return Finding(
+    return Remark(
         "Means mixed from recordings of different length",
         f"Of {sum(row['runs'] for row in rows)} publisher runs in {len(rows)} treatments, {short} "
         "entered the printed means with a second, shorter recording that lies in the same folder; "
@@ -92,12 +92,12 @@ def _percent(share: float) -> str:
 
 def _power_times_180(
     means: Means, tables: Sequence[Check], printed: Sequence[Mapping[str, str]]
-) -> Finding | None:
+) -> Remark | None:
     """Printed energies that no choice of files gives, but the printed power times 180 s does."""
     differing = {
         tuple(check.place[name] for name in ("table", "language", "clients", "interval (s)"))
         for check in tables
-        if check.verdict is Verdict.DIFFERS and check.place["column"] == "energy (J)"
+        if check.match is Match.DIFFERS and check.place["column"] == "energy (J)"
     }
     rows = []
     for row in printed:
@@ -116,7 +116,7 @@ def _power_times_180(
             )  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "Energy that is power times 180 s",
         f"In {len(rows)} rows the printed energy does not come out as a sum of power; divided by "
         "180 s it gives the printed power. All of them are treatments with more than one recording "
@@ -125,7 +125,7 @@ def _power_times_180(
     )
 
 
-def _zeros(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None:
+def _zeros(means: Means, printed: Sequence[Mapping[str, str]]) -> Remark | None:
     rows = []
     for row in printed:
         found = means.row(values.AUTHORS, _key(row))
@@ -143,7 +143,7 @@ def _zeros(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
             )  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "Missing runs counted as zero",
         f"In {len(rows)} rows of the tables the printed memory is exact only if a run without a "
         "readable memory file counts as 0 KB.",
@@ -151,11 +151,11 @@ def _zeros(means: Means, printed: Sequence[Mapping[str, str]]) -> Finding | None
     )
 
 
-def _other_group(tests: Sequence[Check]) -> Finding | None:
-    hits = [c for c in tests if c.verdict is Verdict.BY_SEARCH and "another group" in c.explanation]
+def _other_group(tests: Sequence[Check]) -> Remark | None:
+    hits = [c for c in tests if c.match is Match.BY_SEARCH and "another group" in c.explanation]
     if not hits:
         return None
-    return Finding(
+    return Remark(
         "A test quoted for another group",
         "The statistic and p-value printed for one grouping come out, to all digits, for a group "
         f"that the text doesn't name. {hits[0].searched} groups were tried.",
@@ -163,11 +163,11 @@ def _other_group(tests: Sequence[Check]) -> Finding | None:
     )
 
 
-def _sibling(tests: Sequence[Check]) -> Finding | None:
-    hits = [c for c in tests if c.verdict is Verdict.DIFFERS and SIBLING.search(c.explanation)]
+def _sibling(tests: Sequence[Check]) -> Remark | None:
+    hits = [c for c in tests if c.match is Match.DIFFERS and SIBLING.search(c.explanation)]
     if not hits:
         return None
-    return Finding(
+    return Remark(
         "Statistics that are close to the other node's",
         "These don't come out for the node they are printed for; the same test on the node at the "
         "other end gives the printed number or one next to it.",
@@ -175,29 +175,29 @@ def _sibling(tests: Sequence[Check]) -> Finding | None:
     )
 
 
-def _impossible(tests: Sequence[Check]) -> Finding | None:
+def _impossible(tests: Sequence[Check]) -> Remark | None:
     hits = [
         c for c in tests
         if c.place["test"].endswith(": p") and not 0 <= number(c.published) <= 1
     ]  # fmt: skip
     if not hits:
         return None
-    return Finding(
+    return Remark(
         "A p-value that cannot be",
         "A p-value lies between 0 and 1.",
         tuple(_test_row(check, "remark", check.explanation) for check in hits),
     )
 
 
-def _outliers(tests: Sequence[Check]) -> Finding | None:
+def _outliers(tests: Sequence[Check]) -> Remark | None:
     hits = [
         c for c in tests
-        if c.verdict is not Verdict.EXACT
+        if c.match is not Match.EXACT
         and ("not claimed" in c.explanation or " alone give" in c.explanation)
     ]  # fmt: skip
     if not hits:
         return None
-    return Finding(
+    return Remark(
         "Near by a choice that the text doesn't state",
         "These differ as stated. Taking outliers out, or one interval alone, gives the printed "
         "digits or a number near them; that is told here and not claimed as a match.",

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.imports import Check, Verdict
+from wattwire.imports import Check, Match
 from wattwire.imports.agreement import agrees, close, cut, number
 
 from . import values
@@ -129,7 +129,7 @@ def _check(
         right["memory_kib" if quantity.key == "memory_kib" else quantity.column] if right else None
     )
     check = Check(
-        f"Table {row['table']}", _place(row, quantity), printed, None, Verdict.NOT_COMPUTABLE,
+        f"Table {row['table']}", _place(row, quantity), printed, None, Match.NOT_COMPUTABLE,
         "", default_value=here,
     )  # fmt: skip
     found = means.row(values.EARLIEST, key)
@@ -144,12 +144,12 @@ def _check(
         if agrees(printed, value, quantity.decimals):
             how = (HOW[recipe] if quantity.key != "memory_kib" else "") + TAKEN[quantity.key]
             return replace(
-                check, value=value, verdict=Verdict.EXACT, recipe=how, weak=quantity.weak,
+                check, value=value, match=Match.EXACT, recipe=how, weak=quantity.weak,
                 explanation=_matched(found, printed, value, quantity),
             )  # fmt: skip
     if searched and agrees(printed, searched[1].get(quantity.key), quantity.decimals):
         return replace(
-            check, value=searched[1][quantity.key], verdict=Verdict.BY_SEARCH,
+            check, value=searched[1][quantity.key], match=Match.BY_SEARCH,
             recipe=f"another choice among the runs' doubled files; {TAKEN[quantity.key]}",
             searched=searched[0], weak=quantity.weak,
             explanation=f"the earliest files give {found[quantity.column]:.4g}",
@@ -158,7 +158,7 @@ def _check(
     near = close(printed, value)
     return replace(
         check, value=value, recipe=HOW[recipe] + TAKEN[quantity.key],
-        verdict=Verdict.WITHIN_1_PERCENT if near else Verdict.DIFFERS,
+        match=Match.WITHIN_1_PERCENT if near else Match.DIFFERS,
         explanation=_missed(means, key, row, quantity, found),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wattwire.imports import Check, Verdict
+from wattwire.imports import Check, Match
 from wattwire.imports.agreement import agrees, close, cut, number
 from wattwire.stats.paper.assumptions import Outliers, iqr_outliers, shapiro_wilk
 from wattwire.stats.paper.kruskal import kruskal_wallis
@@ -108,7 +108,7 @@ def checks(folder: Path, means: Means) -> Iterator[Check]:
 def _check(powers: Powers, row: Mapping[str, str]) -> Check:
     group = "Table 6" if row["where"] == "Table 6" else "Tests"
     check = Check(
-        group, _place(row), row["published"], None, Verdict.NOT_COMPUTABLE, "", weak=_weak(row)
+        group, _place(row), row["published"], None, Match.NOT_COMPUTABLE, "", weak=_weak(row)
     )
     if not powers.complete.get(row["node_role"], False):
         return replace(check, weak=False, explanation="not all runs of this node are here")
@@ -120,7 +120,7 @@ def _check(powers: Powers, row: Mapping[str, str]) -> Check:
         if agrees(row["published"], answer.get(row["statistic"])):
             value = answer[row["statistic"]]
             return replace(
-                check, value=value, verdict=Verdict.EXACT, recipe=variant.words,
+                check, value=value, match=Match.EXACT, recipe=variant.words,
                 explanation="cut, not rounded" if cut(row["published"], value) else "",
             )  # fmt: skip
     if row["searched"] == "groups":
@@ -137,7 +137,7 @@ def _check(powers: Powers, row: Mapping[str, str]) -> Check:
     near = close(row["published"], value) and 0 <= number(row["published"]) <= 1
     return replace(
         check, value=value, recipe=variant.words, weak=False,
-        verdict=Verdict.WITHIN_1_PERCENT if near else Verdict.DIFFERS,
+        match=Match.WITHIN_1_PERCENT if near else Match.DIFFERS,
         explanation=_missed(powers, row, trimmed),
     )  # fmt: skip
 
@@ -152,13 +152,13 @@ def _searched(
         rounded_only = row["searched"].endswith("rounded")
         if agrees(printed, value) and not (rounded_only and cut(printed, value)):
             return replace(
-                check, value=value, verdict=Verdict.BY_SEARCH, recipe=variant.words,
+                check, value=value, match=Match.BY_SEARCH, recipe=variant.words,
                 searched=len(found), explanation="cut, not rounded" if cut(printed, value) else "",
             )  # fmt: skip
     for variant, value in known:
         if close(printed, value):
             return replace(
-                check, value=value, verdict=Verdict.WITHIN_1_PERCENT, recipe=variant.words,
+                check, value=value, match=Match.WITHIN_1_PERCENT, recipe=variant.words,
                 searched=len(found), weak=False,
             )  # fmt: skip
     return None
@@ -266,14 +266,14 @@ def _other_group(powers: Powers, row: Mapping[str, str], check: Check) -> Check:
     plain = _answer(powers, row, Variant(values.EARLIEST, False)).get(row["statistic"])
     if hit is None:
         return replace(
-            check, value=plain, verdict=Verdict.DIFFERS, weak=False, searched=tried,
+            check, value=plain, match=Match.DIFFERS, weak=False, searched=tried,
             recipe=Variant(values.EARLIEST, False).words,
             explanation=f"none of {tried} other groups gives W and p either",
         )  # fmt: skip
     words, size, answer = hit
     stated = f"by {row['grouped_by']}, as printed, the nearest {row['statistic']} is {plain:.4g}"
     return replace(
-        check, value=answer[row["statistic"]], verdict=Verdict.BY_SEARCH, searched=tried,
+        check, value=answer[row["statistic"]], match=Match.BY_SEARCH, searched=tried,
         recipe=f"{words} (n = {size})", weak=False,
         explanation=f"the test of another group than stated; {stated}",
     )  # fmt: skip

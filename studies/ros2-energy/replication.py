@@ -41,7 +41,7 @@ def read(source: Path, recipe: str) -> Imported:
     tell("comparing with the printed numbers")
     tables = list(printed.checks(FOLDER, means))
     tests = list(printed_tests.checks(FOLDER, means))
-    findings = oddities.all_findings(means, tables, tests, printed.published(FOLDER))
+    remarks = oddities.all_remarks(means, tables, tests, printed.published(FOLDER))
     if recipe == values.AUTHORS:
         found = values.with_zeros(found)
     runs, reasons = values.runs(found)
@@ -53,7 +53,7 @@ def read(source: Path, recipe: str) -> Imported:
         columns=values.columns(recipe),
         reasons=reasons,
         checks=tuple(sorted((*tables, *tests), key=_place_in_paper)),
-        findings=findings,
+        remarks=remarks,
         machine=_machine(material),
     )
 

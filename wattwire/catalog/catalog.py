@@ -13,7 +13,7 @@ from typing import Any
 from wattwire.catalog import manifest
 from wattwire.catalog.home import home
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.setting_roles import SETTING_ROLES, SWITCH
+from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
 from wattwire.model.study import merge
 from wattwire.model.treatment import Level
 
@@ -68,9 +68,9 @@ class Middleware:
         table = self.document.get("patterns", {}).get(pattern, {})
         return table.get("replies_told_by", REPLIES_TOLD_BY[0])
 
-    def setting_with(self, role: str) -> str | None:
-        """Return the first setting with a role of SETTING_ROLES, or None."""
-        return next((n for n, t in self.settings.items() if t.get("role") == role), None)
+    def setting_with(self, purpose: str) -> str | None:
+        """Return the first setting with a purpose of SETTING_PURPOSES, or None."""
+        return next((n for n, t in self.settings.items() if t.get("purpose") == purpose), None)
 
     def effective_settings(self, given: dict[str, Level]) -> dict[str, Level]:
         """Return all settings with defaults filled in; an unknown or wrong one is a UsageError."""
@@ -162,17 +162,17 @@ def _check_versions(where: str, versions: Mapping[str, Mapping[str, Any]]) -> No
             )
 
 
-def _check_role(where: str, table: dict[str, Any]) -> None:
-    if "role" not in table:
+def _check_purpose(where: str, table: dict[str, Any]) -> None:
+    if "purpose" not in table:
         return
-    if table["role"] not in SETTING_ROLES:
-        raise unknown(where, "role", str(table["role"]), SETTING_ROLES)
-    required = SETTING_ROLES[table["role"]]
+    if table["purpose"] not in SETTING_PURPOSES:
+        raise unknown(where, "purpose", str(table["purpose"]), SETTING_PURPOSES)
+    required = SETTING_PURPOSES[table["purpose"]]
     is_switch = required == "boolean" and table.get("allowed") == list(SWITCH)
     if table["type"] != required and not is_switch:
         alternative = f", or a string of {', '.join(SWITCH)}" if required == "boolean" else ""
         raise UsageError(
-            f"{where}: type: found {table['type']!r}; allowed with role {table['role']}: "
+            f"{where}: type: found {table['type']!r}; allowed with purpose {table['purpose']}: "
             f"{required}{alternative}"
         )
 
@@ -221,7 +221,7 @@ class Catalog:
                     f"{path}: settings.{name}: needs a default and a type; allowed types: "
                     + ", ".join(SETTING_TYPES)
                 )
-            _check_role(f"{path}: settings.{name}", table)
+            _check_purpose(f"{path}: settings.{name}", table)
             if not _has_type(table["default"], SETTING_TYPES[table["type"]]):
                 raise UsageError(
                     f"{path}: settings.{name}.default: found {table['default']!r}; "
@@ -241,10 +241,14 @@ class Catalog:
             "middleware": {n: str(m.document.get("title", n)) for n, m in self.middleware.items()},
         }
 
-    def setting_roles(self) -> dict[str, dict[str, str]]:
-        """Return roles of settings, where a manifest has them: middleware → setting → role."""
+    def setting_purposes(self) -> dict[str, dict[str, str]]:
+        """Return settings' purposes where a manifest has them: middleware → setting → purpose."""
         return {
-            name: {key: str(table["role"]) for key, table in mw.settings.items() if "role" in table}
+            name: {
+                key: str(table["purpose"])
+                for key, table in mw.settings.items()
+                if "purpose" in table
+            }
             for name, mw in self.middleware.items()
         }
 

@@ -88,7 +88,7 @@ def _settings(cell: Cell) -> Iterator[tuple[str, str]]:
         bounds = [] if name in cell.settings_allowed else bounds
         text = f"{' '.join([values_text, *bounds])}; default {_shown(table['default'])}"
         text += f". {table['summary']}" if table.get("summary") else ""
-        text += f" (role {table['role']})" if table.get("role") else ""
+        text += f" (purpose {table['purpose']})" if table.get("purpose") else ""
         if name in cell.settings_allowed and table.get("allowed", []) != allowed:
             because = cell.document["settings"][name].get("because", "this cell supports no others")
             text += f". This cell allows only these: {because}"

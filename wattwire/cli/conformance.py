@@ -19,7 +19,7 @@ from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs.doctor import install_command, sources
 from wattwire.cli.wrap import searchable
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.setting_roles import NAGLE_OFF, TLS
+from wattwire.model.setting_purposes import NAGLE_OFF, TLS
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.builds import LackingError

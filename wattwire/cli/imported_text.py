@@ -43,16 +43,16 @@ def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
         yield wrapped(f"  {count(item_count)} × {reason}", width)
     if len(reasons) > REASONS_MAX:
         yield f"  and {plural(len(reasons) - REASONS_MAX, 'more reason')}"
-    if not about["recipe"]:  # a table: a reader's findings are many, and are on the page
-        for finding in campaign.findings():
-            yield wrapped(f"{finding['title']}. {finding['text']}", width)
+    if not about["recipe"]:  # a table: a reader's remarks are many, and are on the page
+        for remark in campaign.remarks():
+            yield wrapped(f"{remark['title']}. {remark['text']}", width)
     checks = about["checks"]
     if checks:
-        verdicts = ", ".join(
-            f"{count(match_count)} {verdict}" for verdict, match_count in checks.items()
+        matches = ", ".join(
+            f"{count(match_count)} {match}" for match, match_count in checks.items()
         )
         weak_words = f" ({count(about['weak'])} of the matches are weak: few digits)"
-        yield wrapped(f"Printed numbers: {verdicts}{weak_words if about['weak'] else ''}.", width)
+        yield wrapped(f"Printed numbers: {matches}{weak_words if about['weak'] else ''}.", width)
 
 
 def run_lines(campaign: ImportedCampaign, run: str | None, width: int) -> list[str]:

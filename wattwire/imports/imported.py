@@ -25,7 +25,7 @@ PROVENANCE: dict[str, pl.DataType] = {
 """Columns of a table of provenance."""
 
 
-class Verdict(str, Enum):
+class Match(str, Enum):
     """Agreement of a computed value with the published one."""
 
     EXACT = "exact"
@@ -51,7 +51,7 @@ class Check:
     place: Mapping[str, str]
     published: str
     value: float | None
-    verdict: Verdict
+    match: Match
     recipe: str
     searched: int = 0
     weak: bool = False
@@ -69,7 +69,7 @@ class SetAside:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """An observation about the data, or about the numbers published from them."""
 
     title: str
@@ -97,5 +97,5 @@ class Imported:
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     machine: Mapping[str, Any] = field(default_factory=dict)

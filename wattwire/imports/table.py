@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.imports.imported import PROVENANCE, Finding, Imported, SetAside
+from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.words import plural
 
@@ -80,8 +80,8 @@ def read(path: Path, asked: Asked) -> Imported:
     study = _study(path, records, asked)
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = _comparable_columns(header, rows, asked)
-    findings = (*_merged_levels(path, records, asked), *_odd_values(path, rows, asked))
-    return Imported(study, runs, frame, set_aside, columns, reasons, findings=findings)
+    remarks = (*_merged_levels(path, records, asked), *_odd_values(path, rows, asked))
+    return Imported(study, runs, frame, set_aside, columns, reasons, remarks=remarks)
 
 
 def column(name: str) -> str:
@@ -272,10 +272,8 @@ def _levels(series: pl.Series) -> pl.Series:
     return series
 
 
-def _merged_levels(
-    path: Path, records: Sequence[dict[str, Any]], roles: Asked
-) -> Iterator[Finding]:
-    """Yield a finding for each factor with one number written in several ways, as 1 and 1.0.
+def _merged_levels(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> Iterator[Remark]:
+    """Yield a remark for each factor with one number written in several ways, as 1 and 1.0.
 
     Such levels are one level here.
     """
@@ -287,7 +285,7 @@ def _merged_levels(
         merged = [spellings for spellings in spellings_by_level.values() if len(spellings) > 1]
         if merged:
             ways = "; ".join(", ".join(spellings) for spellings in merged)
-            yield Finding(
+            yield Remark(
                 f"Levels of {name} with several spellings",
                 f"In {path.name} these are the same number, so each group is one level: {ways}. If "
                 "they are meant to differ, write them with a letter.",
@@ -296,8 +294,8 @@ def _merged_levels(
 
 def _odd_values(
     path: Path, rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
-) -> Iterator[Finding]:
-    """Yield findings on rows that lack one of their responses and on negative responses.
+) -> Iterator[Remark]:
+    """Yield remarks on rows that lack one of their responses and on negative responses.
 
     Rows without any response are excluded, each by its line.
     """
@@ -309,14 +307,14 @@ def _odd_values(
     for name, _ in roles.responses:
         missing = [line for line, row in with_response if _absent(row[name])]
         if missing:
-            yield Finding(
+            yield Remark(
                 f"Rows without {name}",
                 f"{len(missing)} of {plural(len(rows), 'row')} of {path.name} hold no number in "
                 f"{name} ({_lines(missing)}): answers about it exclude them.",
             )
         negative = [line for line, row in rows if _is_negative(row[name])]
         if negative:
-            yield Finding(
+            yield Remark(
                 f"Negative values of {name}",
                 f"{len(negative)} of {plural(len(rows), 'row')} of {path.name} hold a negative "
                 f"{name} ({_lines(negative)}): ratios are undefined, so answers are differences.",

@@ -58,14 +58,14 @@ def write(
         "machine": {"hosts": {}, **_plain(imported.machine)},
         "columns": {name: described[name] for name in runs.columns if name in described},
         "checks": [_plain(check) for check in imported.checks],
-        "findings": [_plain(finding) for finding in imported.findings],
+        "remarks": [_plain(remark) for remark in imported.remarks],
     }
     rows = [(item.path, item.rows, item.why) for item in imported.set_aside]
     return write_imported(path, documents, runs, imported.provenance, rows)
 
 
 def counts(imported: Imported) -> dict[str, Any]:
-    """Return numbers of runs, usable runs, values, files, checks by verdict, excluded items."""
+    """Return numbers of runs, usable runs, values, files, checks by match, excluded items."""
     files = imported.provenance.select("files").explode("files").drop_nulls()["files"].n_unique()
     usable = imported.runs.filter(pl.col("verdict") == "valid").height
     return {
@@ -73,7 +73,7 @@ def counts(imported: Imported) -> dict[str, Any]:
         "usable": usable,
         "values": imported.provenance.filter(pl.col("rows_used") > 0).height,
         "files": files,
-        "checks": dict(Counter(check.verdict.value for check in imported.checks)),
+        "checks": dict(Counter(check.match.value for check in imported.checks)),
         "weak": sum(check.weak for check in imported.checks),
         "set_aside": dict(Counter(item.why for item in imported.set_aside)),
     }

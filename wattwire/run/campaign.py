@@ -497,7 +497,7 @@ class CampaignRunner:
         return {
             **describe_machine(self._connect()),
             "titles": self.catalog.titles(),
-            "setting_roles": self.catalog.setting_roles(),
+            "setting_purposes": self.catalog.setting_purposes(),
             "switches": self.catalog.switches(),
         }
 

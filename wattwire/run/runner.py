@@ -12,7 +12,7 @@ from typing import Any
 
 from wattwire.catalog import Middleware
 from wattwire.design import UNSAMPLED, PlannedRun
-from wattwire.model.setting_roles import TLS
+from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import TRACED, Study
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S

@@ -78,7 +78,7 @@ IMPORTED_FILES = """\
 | `import.json` | source, recipe and extent of the data |
 | `provenance.parquet` | for each value, its source files and rows |
 | `set_aside.csv` | excluded files and rows, with the reason |
-| `checks.json`, `findings.json` | printed numbers and those of the data; findings |
+| `checks.json`, `remarks.json` | printed numbers and those of the data; remarks on the data |
 | `study.json`, `plan.json`, `machine.json` | the study, every run, known facts about the machine |
 | `methods.tex`, `threats.md` | analysis for a paper, and threats to validity |
 | `CITATION.cff` | whom to cite, where the authors were given |

@@ -32,7 +32,7 @@ class ImportedCampaign:
 
     `import.json` has its origin, `provenance.parquet` the files and rows behind each value,
     `set_aside.csv` the files and rows behind no value, `checks.json` the comparison of printed
-    numbers with the data, `findings.json` findings about the data themselves.
+    numbers with the data, `remarks.json` remarks on the data themselves.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,9 +97,11 @@ class ImportedCampaign:
         """Return printed numbers with those of the data, as the study's reader compared them."""
         return self._checks
 
-    def findings(self) -> list[dict[str, Any]]:
-        """Return findings about the data themselves: title, text, rows."""
-        return read_json(self.path / "findings.json")
+    def remarks(self) -> list[dict[str, Any]]:
+        """Return remarks on the data themselves: title, text, rows."""
+        path = self.path / "remarks.json"
+        # Campaigns imported by an earlier version call them findings.
+        return read_json(path if path.exists() else path.with_name("findings.json"))
 
     def run(self, run_id: str) -> dict[str, Any]:
         """Return the facts of a run, given as RUN or RUN-ATTEMPT. Raises UsageError."""
@@ -118,7 +120,9 @@ class ImportedCampaign:
 
     @cached_property
     def _checks(self) -> list[dict[str, Any]]:
-        return read_json(self.path / "checks.json")
+        checks = read_json(self.path / "checks.json")
+        # Campaigns imported by an earlier version call a check's match its verdict.
+        return [{"match": check.get("verdict"), **check} for check in checks]
 
     @cached_property
     def _runs(self) -> dict[str, dict[str, Any]]:
@@ -147,7 +151,7 @@ def write_imported(
 ) -> ImportedCampaign:
     """Write an imported campaign's folder as a whole: it appears once all of it is on the disk.
 
-    `documents` maps import, study, plan, machine, columns, checks and findings to the content of
+    `documents` maps import, study, plan, machine, columns, checks and remarks to the content of
     NAME.json; rows of `set_aside` are path, rows, why. Raises UsageError where `path` is not empty.
     """
     path = Path(path)

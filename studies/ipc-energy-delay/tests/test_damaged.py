@@ -81,7 +81,7 @@ def test_whatever_the_files_hold_each_gives_a_value_or_is_set_aside(study, tmp_p
         for place in PLACES[:-1]:
             assert place in used | left, place
         assert all(one.why for one in imported.set_aside)
-        told = [asdict(one) for one in (*imported.checks, *imported.findings, *imported.set_aside)]
+        told = [asdict(one) for one in (*imported.checks, *imported.remarks, *imported.set_aside)]
         json.dumps(told, allow_nan=False, default=str).encode("utf-8")
 
 

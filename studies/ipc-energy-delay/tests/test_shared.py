@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wattwire.imports import Verdict
+from wattwire.imports import Match
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "replication"
 EXPECTED = SHARED / "expected_georgiou.json"
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.skipif(
     not (EXPECTED.is_file() and all(path.exists() for path in SOURCES.values())),
     reason="needs ../shared/replication beside the repository: the data are not part of it",
 )
-VERDICTS = {
-    "exact": Verdict.EXACT,
-    "exact without idle subtraction": Verdict.BY_SEARCH,
-    "within_1pct": Verdict.WITHIN_1_PERCENT,
-    "no": Verdict.DIFFERS,
-    "exact (rounded or cut)": Verdict.EXACT,
-    "no data": Verdict.NOT_COMPUTABLE,
+MATCHES = {
+    "exact": Match.EXACT,
+    "exact without idle subtraction": Match.BY_SEARCH,
+    "within_1pct": Match.WITHIN_1_PERCENT,
+    "no": Match.DIFFERS,
+    "exact (rounded or cut)": Match.EXACT,
+    "no data": Match.NOT_COMPUTABLE,
 }
 SHORT = {"mrss": "MRSS", "mpf": "MPF", "vcs": "VCS"}
 
@@ -56,7 +56,7 @@ def test_energies_of_table_4_have_the_verdicts_known_and_their_medians(checks, e
     for row in expected["energy"]:
         for node, data in row["data"].items():
             found = checks["4", row["ipc"], row["language"], f"energy {node} (J)"]
-            assert found.verdict is VERDICTS[data["match"]], found
+            assert found.match is MATCHES[data["match"]], found
             assert float(found.published) == row[f"energy_{node}_j"]
             assert f"median {data['median_raw_j']:.10g} J" in found.explanation
             if data["match"] == "exact":
@@ -68,24 +68,24 @@ def test_times_of_table_4_are_exact_where_the_first_run_has_them(checks, expecte
     for row in expected["energy"]:
         found = checks["4", row["ipc"], row["language"], "time (s)"]
         exact = row["time"]["match_first_run"]
-        assert (found.verdict is Verdict.EXACT) == exact, found
+        assert (found.match is Match.EXACT) == exact, found
         assert found.value == row["time"]["first_run_s"]
         assert float(found.published) == row["time_s"]
         total = checks["4", row["ipc"], row["language"], "total (J)"]
-        assert (total.verdict is Verdict.EXACT) == row["total_consistent"], total
+        assert (total.match is Match.EXACT) == row["total_consistent"], total
 
 
 def test_resources_of_table_7_have_the_verdicts_known_and_their_medians(checks, expected):
     for row in expected["resources"]:
         column = f"{SHORT[row['metric']]} {row['role']}"
         found = checks["7", row["ipc"], row["language"], column]
-        assert found.verdict is VERDICTS[row["raw_match"]], found
+        assert found.match is MATCHES[row["raw_match"]], found
         assert float(found.published) == row["value_thousands"]
         if row["raw_median"] is None:
             assert found.value is None
         else:
             assert found.value == pytest.approx(row["raw_median"] / 1000)
-        if found.verdict is Verdict.EXACT and row["value_thousands"] < 100:
+        if found.match is Match.EXACT and row["value_thousands"] < 100:
             assert found.weak, found
 
 
@@ -98,8 +98,8 @@ def test_explanations_known_are_found_in_the_data(checks):
     assert go.value == 28.0 and "median of the client 14" in go.explanation
 
 
-def test_what_is_found_stands_as_findings(imported):
-    titles = " · ".join(finding.title for finding in imported.findings)
+def test_what_is_found_stands_as_remarks(imported):
+    titles = " · ".join(remark.title for remark in imported.remarks)
     for words in (
         "medians behind the energies of Table 4", "medians behind Table 7",
         "time is that of the first run", "Totals that are not", "Ratios that", "Runs that are not",
@@ -113,18 +113,18 @@ def test_the_raw_sample_gives_each_run_with_its_oddities(study):
     assert imported.runs.height == 124
     failed = imported.runs.filter(imported.runs["verdict"] == "failed")["run"].to_list()
     assert "arm-client-01-rpc-csharp" in failed  # its time is the one that Table 5 prints
-    order = next(f for f in imported.findings if f.title.startswith("The order of the runs"))
+    order = next(f for f in imported.remarks if f.title.startswith("The order of the runs"))
     assert order.rows[0]["passes"] == 6
-    digits = next(f for f in imported.findings if f.title.startswith("The ARM sheets"))
+    digits = next(f for f in imported.remarks if f.title.startswith("The ARM sheets"))
     assert digits.rows[0]["same last 2 digits"] > 10 * digits.rows[0]["expected by chance"]
-    assert next(f for f in imported.findings if f.title.startswith("Sheets with more")).rows
+    assert next(f for f in imported.remarks if f.title.startswith("Sheets with more")).rows
 
 
 def test_the_padded_sheet_is_named_where_a_printed_number_comes_near_it(study):
     imported = study.read(SOURCES["tree"], "right")
     place = {"technology": "RPC", "language": "Java", "column": "energy client (J)"}
     (found,) = (c for c in imported.checks if c.group == "Table 5" and c.place == place)
-    assert found.verdict is Verdict.DIFFERS and found.published == "73.3"
+    assert found.match is Match.DIFFERS and found.published == "73.3"
     assert "gives 67.7: median 454.7 J of the padded sheet" in found.explanation
 
 

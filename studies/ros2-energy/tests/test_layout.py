@@ -106,7 +106,7 @@ def test_rows_after_the_run_are_left_out(package, study) -> None:
     assert (3000, "after the run's 180 s") in why(right)["energy-server-100.csv"]
     assert value(authors, "energy_j.server.0") == pytest.approx(90.0 + 27_000.0)
     assert value(authors, "power_w.server.0") == pytest.approx(0.5), "9 W is not below 3 W"
-    assert any(f.title.startswith("Recordings that run on") for f in right.findings)
+    assert any(f.title.startswith("Recordings that run on") for f in right.remarks)
 
 
 def test_a_client_that_waited_for_its_server_is_not_the_run(package, study) -> None:

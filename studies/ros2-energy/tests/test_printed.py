@@ -7,7 +7,7 @@ import csv
 import polars as pl
 import pytest
 
-from wattwire.imports import Verdict
+from wattwire.imports import Match
 
 SERVICE, TOPIC = "cpp_py_ros2_service", "cpp_py_ros2_pub_sub"
 
@@ -47,7 +47,7 @@ def test_a_mean_that_gives_the_printed_digits_is_exact(package, study) -> None:
     for run in service(package):
         package.energy(run, watts=printed / 180)
     check = checked(study, package, "8", "energy (J)")
-    assert check.verdict is Verdict.EXACT and not check.weak
+    assert check.match is Match.EXACT and not check.weak
     assert check.value == pytest.approx(printed) and check.recipe
     assert check.default_value == pytest.approx(printed)
 
@@ -57,17 +57,17 @@ def test_two_decimals_near_one_are_a_weak_match(package, study) -> None:
     for run in service(package):
         package.energy(run, watts=printed)
     check = checked(study, package, "8", "power (W)")
-    assert check.verdict is Verdict.EXACT and check.weak
+    assert check.match is Match.EXACT and check.weak
 
 
 @pytest.mark.parametrize(
-    ("factor", "verdict"), [(1.009, Verdict.WITHIN_1_PERCENT), (1.011, Verdict.DIFFERS)]
+    ("factor", "match"), [(1.009, Match.WITHIN_1_PERCENT), (1.011, Match.DIFFERS)]
 )
-def test_near_and_far(package, study, factor: float, verdict: Verdict) -> None:
+def test_near_and_far(package, study, factor: float, match: Match) -> None:
     printed = float(rows(study, "8")["energy_j"])
     for run in service(package):
         package.energy(run, watts=factor * printed / 180)
-    assert checked(study, package, "8", "energy (J)").verdict is verdict
+    assert checked(study, package, "8", "energy (J)").match is match
 
 
 def test_a_part_of_a_treatments_runs_computes_nothing(package, study) -> None:
@@ -75,7 +75,7 @@ def test_a_part_of_a_treatments_runs_computes_nothing(package, study) -> None:
     for run in service(package, repetitions=2, planned=3):
         package.energy(run, watts=printed / 180)
     check = checked(study, package, "8", "energy (J)")
-    assert check.verdict is Verdict.NOT_COMPUTABLE and check.value is None
+    assert check.match is Match.NOT_COMPUTABLE and check.value is None
     assert check.explanation == "only 2 of 3 runs of this treatment are here"
 
 
@@ -87,7 +87,7 @@ def test_missing_memory_that_counts_as_zero_is_told(package, study) -> None:
     for run in runs[1:]:
         package.memory(run, kib=(printed * 20 / 19,))
     check = checked(study, package, "8", "memory (KB)")
-    assert check.verdict is Verdict.EXACT
+    assert check.match is Match.EXACT
     assert check.explanation.endswith(f"those that have hold {printed * 20 / 19:,.0f}")
     assert check.default_value == pytest.approx(printed * 20 / 19, rel=1e-4)
 
@@ -98,7 +98,7 @@ def test_memory_that_is_mostly_gone_is_not_judged(package, study) -> None:
         package.energy(run, rows=170)
     package.memory(runs[0])
     check = checked(study, package, "8", "memory (KB)")
-    assert check.verdict is Verdict.NOT_COMPUTABLE and "1 of 10" in check.explanation
+    assert check.match is Match.NOT_COMPUTABLE and "1 of 10" in check.explanation
 
 
 def test_another_file_of_doubled_runs_is_a_search_and_says_how_many(package, study) -> None:
@@ -108,7 +108,7 @@ def test_another_file_of_doubled_runs_is_a_search_and_says_how_many(package, stu
         package.energy(run, "client", pid=1, watts=right if at else 0.9 * right, at=0)
         package.energy(run, "client", pid=2, watts=right, at=5_000)
     check = checked(study, package, "9", "energy (J)")
-    assert check.verdict is Verdict.BY_SEARCH and check.searched == 4
+    assert check.match is Match.BY_SEARCH and check.searched == 4
     assert check.value == pytest.approx(printed)
 
 
@@ -121,7 +121,7 @@ def test_an_energy_that_is_power_times_180_is_not_claimed(package, study) -> Non
         package.energy(run, pid=1, watts=0.9, rows=180)
         package.energy(run, pid=2, watts=0.3, rows=45, at=9_000)
     check = checked(study, package, "5", "energy (J)")
-    assert check.verdict is Verdict.DIFFERS
+    assert check.match is Match.DIFFERS
     assert f"printed power × 180 s ({float(row['energy_j']) / 180:.3f} W)" in check.explanation
 
 
@@ -137,7 +137,7 @@ def test_the_paper_s_fifth_of_a_second_is_a_quarter_in_the_data(package, study) 
         and c.place["column"] == "energy (J)"
     ]  # fmt: skip
     assert check.value == pytest.approx(90.0)
-    assert any(f.title == "An interval printed as another" for f in imported.findings)
+    assert any(f.title == "An interval printed as another" for f in imported.remarks)
 
 
 def test_no_test_is_made_of_a_part_of_the_runs(package, study) -> None:
@@ -146,7 +146,7 @@ def test_no_test_is_made_of_a_part_of_the_runs(package, study) -> None:
     imported = study.read(package.root, "default")
     tests = [c for c in imported.checks if c.group in ("Tests", "Table 6")]
     assert len(tests) == 42
-    assert {c.verdict for c in tests} == {Verdict.NOT_COMPUTABLE}
+    assert {c.match for c in tests} == {Match.NOT_COMPUTABLE}
 
 
 def test_runs_in_one_order_are_found_and_shuffled_ones_are_not(package, study) -> None:
@@ -157,7 +157,7 @@ def test_runs_in_one_order_are_found_and_shuffled_ones_are_not(package, study) -
             for k in range(3):
                 package.energy(f"{SERVICE}/run_{k}_repetition_{r}", at=10_000 * r + step(k, r))
         imported = study.read(package.root, "default")
-        return [f.text for f in imported.findings if f.title == "One fixed order of runs"]
+        return [f.text for f in imported.remarks if f.title == "One fixed order of runs"]
 
     (told,) = order(lambda k, r: 400 * k)
     assert told.startswith("In 12 of 12 repetitions")
@@ -171,7 +171,7 @@ def test_neighbours_that_drift_together_are_told(package, study) -> None:
         watts = 0.5 + 0.2 * (r >= 20)
         package.energy(f"{SERVICE}/run_0_repetition_{r}", at=1_000 * r, watts=watts)
     imported = study.read(package.root, "default")
-    (row,) = [f for f in imported.findings if f.title.startswith("How runs depend")][0].rows
+    (row,) = [f for f in imported.remarks if f.title.startswith("How runs depend")][0].rows
     assert row["correlation of neighbours"] > 0.8 and row["runs"] == 40
 
 
@@ -213,5 +213,5 @@ def test_rows_recorded_after_those_that_come_out_are_told(package, study) -> Non
         watts = share * printed[str(k + 1)] / 180
         package.energy(f"{SERVICE}/run_{k}_repetition_0", watts=watts, at=at)
     imported = study.read(package.root, "default")
-    (found,) = [f for f in imported.findings if f.title == "Rows recorded again after the rest"]
+    (found,) = [f for f in imported.remarks if f.title == "Rows recorded again after the rest"]
     assert [(row["energy"], row["rows"]) for row in found.rows] == [("exact", 2), ("differs", 1)]

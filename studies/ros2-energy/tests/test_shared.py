@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wattwire.imports import Verdict
+from wattwire.imports import Match
 from wattwire.imports.agreement import number
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "replication"
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 COLUMNS = {"cpu": "CPU (%)", "mem": "memory (KB)", "energy": "energy (J)", "power": "power (W)"}
 LANGUAGES = {"cpp": "C++", "py": "Python"}
-EXACT = {Verdict.EXACT, Verdict.BY_SEARCH}
+EXACT = {Match.EXACT, Match.BY_SEARCH}
 
 
 def place(row, column: str) -> tuple[str, str, str, float, str]:
@@ -57,15 +57,15 @@ def test_each_cell_has_the_verdict_that_is_known(expected, cells) -> None:
         searched = row["some_file_choice"]
         for key, column in COLUMNS.items():
             at = place(row, column)
-            found = cells[at].verdict
+            found = cells[at].match
             if row["match"][key] == "exact" or theirs.get(f"{key}_match") == "exact":
-                allowed = {Verdict.EXACT}
+                allowed = {Match.EXACT}
             elif searched and key in ("cpu", "energy", "power"):
-                allowed = {Verdict.BY_SEARCH}
+                allowed = {Match.BY_SEARCH}
             elif row["match"][key].startswith("raw data"):
-                allowed = {Verdict.NOT_COMPUTABLE}
+                allowed = {Match.NOT_COMPUTABLE}
             else:
-                allowed = {Verdict.DIFFERS, Verdict.WITHIN_1_PERCENT}
+                allowed = {Match.DIFFERS, Match.WITHIN_1_PERCENT}
             if found not in allowed:
                 wrong.append((at, found, allowed))
     assert not wrong
@@ -82,13 +82,13 @@ def test_values_are_those_of_the_recipe(expected, cells) -> None:
 
 def test_what_two_decimals_show_is_called_weak(cells) -> None:
     for at, check in cells.items():
-        if check.verdict in EXACT:
+        if check.match in EXACT:
             assert check.weak == (at[-1] in ("CPU (%)", "power (W)")), at
 
 
 def test_tables_without_data_are_not_computed(cells) -> None:
-    assert {c.verdict for at, c in cells.items() if at[0] in ("Table 10", "Table 11")} == {
-        Verdict.NOT_COMPUTABLE
+    assert {c.match for at, c in cells.items() if at[0] in ("Table 10", "Table 11")} == {
+        Match.NOT_COMPUTABLE
     }
 
 
@@ -129,33 +129,33 @@ def test_each_test_has_the_verdict_that_is_known(expected, imported, name: str) 
         and c.place["groups"] == groups and number(c.published) in published
     ]  # fmt: skip
     assert len(found) == len(published)
-    verdict = known["verdict"]
-    if verdict.startswith("exact only for"):
-        allowed = {Verdict.DIFFERS}
-    elif verdict.startswith("exact"):
-        allowed = {Verdict.BY_SEARCH} if "IQR" in verdict else {Verdict.EXACT}
-    elif verdict.startswith("within 1 %"):
-        allowed = {Verdict.WITHIN_1_PERCENT}
+    match = known["verdict"]
+    if match.startswith("exact only for"):
+        allowed = {Match.DIFFERS}
+    elif match.startswith("exact"):
+        allowed = {Match.BY_SEARCH} if "IQR" in match else {Match.EXACT}
+    elif match.startswith("within 1 %"):
+        allowed = {Match.WITHIN_1_PERCENT}
     else:
-        allowed = {Verdict.DIFFERS}
-    assert {c.verdict for c in found} <= allowed
+        allowed = {Match.DIFFERS}
+    assert {c.match for c in found} <= allowed
 
 
 def test_dunn_and_shapiro(expected, imported) -> None:
     dunn = [c for c in imported.checks if c.group == "Table 6"]
     (known,) = [row for row in expected["tests"] if row["test"].startswith("Table 6")]
-    assert {c.verdict for c in dunn} == {Verdict.EXACT}
+    assert {c.match for c in dunn} == {Match.EXACT}
     assert sorted(c.value for c in dunn) == pytest.approx(
         sorted(pair["data"] for pair in known["published"]), rel=1e-9
     )
     shapiro = [c for c in imported.checks if c.place.get("test", "").startswith("Shapiro")]
-    assert {c.verdict for c in shapiro} == {Verdict.BY_SEARCH}
+    assert {c.match for c in shapiro} == {Match.BY_SEARCH}
     assert all("publisher, Python, 2 clients, without 0.1" in c.recipe for c in shapiro)
     assert all(c.searched > 100 for c in shapiro)
 
 
 def test_the_findings_rest_on_rows(imported) -> None:
-    found = {finding.title: finding for finding in imported.findings}
+    found = {remark.title: remark for remark in imported.remarks}
     mixed = found["Means mixed from recordings of different length"]
     assert sum(row["short recordings"] for row in mixed.rows) == 75
     assert len(found["Energy that is power times 180 s"].rows) >= 6
@@ -169,7 +169,7 @@ def test_the_findings_rest_on_rows(imported) -> None:
     assert len(found["Recordings that run on past their run"].rows) == 10
     assert all(r["all in one order"] == r["repetitions"] for r in
                found["One fixed order of runs"].rows)  # fmt: skip
-    assert all(f.rows for f in imported.findings)
+    assert all(f.rows for f in imported.remarks)
 
 
 def test_the_authors_recipe_gives_the_authors_powers(study) -> None:
@@ -187,7 +187,7 @@ def test_the_raw_sample_imports_and_computes_no_table_from_a_part(study) -> None
     assert imported.runs.height == 1800
     usable = imported.runs.filter(imported.runs["verdict"] == "valid")
     assert usable.height == 15
-    assert {c.verdict for c in imported.checks} == {Verdict.NOT_COMPUTABLE}
+    assert {c.match for c in imported.checks} == {Match.NOT_COMPUTABLE}
     why = {one.why for one in imported.set_aside}
     assert {"recording shorter than the run", "after the run's 180 s", "copy of a node's recording",
             "power of the whole machine, not of a node"} <= why  # fmt: skip

@@ -127,9 +127,9 @@ def test_numbers_in_their_usual_forms_are_read(tmp_path, number: str) -> None:
 def test_levels_that_become_one_are_told(tmp_path) -> None:
     imported = read(tmp_path, "size,p\n1,1\n1.0,1\n1,2\n2,2\n", asked("size", responses="p"))
     assert imported.study["factors"] == {"size": [1.0, 2.0]}
-    (finding,) = imported.findings
-    assert "one level: 1, 1.0." in finding.text
-    assert not read(tmp_path, PLAIN).findings
+    (remark,) = imported.remarks
+    assert "one level: 1, 1.0." in remark.text
+    assert not read(tmp_path, PLAIN).remarks
 
 
 def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
@@ -140,7 +140,7 @@ def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
 def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> None:
     text = "lang,power,t\nc,1.5,1\nc,nan,2\npy,-2,3\npy,-0.0,\n"
     imported = read(tmp_path, text, asked("lang", responses="power:W t:s"))
-    found = {one.title: one.text for one in imported.findings}
+    found = {one.title: one.text for one in imported.remarks}
     assert set(found) == {"Rows without power", "Negative values of power", "Rows without t"}
     assert "1 of 4 rows of mine.csv hold no number in power (line 3)" in found["Rows without power"]
     assert "(line 4): ratios are undefined" in found["Negative values of power"]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from wattwire import imports
-from wattwire.imports import Check, Finding, Imported, SetAside, Verdict
+from wattwire.imports import Check, Imported, Match, Remark, SetAside
 from wattwire.imports.imported import PROVENANCE
 from wattwire.imports.writing import ReaderError
 from wattwire.model.errors import UsageError
@@ -44,10 +44,10 @@ def tiny() -> Imported:
         columns={"power_w": {"unit": "W", "kind": "measured", "summary": "power"}},
         reasons={"c": "no file"},
         checks=(
-            Check("Table 1", {"column": "a"}, "1.50", 1.5, Verdict.EXACT, "sum"),
-            Check("Table 1", {"column": "b"}, "7", math.nan, Verdict.DIFFERS, "sum"),
+            Check("Table 1", {"column": "a"}, "1.50", 1.5, Match.EXACT, "sum"),
+            Check("Table 1", {"column": "b"}, "7", math.nan, Match.DIFFERS, "sum"),
         ),
-        findings=(Finding("Odd", "it is", ({"n": 1},)),),
+        remarks=(Remark("Odd", "it is", ({"n": 1},)),),
     )
 
 
@@ -67,9 +67,9 @@ def test_what_was_written_is_read_back(tmp_path) -> None:
                                                               {"size": 1}]  # fmt: skip
     assert campaign.provenance()["files"].to_list() == [["x.csv", "y.csv"], ["x.csv"]]
     assert campaign.set_aside()[0] == {"path": "z.csv", "rows": "0", "why": "empty, they say"}
-    assert [check["verdict"] for check in campaign.checks()] == ["exact", "differs"]
+    assert [check["match"] for check in campaign.checks()] == ["exact", "differs"]
     assert campaign.checks()[1]["value"] is None, "a number that is none stays none"
-    assert campaign.findings() == [{"title": "Odd", "text": "it is", "rows": [{"n": 1}]}]
+    assert campaign.remarks() == [{"title": "Odd", "text": "it is", "rows": [{"n": 1}]}]
     assert campaign.columns == {"power_w": {"unit": "W", "kind": "measured", "summary": "power"}}
     assert campaign.messages("a").height == 0
 

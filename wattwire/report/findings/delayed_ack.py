@@ -2,7 +2,7 @@
 
 What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one wait or two, each
 rounded up to the kernel's timer tick, and the call itself, which in some libraries takes 5 ms).
-How: `stats.mode_between` on each treatment's latencies; where settings of the right roles vary,
+How: `stats.mode_between` on each treatment's latencies; where settings of the right purposes vary,
 the share of messages in the mode is compared between neighbouring runs of a block.
 What it misses: a mode of less than 1 % of the messages. It reports nothing if nodes report
 another transport, or that the delay is switched off. A handler that takes 40 ms by itself has
@@ -22,7 +22,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
-from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
+from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
 from wattwire.report.findings.finding import (
     Finding,
     Run,
@@ -70,7 +70,7 @@ class Contrast:
     """Contrast of two levels of a setting: share of messages in the mode, by pairs of runs."""
 
     setting: str
-    role: str
+    purpose: str
     on: str
     off: str
     with_it: float
@@ -87,7 +87,7 @@ class Contrast:
     def proves(self) -> bool:
         """Whether the mode nearly disappears with the setting: at most LEFT_OVER_MAX remains."""
         is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
-        return self.role != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
+        return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
 
     def told(self, evidence: Evidence) -> str:
         """Return a sentence on the contrast."""
@@ -108,8 +108,8 @@ def in_mode(run: Run) -> float:
 
 def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
     """Return treatments with a mode that acknowledgements may cause, each with the fuller band."""
-    off_levels = [(name, "yes") for role in (NAGLE_OFF, QUICK_ACK)
-           for name in settings_with(evidence, runs, role)]  # fmt: skip
+    off_levels = [(name, "yes") for purpose in (NAGLE_OFF, QUICK_ACK)
+           for name in settings_with(evidence, runs, purpose)]  # fmt: skip
     some_fast = any(run.p50_us < FAST_US for run in runs)
     hits = []
     for treatment, members in by_treatment(evidence, runs).items():
@@ -211,31 +211,31 @@ def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit
 
 def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Contrast]:
     contrasts = []
-    for role in (NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE):
-        for setting in settings_with(evidence, runs, role):
+    for purpose in (NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE):
+        for setting in settings_with(evidence, runs, purpose):
             name = f"settings.{setting}"
             levels = sorted(evidence.factors.get(name, ()))
             if len(levels) < 2:
                 continue
-            without, with_it = _contrasted_levels(role, levels)
-            contrast = _contrast(evidence, runs, hits, (name, role, without, with_it))
+            without, with_it = _contrasted_levels(purpose, levels)
+            contrast = _contrast(evidence, runs, hits, (name, purpose, without, with_it))
             if contrast is not None:
                 contrasts.append(contrast)
     return contrasts
 
 
-def _contrasted_levels(role: str, levels: Sequence[Any]) -> tuple[str, str]:
+def _contrasted_levels(purpose: str, levels: Sequence[Any]) -> tuple[str, str]:
     """Return the level expected to be without the mode, and the level expected to have it."""
     if set(levels) <= set(SWITCH):
         return "on", next(level for level in SWITCH if level in levels and level != "on")
     extremes = words.plain(levels[0]), words.plain(levels[-1])
-    return extremes if role == WRITES_PER_MESSAGE else extremes[::-1]
+    return extremes if purpose == WRITES_PER_MESSAGE else extremes[::-1]
 
 
 def _contrast(
     evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit], setting: tuple[str, str, str, str]
 ) -> Contrast | None:
-    name, role, without, with_it = setting
+    name, purpose, without, with_it = setting
     hit_treatments = {hit.treatment for hit in hits}
     runs_by_level: dict[tuple[int, Treatment], dict[str, Run]] = {}
     for run in runs:
@@ -254,7 +254,7 @@ def _contrast(
         return None
     high, low = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
     fell = sum(with_share > without_share for with_share, without_share in pairs)
-    return Contrast(name, role, without, with_it, high, low, fell, len(pairs))
+    return Contrast(name, purpose, without, with_it, high, low, fell, len(pairs))
 
 
 def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contrast]) -> str:
@@ -262,8 +262,8 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence
         return ""
     names = [
         f"settings.{name}"
-        for role in (NAGLE_OFF, QUICK_ACK)
-        for name in settings_with(evidence, runs, role)
+        for purpose in (NAGLE_OFF, QUICK_ACK)
+        for name in settings_with(evidence, runs, purpose)
     ]
     fixed_names = [name for name in names if len(evidence.factors.get(name, ())) < 2]
     if names and len(fixed_names) < len(names):

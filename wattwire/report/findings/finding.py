@@ -121,14 +121,22 @@ def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
     return distinct
 
 
-def settings_with(evidence: Evidence, runs: Sequence[Run], role: str) -> list[str]:
-    """Return the names of the settings with a role in the manifests of the middleware used."""
-    roles_by_middleware: Mapping[str, Mapping[str, str]] = (
-        evidence.reader.machine.get("setting_roles") or {}
-    )
+def setting_purposes(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
+    """Return middleware → setting → purpose, as the campaign's manifests had them."""
+    machine = evidence.reader.machine
+    # Campaigns of an earlier version call them roles.
+    return machine.get("setting_purposes") or machine.get("setting_roles") or {}
+
+
+def settings_with(evidence: Evidence, runs: Sequence[Run], purpose: str) -> list[str]:
+    """Return the names of the settings with a purpose in the manifests of the middleware used."""
+    purposes_by_middleware = setting_purposes(evidence)
     used = {str(node.get("cell", "")).split("/")[0] for run in runs for node in run.nodes}
     names = (
-        n for mw in sorted(used) for n, r in roles_by_middleware.get(mw, {}).items() if r == role
+        name
+        for middleware in sorted(used)
+        for name, its_purpose in purposes_by_middleware.get(middleware, {}).items()
+        if its_purpose == purpose
     )
     return list(dict.fromkeys(names))
 

@@ -22,7 +22,7 @@ from wattwire import stats
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
-from wattwire.model.setting_roles import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
+from wattwire.model.setting_purposes import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
 from wattwire.report import figures
 from wattwire.report.findings.delayed_ack import Hit
 from wattwire.report.findings.finding import (
@@ -32,6 +32,7 @@ from wattwire.report.findings.finding import (
     Silence,
     Treatment,
     by_treatment,
+    setting_purposes,
     settings_with,
     shared_levels,
     study_key,
@@ -241,8 +242,8 @@ def _mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]
 def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[str]:
     """Return the known changes at sizes in [low, high): landmarks, and buffers in force."""
     causes = [description for size, description in LANDMARKS if low <= size < high]
-    for role, description in BUFFERS.items():
-        for setting in settings_with(evidence, runs, role):
+    for purpose, description in BUFFERS.items():
+        for setting in settings_with(evidence, runs, purpose):
             values = {value for run in runs for value in run.in_force(setting)}
             granted = sorted({int(value) for value in values if value.isdecimal()})
             # Linux keeps half of a buffer for its own bookkeeping (socket(7)).
@@ -284,14 +285,14 @@ def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step])
 def _setting_comparisons(
     evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]
 ) -> list[tuple[str, bool]]:
-    """Return a comparison for each varied setting with a role.
+    """Return a comparison for each varied setting with a purpose.
 
     Each is a sentence, and whether the step disappears at the setting's other levels.
     """
-    roles = evidence.reader.machine.get("setting_roles") or {}
-    names_with_role = {f"settings.{name}" for table in roles.values() for name in table}
+    purposes = setting_purposes(evidence)
+    names_with_purpose = {f"settings.{name}" for table in purposes.values() for name in table}
     comparisons = []
-    for name in (name for name in evidence.varied if name in names_with_role):
+    for name in (name for name in evidence.varied if name in names_with_purpose):
         comparison = _setting_comparison(evidence, groups, steps, name)
         if comparison is not None:
             comparisons.append(comparison)
@@ -339,7 +340,9 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], low: int, high: int
     closer = study_key(FACTOR, sizes or (low, (low + high) // 2, high))
     sentence = f"To confirm: {closer} in addition to the current sizes, to narrow the step down"
     names = [
-        f"settings.{setting}" for role in BUFFERS for setting in settings_with(evidence, runs, role)
+        f"settings.{setting}"
+        for purpose in BUFFERS
+        for setting in settings_with(evidence, runs, purpose)
     ]
     not_varied = [name for name in names if len(evidence.factors.get(name, ())) < 2]
     if not_varied:

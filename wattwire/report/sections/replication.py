@@ -16,7 +16,7 @@ from wattwire.store import ImportedCampaign
 
 EXACT, BY_SEARCH, NEAR = "exact", "exact by search", "within 1 %"
 DIFFERS, ABSENT = "differs", "cannot be computed"
-VERDICTS = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
+MATCHES = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
 MARKS = {EXACT: "✓", BY_SEARCH: "✓ˢ", NEAR: "≈", DIFFERS: "✗", ABSENT: ""}
 WEAK = "(✓)"
 LEGEND = (
@@ -44,11 +44,11 @@ def sections(evidence: Evidence) -> list[Section]:
         return []
     checks = reader.checks()
     first = [_reproduced(checks)] if checks else []
-    return [*first, *_findings(reader), _sources(reader)]
+    return [*first, *_remarks(reader), _sources(reader)]
 
 
 def in_short(evidence: Evidence) -> str:
-    """Return how many printed numbers have each verdict; "" where the campaign has none."""
+    """Return how many printed numbers have each match; "" where the campaign has none."""
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
     return counted(checks) if checks else ""
@@ -77,13 +77,13 @@ def _reproduced(checks: Sequence[Check]) -> Section:
             part.parts.append(Fold(f"{title}: {_short(group_checks)}", tables))
         else:
             part.parts += tables
-    part.parts.append(Fold("Verdicts by recipe", [_recipes(checks)]))
+    part.parts.append(Fold("Matches by recipe", [_recipes(checks)]))
     return part
 
 
 def counted(checks: Sequence[Check]) -> str:
-    """Return a sentence with the number of checks of each verdict."""
-    counts = Counter(check["verdict"] for check in checks)
+    """Return a sentence with the number of checks of each match."""
+    counts = Counter(check["match"] for check in checks)
     weak = sum(bool(check["weak"]) for check in checks)
     weak_note = f" ({words.count(weak)} of the matches are weak: few digits)" if weak else ""
     exact = f"{words.count(counts[EXACT])} exact, {words.count(counts[BY_SEARCH])} exact by search"
@@ -95,10 +95,8 @@ def counted(checks: Sequence[Check]) -> str:
 
 
 def _short(checks: Sequence[Check]) -> str:
-    counts = Counter(check["verdict"] for check in checks)
-    phrases = [
-        f"{words.count(counts[verdict])} {verdict}" for verdict in VERDICTS if counts[verdict]
-    ]
+    counts = Counter(check["match"] for check in checks)
+    phrases = [f"{words.count(counts[match])} {match}" for match in MATCHES if counts[match]]
     return f"{words.plural(len(checks), 'number')}, {', '.join(phrases)}"
 
 
@@ -106,17 +104,17 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
     rows = []
     for group in groups:
         group_checks = [check for check in checks if check["group"] == group]
-        counts = Counter(check["verdict"] for check in group_checks)
+        counts = Counter(check["match"] for check in group_checks)
         weak_count = sum(bool(check["weak"]) for check in group_checks)
         rows.append(
             {"group": group, "all": len(group_checks), "weak": weak_count or None, **counts}
         )
     columns = [Column("group", "printed in"), Column("all", "numbers", "published")]
-    for verdict in VERDICTS:
-        title = f"{MARKS[verdict]} {verdict}".strip()
-        columns.append(Column(verdict, title, "measured"))
+    for match in MATCHES:
+        title = f"{MARKS[match]} {match}".strip()
+        columns.append(Column(match, title, "measured"))
     columns.insert(4, Column("weak", "weak among these", "measured"))
-    return Table("reproduced", "Printed numbers by verdict", columns, rows, LEGEND)
+    return Table("reproduced", "Printed numbers by match", columns, rows, LEGEND)
 
 
 def _group_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
@@ -125,7 +123,7 @@ def _group_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
     tables = (
         [_laid_out_table(key, title, checks)] if has_columns else _list_tables(key, title, checks)
     )
-    return [*tables, *_remarks(key, title, checks)]
+    return [*tables, *_inexact_table(key, title, checks)]
 
 
 def _laid_out_table(key: str, title: str, checks: Sequence[Check]) -> Table:
@@ -162,9 +160,9 @@ def _list_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
     return [Table(key, title, columns, rows)]
 
 
-def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
+def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
     """Return the table of numbers that are not plainly exact, one per row, with explanations."""
-    inexact = [check for check in checks if check["verdict"] in (BY_SEARCH, NEAR, DIFFERS)]
+    inexact = [check for check in checks if check["match"] in (BY_SEARCH, NEAR, DIFFERS)]
     if not inexact:
         return []
     names = _place_keys(checks, without=("table", "section"))
@@ -176,7 +174,7 @@ def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
             "printed": _printed(check["published"]),
             "here": _cell(check),
             "default": _number(check["default_value"], check["published"]),
-            "verdict": _verdict(check),
+            "match": _match_text(check),
             "remark": check["explanation"],
         }
         for check in inexact
@@ -186,7 +184,7 @@ def _remarks(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
         Column("printed", "printed", "published"),
         Column("here", "here", "measured"),
         Column("default", "by the default recipe", "measured"),
-        Column("verdict", "verdict"),
+        Column("match", "match"),
         Column("remark", "explanation"),
     ]
     return [Table(f"{key}-remarks", f"{title}: remarks on single numbers", columns, rows)]
@@ -214,21 +212,21 @@ def _shared(checks: Sequence[Check]) -> list[str]:
     ]
 
 
-def _verdict(check: Check) -> str:
-    verdict = str(check["verdict"])
-    if verdict == BY_SEARCH:
-        verdict += f" ({words.count(check['searched'])})"
-    return f"{verdict}, weak" if check["weak"] else verdict
+def _match_text(check: Check) -> str:
+    match = str(check["match"])
+    if match == BY_SEARCH:
+        match += f" ({words.count(check['searched'])})"
+    return f"{match}, weak" if check["weak"] else match
 
 
 def _cell(check: Check) -> Marked:
-    """Return our number with its mark; its hint holds verdict, recipe and explanation."""
-    verdict = check["verdict"]
+    """Return our number with its mark; its hint holds match, recipe and explanation."""
+    match = check["match"]
     hint = "; ".join(
-        text for text in (_verdict(check), check["recipe"], check["explanation"]) if text
+        text for text in (_match_text(check), check["recipe"], check["explanation"]) if text
     )
-    mark = WEAK if check["weak"] and verdict == EXACT else MARKS[verdict]
-    return Marked(check["value"], _number(check["value"], check["published"]), mark, verdict, hint)
+    mark = WEAK if check["weak"] and match == EXACT else MARKS[match]
+    return Marked(check["value"], _number(check["value"], check["published"]), mark, match, hint)
 
 
 def _differs_by_default(check: Check) -> bool:
@@ -259,41 +257,39 @@ def _number(value: float | None, printed: str) -> str:
 
 
 def _recipes(checks: Sequence[Check]) -> Table:
-    counts = Counter((check["recipe"], check["verdict"]) for check in checks if check["recipe"])
+    counts = Counter((check["recipe"], check["match"]) for check in checks if check["recipe"])
     by_recipe: dict[str, dict[str, Any]] = {}
-    for (recipe, verdict), count in counts.items():
-        by_recipe.setdefault(recipe, {"recipe": recipe})[verdict] = count
+    for (recipe, match), count in counts.items():
+        by_recipe.setdefault(recipe, {"recipe": recipe})[match] = count
     columns = [Column("recipe", "recipe")]
     columns += [
-        Column(verdict, verdict, "measured")
-        for verdict in VERDICTS[:4]
-        if any(verdict == recorded for _, recorded in counts)
+        Column(match, match, "measured")
+        for match in MATCHES[:4]
+        if any(match == recorded for _, recorded in counts)
     ]
     rows = sorted(by_recipe.values(), key=lambda row: -row.get(EXACT, 0))
-    return Table("recipes", "Verdicts by recipe", columns, rows)
+    return Table("recipes", "Matches by recipe", columns, rows)
 
 
-# -- findings ------------------------------------------------------------------------------------
+# -- remarks ------------------------------------------------------------------------------------
 
 
-def _findings(reader: ImportedCampaign) -> list[Section]:
-    findings = reader.findings()
-    if not findings:
+def _remarks(reader: ImportedCampaign) -> list[Section]:
+    remarks = reader.remarks()
+    if not remarks:
         return []
-    part = Section("about-the-data", "Findings about the data")
-    for number, finding in enumerate(findings, 1):
-        rows = finding["rows"]
+    part = Section("about-the-data", "Remarks about the data")
+    for number, remark in enumerate(remarks, 1):
+        rows = remark["rows"]
         is_open = 0 < len(rows) <= OPEN_ROWS
-        note = finding["text"] if is_open else ""  # the text precedes a fold instead
-        table = Table(f"about-{number}", finding["title"], _columns_of(rows), rows, note)
+        note = remark["text"] if is_open else ""  # the text precedes a fold instead
+        table = Table(f"about-{number}", remark["title"], _columns_of(rows), rows, note)
         if is_open:
             part.parts.append(table)
             continue
-        part.parts.append(Text(f"{finding['title']}. {finding['text']}"))
+        part.parts.append(Text(f"{remark['title']}. {remark['text']}"))
         if rows:
-            part.parts.append(
-                Fold(f"{finding['title']}: {words.plural(len(rows), 'row')}", [table])
-            )
+            part.parts.append(Fold(f"{remark['title']}: {words.plural(len(rows), 'row')}", [table]))
     return [part]
 
 
@@ -303,7 +299,7 @@ def _columns_of(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
-    """Return title, kind and unit of a finding's column, named with its unit as in `energy (J)`."""
+    """Return title, kind and unit of a remark's column, named with its unit as in `energy (J)`."""
     match = re.fullmatch(r"(.+) \(([^()]{1,6})\)", name)
     title, unit = (match[1], match[2]) if match else (name, "")
     known = [value for value in values if value is not None]

@@ -61,9 +61,9 @@ def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
         warnings += [
             (
                 "internal",
-                f"Finding about the data{_rows(item)}: {item['title']}. {item['text']}",
+                f"Remark about the data{_rows(item)}: {item['title']}. {item['text']}",
             )
-            for item in evidence.reader.findings()
+            for item in evidence.reader.remarks()
         ]
     else:
         warnings += [
@@ -77,7 +77,7 @@ def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
 def _rows(finding: Mapping[str, Any]) -> str:
     """Return the row count and the file of a finding's table, which a text has no room for."""
     count = len(finding["rows"])
-    return f" ({words.plural(count, 'row')} in findings.json)" if count else ""
+    return f" ({words.plural(count, 'row')} in remarks.json)" if count else ""
 
 
 def section(evidence: Evidence, answers: Answers) -> Section:

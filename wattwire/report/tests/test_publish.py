@@ -17,7 +17,7 @@ import yaml
 from wattwire import imports
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.imports import Finding as DataFinding
+from wattwire.imports import Remark
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.model.errors import UsageError
 from wattwire.report.findings import Findings
@@ -212,11 +212,11 @@ def test_findings_on_causes_and_on_imported_data_are_threats(tmp_path):
     cause = Finding("x", "Acknowledgements are awaited", False, "The kernel waits 40 ms.", (), "")
     told = seen(own, answer_all(own), Findings((cause,), ()))
     assert ("internal", "Acknowledgements are awaited (suspected). The kernel waits 40 ms.") in told
-    copied = DataFinding("Files that are copies", "They count twice.", ({"file": "a"},))
-    imported = dataclasses.replace(tiny(), findings=(copied,))
+    copied = Remark("Files that are copies", "They count twice.", ({"file": "a"},))
+    imported = dataclasses.replace(tiny(), remarks=(copied,))
     theirs = gather(imports.write(imported, tmp_path / "i", ABOUT, {}))
     told = seen(theirs, answer_all(theirs), Findings((), ()))
     assert (
         "internal",
-        "Finding about the data (1 row in findings.json): Files that are copies. They count twice.",
+        "Remark about the data (1 row in remarks.json): Files that are copies. They count twice.",
     ) in told

@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 from wattwire import imports
-from wattwire.imports import Check, Finding, SetAside, Verdict
+from wattwire.imports import Check, Match, Remark, SetAside
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.report.parts import Fold, Marked, Table, tables_of, write_csv
 from wattwire.report.sections import replication
 
 
-def campaign(path, checks=(), findings=(), set_aside=()):
+def campaign(path, checks=(), remarks=(), set_aside=()):
     imported = tiny()
     changed = type(imported)(
         imported.study, imported.runs, imported.provenance, tuple(set_aside), imported.columns,
-        imported.reasons, tuple(checks), tuple(findings),
+        imported.reasons, tuple(checks), tuple(remarks),
     )  # fmt: skip
     return imports.write(changed, path, ABOUT, {})
 
@@ -31,18 +31,18 @@ def sections(path, **parts):
     return {section.id: section for section in made}
 
 
-def check(row: str, column: str, printed: str, value: float | None, verdict: Verdict, **more):
+def check(row: str, column: str, printed: str, value: float | None, match: Match, **more):
     place = {"table": "1", "node": "x", "language": row, "column": column}
-    return Check("Table 1", place, printed, value, verdict, "their sum", **more)
+    return Check("Table 1", place, printed, value, match, "their sum", **more)
 
 
 CHECKS = (
-    check("C++", "energy (J)", "48.82", 48.8181, Verdict.EXACT),
-    check("C++", "power (W)", "0.27", 0.2727, Verdict.EXACT, weak=True),
-    check("Py", "energy (J)", "127.83", 150.3526, Verdict.DIFFERS, explanation="two files",
+    check("C++", "energy (J)", "48.82", 48.8181, Match.EXACT),
+    check("C++", "power (W)", "0.27", 0.2727, Match.EXACT, weak=True),
+    check("Py", "energy (J)", "127.83", 150.3526, Match.DIFFERS, explanation="two files",
           default_value=151.0),
-    check("Py", "power (W)", "0.71", None, Verdict.NOT_COMPUTABLE, explanation="no file"),
-    Check("Tests", {"test": "H"}, "6.53e-60", 6.536e-60, Verdict.BY_SEARCH, "IQR", searched=4),
+    check("Py", "power (W)", "0.71", None, Match.NOT_COMPUTABLE, explanation="no file"),
+    Check("Tests", {"test": "H"}, "6.53e-60", 6.536e-60, Match.BY_SEARCH, "IQR", searched=4),
 )  # fmt: skip
 
 
@@ -80,11 +80,11 @@ def test_a_table_is_laid_out_as_printed_with_a_mark_in_every_cell(tmp_path) -> N
 def test_what_is_not_plainly_exact_is_told_in_words(tmp_path) -> None:
     part = sections(tmp_path, checks=CHECKS)["replication"]
     (row,) = table(part, "reproduced-1-remarks").rows
-    assert (row["where"], row["verdict"], row["remark"]) == ("Py, energy (J)", "differs",
+    assert (row["where"], row["match"], row["remark"]) == ("Py, energy (J)", "differs",
                                                              "two files")  # fmt: skip
     assert row["default"] == "151.0000"
     (row,) = table(part, "reproduced-2-remarks").rows
-    assert row["verdict"] == "exact by search (4)"
+    assert row["match"] == "exact by search (4)"
     assert row["printed"] == "6.53·10⁻⁶⁰" and str(row["here"]) == "6.5360·10⁻⁶⁰ ✓ˢ"
 
 
@@ -101,7 +101,7 @@ def test_the_files_beside_the_page_hold_the_whole_number_and_its_verdict(tmp_pat
 
 
 def test_a_long_table_is_folded_under_its_counts(tmp_path) -> None:
-    many = [check(f"l{n}", "energy (J)", "1.00", 1.0, Verdict.EXACT) for n in range(20)]
+    many = [check(f"l{n}", "energy (J)", "1.00", 1.0, Match.EXACT) for n in range(20)]
     part = sections(tmp_path, checks=many)["replication"]
     folds = [one for one in part.parts if isinstance(one, Fold)]
     assert folds[0].title == "Table 1, x, energy (J): 20 numbers, 20 exact"
@@ -110,7 +110,7 @@ def test_a_long_table_is_folded_under_its_counts(tmp_path) -> None:
 def test_findings_are_tables_with_units_and_the_words_under_them(tmp_path) -> None:
     rows = tuple({"file": f"f{n}", "power (W)": 0.5 * n, "none": None, "printed": "1.5"}
                  for n in range(3))  # fmt: skip
-    part = sections(tmp_path, findings=[Finding("Odd", "Three are.", rows), Finding("Bare", "So.")])
+    part = sections(tmp_path, remarks=[Remark("Odd", "Three are.", rows), Remark("Bare", "So.")])
     odd = table(part["about-the-data"], "about-1")
     assert (odd.title, odd.note) == ("Odd", "Three are.")
     assert [(c.title, c.kind, c.unit) for c in odd.columns] == [
@@ -121,7 +121,7 @@ def test_findings_are_tables_with_units_and_the_words_under_them(tmp_path) -> No
 
 def test_many_rows_of_a_finding_are_folded(tmp_path) -> None:
     rows = tuple({"n": n} for n in range(30))
-    part = sections(tmp_path, findings=[Finding("Odd", "Many.", rows)])["about-the-data"]
+    part = sections(tmp_path, remarks=[Remark("Odd", "Many.", rows)])["about-the-data"]
     assert part.parts[1].title == "Odd: 30 rows"
     assert part.parts[0].words == "Odd. Many."
     assert part.parts[1].parts[0].note == "", "not a second time"
@@ -129,7 +129,7 @@ def test_many_rows_of_a_finding_are_folded(tmp_path) -> None:
 
 def test_numbers_of_the_paper_stand_back_and_ours_do_not(tmp_path) -> None:
     rows = ({"printed (J)": "-1.5", "time printed (s)": "3", "from the printed numbers": "-2.5"},)
-    part = sections(tmp_path, findings=[Finding("Odd", "One is.", rows)])["about-the-data"]
+    part = sections(tmp_path, remarks=[Remark("Odd", "One is.", rows)])["about-the-data"]
     odd = table(part, "about-1")
     assert [c.kind for c in odd.columns] == ["published", "published", "measured"]
     assert [text for _, _, text in odd.cells(odd.rows[0])] == ["−1.5", "3", "−2.5"]

@@ -16,7 +16,7 @@ import polars as pl
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.derived import FloatArray
-from wattwire.model.setting_roles import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
+from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
 from wattwire.model.stored_study import StoredStudy
 from wattwire.report.findings.finding import Run
 from wattwire.store import Messages
@@ -27,7 +27,7 @@ FACTORS: dict[str, tuple[Any, ...]] = {
     "payload_bytes": (64, 1024, 16_384, 131_072),
     "rate_hz": (10.0, 100.0, 1000.0),
 }
-ROLES = {"made_up": {"at_once": NAGLE_OFF, "ack_now": QUICK_ACK, "room": RECEIVE_BUFFER_BYTES}}
+PURPOSES = {"made_up": {"at_once": NAGLE_OFF, "ack_now": QUICK_ACK, "room": RECEIVE_BUFFER_BYTES}}
 MESSAGES = 60
 
 
@@ -38,7 +38,7 @@ class Reader:
     study = StoredStudy("made-up")
     plan: list[dict[str, Any]] = []
     machine: dict[str, Any] = {
-        "setting_roles": ROLES,
+        "setting_purposes": PURPOSES,
         "hosts": {"local": {"facts": [{"key": "idle_driver", "value": "made_up"}]}},
     }
 

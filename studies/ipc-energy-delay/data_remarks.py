@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wattwire.imports import Finding
+from wattwire.imports import Remark
 
 from .known import TIME_ROLE, Known
 from .naming import PLATFORM_TITLES, median, named, placed
@@ -17,7 +17,7 @@ RUNS_TOLD = 50
 LAUNCHER_S, WORK_S = 1.0, 5.0
 
 
-def missing_runs(known: Known) -> Finding | None:
+def missing_runs(known: Known) -> Remark | None:
     """How many passes there are, and runs without energy or time."""
     rows: list[dict[str, Any]] = []
     for platform, metered in sorted({run.key[:2] for run in known.collected.runs.values()}):
@@ -43,7 +43,7 @@ def missing_runs(known: Known) -> Finding | None:
         for row in rows
         if max(row["passes here"], row["in the sheets of sums"] or 0) < RUNS_TOLD
     ]
-    return Finding(
+    return Remark(
         "Runs that are not there",
         f"The paper tells of {RUNS_TOLD} runs of each implementation. In {len(short)} of "
         f"{len(rows)} sets there are fewer, as folders and as rows of sheets. Runs that lack a "
@@ -60,7 +60,7 @@ def _listed(known: Known, platform: str, node: str) -> int | None:
     return max(found, default=None)
 
 
-def few_samples(known: Known) -> Finding | None:
+def few_samples(known: Known) -> Remark | None:
     """Implementations that mostly end before the meter has read anything worth adding up."""
     rows: list[dict[str, Any]] = []
     for (platform, metered, ipc, language), runs in known.groups.items():
@@ -83,7 +83,7 @@ def few_samples(known: Known) -> Finding | None:
             )  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "Energies that the meter could not tell",
         "The meter was read once a second and its lines carry no time. In these implementations "
         f"most runs have fewer than {SAMPLES_MIN} samples, or samples for a time other than the "
@@ -92,7 +92,7 @@ def few_samples(known: Known) -> Finding | None:
     )
 
 
-def failed(known: Known, tables: Printed) -> Finding | None:
+def failed(known: Known, tables: Printed) -> Remark | None:
     """Runs whose client says that it failed, and whether the printed time is theirs."""
     failed = [run for run in known.collected.sorted() if run.failed]
     if not failed:
@@ -120,7 +120,7 @@ def failed(known: Known, tables: Printed) -> Finding | None:
                 "printed time (s)": None if told_s is None else f"{told_s:g}",
             }
         )
-    return Finding(
+    return Remark(
         "Runs whose client failed",
         f"In {len(failed)} runs the client's output tells of an error; their times and energies "
         "are not those of the work, and they are set aside."
@@ -129,7 +129,7 @@ def failed(known: Known, tables: Printed) -> Finding | None:
     )
 
 
-def idle(known: Known) -> Finding | None:
+def idle(known: Known) -> Remark | None:
     """The smallest samples of all, beside the idle power that is subtracted."""
     rows: list[dict[str, Any]] = []
     for platform, idle_w in IDLE_W.items():
@@ -152,7 +152,7 @@ def idle(known: Known) -> Finding | None:
     if not rows:
         return None
     below = sum(row["smallest sample of all (W)"] <= row["idle, as told (W)"] for row in rows)
-    return Finding(
+    return Remark(
         "The idle power that is subtracted",
         f"In {below or 'none'} of the {len(rows)} sets the smallest sample of all comes down to "
         "the idle power that the paper gives. Where it does not, idle power is a part of what is "
@@ -161,7 +161,7 @@ def idle(known: Known) -> Finding | None:
     )
 
 
-def launchers(known: Known) -> Finding | None:
+def launchers(known: Known) -> Remark | None:
     """Servers whose measured program ended at once: it only started another."""
     rows: list[dict[str, Any]] = []
     for (platform, metered, ipc, language), runs in known.groups.items():
@@ -188,7 +188,7 @@ def launchers(known: Known) -> Finding | None:
             )
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "Resources of a launcher instead of the server",
         "The program that was measured as the server ended while the client still worked: it "
         "started the real server and left. Its memory, page faults and switches are printed as "

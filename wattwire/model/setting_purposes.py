@@ -1,4 +1,4 @@
-"""Roles of middleware settings, by which findings name a setting and test it."""
+"""Purposes of middleware settings, by which findings name a setting and test it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECEIVE_BUFFER_BYTES = "receive_buffer_bytes"
 FRAGMENT_BYTES = "fragment_bytes"
 TLS = "tls"
 
-SETTING_ROLES: dict[str, str] = {
+SETTING_PURPOSES: dict[str, str] = {
     NAGLE_OFF: "boolean",
     QUICK_ACK: "boolean",
     WRITES_PER_MESSAGE: "integer",
@@ -19,7 +19,7 @@ SETTING_ROLES: dict[str, str] = {
     FRAGMENT_BYTES: "integer",
     TLS: "boolean",
 }
-"""Role → the type of a setting with this role. docs/manifests.md has the meaning of each role."""
+"""Purpose → the type of a setting with it. docs/manifests.md has the meaning of each."""
 
 SWITCH = ("default", "on", "off")
 """Values of a string in place of a boolean, where the library may decide by itself."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wattwire.imports import Check, Finding, Verdict
+from wattwire.imports import Check, Match, Remark
 
-from . import data_findings, order, sheet_findings
+from . import data_remarks, order, sheet_remarks
 from .checks import LESS, RATIO, RESOURCES, TOTAL, UNIT_OFF, net_energy
 from .known import TIME_ROLE, Known
 from .naming import PLATFORM_TITLES, digits, median, named
@@ -15,38 +15,38 @@ from .observed import IDLE_W, NODES
 from .printed import PLATFORM, Printed
 
 
-def all_findings(known: Known, tables: Printed, compared: Sequence[Check]) -> tuple[Finding, ...]:
-    """Every finding that the data here allow, those about the printed numbers first."""
-    of_tables: tuple[Callable[[Known, Printed], Finding | None], ...] = (
+def all_remarks(known: Known, tables: Printed, compared: Sequence[Check]) -> tuple[Remark, ...]:
+    """Every remark that the data here allow, those about the printed numbers first."""
+    of_tables: tuple[Callable[[Known, Printed], Remark | None], ...] = (
         lambda known, tables: _energy_medians(known, tables, "4", compared),
         lambda known, tables: _energy_medians(known, tables, "5", compared),
         lambda known, tables: _resource_medians(known, tables, "7"),
         lambda known, tables: _resource_medians(known, tables, "8"),
         _done_right,
         _time_of_first_run,
-        data_findings.failed,
+        data_remarks.failed,
     )
     of_checks = (_impossible_totals, _ratios)
-    of_data: tuple[Callable[[Known], Finding | None], ...] = (
-        data_findings.missing_runs,
-        data_findings.few_samples,
-        data_findings.idle,
-        data_findings.launchers,
-        sheet_findings.padded,
-        sheet_findings.changed,
-        sheet_findings.same_digits,
+    of_data: tuple[Callable[[Known], Remark | None], ...] = (
+        data_remarks.missing_runs,
+        data_remarks.few_samples,
+        data_remarks.idle,
+        data_remarks.launchers,
+        sheet_remarks.padded,
+        sheet_remarks.changed,
+        sheet_remarks.same_digits,
         order.fixed,
         order.autocorrelation,
     )
     found = [make(known, tables) for make in of_tables]
     found += [make(compared) for make in of_checks]
     found += [make(known) for make in of_data]
-    return tuple(finding for finding in found if finding is not None)
+    return tuple(remark for remark in found if remark is not None)
 
 
 def _energy_medians(
     known: Known, tables: Printed, table: str, compared: Sequence[Check]
-) -> Finding | None:
+) -> Remark | None:
     """The medians behind the energies of a table, with all that the recipe takes."""
     platform = PLATFORM[table]
     rows = []
@@ -74,10 +74,10 @@ def _energy_medians(
         for check in compared
         if check.group == f"Table {table}"
         and check.place["column"].startswith("energy")
-        and check.verdict is Verdict.EXACT
+        and check.match is Match.EXACT
     ]
     off = sum(UNIT_OFF in check.explanation for check in agree)
-    return Finding(
+    return Remark(
         f"The medians behind the energies of Table {table}",
         f"The authors' recipe: median of the sums of samples (idle power included) − "
         f"{IDLE_W[platform]:g} W × the time that the table prints. {len(agree)} of the printed "
@@ -86,7 +86,7 @@ def _energy_medians(
     )
 
 
-def _resource_medians(known: Known, tables: Printed, table: str) -> Finding | None:
+def _resource_medians(known: Known, tables: Printed, table: str) -> Remark | None:
     """The medians behind memory, faults and switches of a table."""
     rows = []
     for row in (row for row in tables.rows if row[0] == table):
@@ -101,7 +101,7 @@ def _resource_medians(known: Known, tables: Printed, table: str) -> Finding | No
             rows.append({**told, "from": origin})
     if not rows:
         return None
-    return Finding(
+    return Remark(
         f"The medians behind Table {table}",
         "Largest resident memory (MRSS, in KiB), minor page faults (MPF) and voluntary context "
         "switches (VCS) of /usr/bin/time -v, median over runs. What the table calls KB are "
@@ -110,7 +110,7 @@ def _resource_medians(known: Known, tables: Printed, table: str) -> Finding | No
     )
 
 
-def _done_right(known: Known, tables: Printed) -> Finding | None:
+def _done_right(known: Known, tables: Printed) -> Remark | None:
     """Net energies where each run has its own window, beside the printed ones."""
     rows = []
     for row in tables.rows:
@@ -137,7 +137,7 @@ def _done_right(known: Known, tables: Printed) -> Finding | None:
     if not rows:
         return None
     lacking = sum(row["energy, median (J)"] is None for row in rows)
-    return Finding(
+    return Remark(
         "Each run with its own window, beside the printed numbers",
         "Energy above idle power in the time that the client ran, run by run, median over the "
         "runs in which the meter's samples cover that time. "
@@ -146,7 +146,7 @@ def _done_right(known: Known, tables: Printed) -> Finding | None:
     )
 
 
-def _time_of_first_run(known: Known, tables: Printed) -> Finding | None:
+def _time_of_first_run(known: Known, tables: Printed) -> Remark | None:
     """How often the printed time is that of the first run, and how often the median."""
     rows, first_hits, median_hits, longer = [], 0, 0, 0
     for (table, node, ipc, language), row in tables.rows.items():
@@ -171,7 +171,7 @@ def _time_of_first_run(known: Known, tables: Printed) -> Finding | None:
         )  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "The printed time is that of the first run",
         f"Of {len(rows)} printed times {first_hits} are the whole seconds of the first pass (on "
         f"Intel the server's, on ARM the client's), {median_hits} those of the client's median. "
@@ -181,9 +181,9 @@ def _time_of_first_run(known: Known, tables: Printed) -> Finding | None:
     )
 
 
-def _impossible_totals(compared: Sequence[Check]) -> Finding | None:
+def _impossible_totals(compared: Sequence[Check]) -> Remark | None:
     """Totals that are not the sum of their parts."""
-    wrong = [c for c in compared if c.place["column"] == TOTAL and c.verdict is not Verdict.EXACT]
+    wrong = [c for c in compared if c.place["column"] == TOTAL and c.match is not Match.EXACT]
     if not wrong:
         return None
     rows = [
@@ -193,7 +193,7 @@ def _impossible_totals(compared: Sequence[Check]) -> Finding | None:
         for c in wrong
     ]  # fmt: skip
     less = sum(LESS in c.explanation for c in wrong)
-    return Finding(
+    return Remark(
         "Totals that are not the sum of their parts",
         f"{len(wrong)} printed totals differ from client + server as printed beside them; {less} "
         "of them are less than one of the two.",
@@ -201,10 +201,10 @@ def _impossible_totals(compared: Sequence[Check]) -> Finding | None:
     )
 
 
-def _ratios(compared: Sequence[Check]) -> Finding | None:
+def _ratios(compared: Sequence[Check]) -> Remark | None:
     """Ratios that don't follow from the numbers beside them."""
     wrong = [
-        c for c in compared if c.place["column"].startswith(RATIO) and c.verdict is Verdict.DIFFERS
+        c for c in compared if c.place["column"].startswith(RATIO) and c.match is Match.DIFFERS
     ]
     if not wrong:
         return None
@@ -214,7 +214,7 @@ def _ratios(compared: Sequence[Check]) -> Finding | None:
          "from the printed numbers": None if c.value is None else digits(c.value, 2)}
         for c in wrong
     ]  # fmt: skip
-    return Finding(
+    return Remark(
         "Ratios that don't follow from the numbers beside them",
         f"{len(wrong)} printed ratios are more than 1 % away from the printed number over the "
         "smallest one of the block.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from wattwire.imports import Finding
+from wattwire.imports import Remark
 
 from .known import Known
 from .naming import IPC_TITLES, named, placed
@@ -17,7 +17,7 @@ SHARE_TOLD = 0.2
 """Independent numbers share their last two digits in 1 % of the cases."""
 
 
-def padded(known: Known) -> Finding | None:
+def padded(known: Known) -> Remark | None:
     """Sheets that the tables were made from, with more rows than there were runs."""
     rows = []
     for platform in PLATFORMS:
@@ -38,7 +38,7 @@ def padded(known: Known) -> Finding | None:
                 )  # fmt: skip
     if not rows:
         return None
-    return Finding(
+    return Remark(
         "Sheets with more rows than runs",
         "The sheets of energies that the tables rest on were filled up. Nothing in the package "
         "says where the further rows come from; no value here is taken from them.",
@@ -53,7 +53,7 @@ def _beyond(sheet: Sheet, sums: Sheet, language: str) -> int:
     return sum(count for count in left.values() if count > 0)
 
 
-def changed(known: Known) -> Finding | None:
+def changed(known: Known) -> Remark | None:
     """Runs whose sum of samples stands nowhere in the sheet of sums."""
     rows, compared = [], 0
     for (platform, metered, ipc, language), runs in known.groups.items():
@@ -78,7 +78,7 @@ def changed(known: Known) -> Finding | None:
             )  # fmt: skip
     if compared == 0:
         return None
-    return Finding(
+    return Remark(
         "Sums that the sheets give otherwise"
         if rows
         else "The sheets' sums are those of the files",
@@ -88,7 +88,7 @@ def changed(known: Known) -> Finding | None:
     )
 
 
-def same_digits(known: Known) -> Finding | None:
+def same_digits(known: Known) -> Remark | None:
     """Whether the resources of two platforms end alike, row by row and column by column."""
     rows, shared, total = [], 0, 0
     for ipc in IPCS:
@@ -108,7 +108,7 @@ def same_digits(known: Known) -> Finding | None:
                 )  # fmt: skip
     if total < CELLS_MIN or shared < SHARE_TOLD * total:
         return None
-    return Finding(
+    return Remark(
         "The ARM sheets of resources end like the Intel ones",
         f"Row by row and column by column, {shared} of {total} numbers of the ARM sheets have the "
         f"same last {DIGITS} digits as those of the Intel sheets (by chance about "
