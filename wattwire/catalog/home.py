@@ -1,4 +1,7 @@
-"""Location of this installation's open folders: next to the package, or inside an installed one."""
+"""Location of this installation's open folders and its contract.
+
+They are next to the package in a checkout, and in `wattwire/_data` of an installed package.
+"""
 
 from __future__ import annotations
 

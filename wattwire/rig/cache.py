@@ -1,4 +1,7 @@
-"""The user's cache of builds, as the agent keeps it: its place, its size, its removal."""
+"""The user's cache of builds: its place, its size, its removal.
+
+The agent fills it, so the layout here is that of agent/src/cache.rs.
+"""
 
 from __future__ import annotations
 

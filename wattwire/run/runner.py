@@ -33,6 +33,7 @@ GO_LEAD_PER_NODE_NS = 5_000_000
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
 SKIPPED_SHARE_MAX = 0.02
+"""Slots that a native timer may skip; beyond it the run is saturated."""
 REFUSED = 2
 CLOSED_WINDOW_MAX_S = 600.0
 
