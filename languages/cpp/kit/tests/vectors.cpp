@@ -20,6 +20,12 @@ static std::string from_hex(const std::string& digits) {
   return out;
 }
 
+static std::string to_hex(Bytes bytes) {
+  std::string out(2 * bytes.size, '\0');
+  write_hex(bytes.data, bytes.size, reinterpret_cast<uint8_t*>(out.data()));
+  return out;
+}
+
 static std::string verdict(const Checked& found) {
   static const char* const kNames[] = {"ok", "corrupt", "foreign"};
   return std::string(kNames[static_cast<int>(found.verdict)]) + " " +

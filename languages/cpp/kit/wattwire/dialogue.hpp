@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,21 +12,10 @@
 #include <string>
 #include <thread>
 
+#include "clock.hpp"
 #include "json.hpp"
 
 namespace wattwire {
-
-inline int64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
-}
-
-// May return early, never late by design: callers look at the clock again.
-inline void sleep_until_ns(int64_t due_ns) {
-  timespec due = {static_cast<time_t>(due_ns / 1000000000), static_cast<long>(due_ns % 1000000000)};
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr);
-}
 
 class Dialogue {
  public:

@@ -4,22 +4,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "constants.hpp"
 #include "record.hpp"
 #include "spec.hpp"
 
 namespace wattwire {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records and headers are little-endian");
-
-constexpr uint64_t kCounterMask = (uint64_t{1} << 48) - 1;
-constexpr uint64_t kProbe = kCounterMask;
-constexpr int64_t kUnknownNs = INT64_MIN;
-constexpr uint16_t kUnknownPeer = 65535;
 
 // A view of a payload that somebody else owns: bytes, or a record and its nominal size.
 struct Bytes {
@@ -62,15 +58,21 @@ inline std::vector<uint8_t> fill_stream(uint64_t seed, size_t count) {
   return out;
 }
 
-inline std::string to_hex(Bytes bytes) {
+// Writes two lower-case digits for each byte.
+inline void write_hex(const uint8_t* bytes, size_t count, uint8_t* out) {
   static const char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (size_t at = 0; at < bytes.size; ++at) {
-    out += kDigits[bytes.data[at] >> 4];
-    out += kDigits[bytes.data[at] & 15];
+  for (size_t at = 0; at < count; ++at) {
+    out[2 * at] = static_cast<uint8_t>(kDigits[bytes[at] >> 4]);
+    out[2 * at + 1] = static_cast<uint8_t>(kDigits[bytes[at] & 15]);
   }
-  return out;
 }
+
+// A sequence as it stands at the beginning of a payload: 8 bytes, or 16 characters.
+struct Header {
+  uint8_t data[16];
+  size_t size;
+  Bytes bytes() const { return {data, size}; }
+};
 
 enum class Verdict { kOk, kCorrupt, kForeign };
 
@@ -134,24 +136,25 @@ class Payload {
       return *record_;
     }
     if (literal.empty()) {
-      uint8_t header[32];
-      std::memcpy(header, &seq, 8);
-      std::memcpy(header + 8, &begin_ns, 8);
-      if (unit_ == 2) {
-        std::string digits = to_hex({header, 16});
-        std::memcpy(header, digits.data(), 32);
-      }
+      uint8_t plain[16], header[32];
+      std::memcpy(plain, &seq, 8);
+      std::memcpy(plain + 8, &begin_ns, 8);
+      std::memcpy(header, plain, 16);
+      if (unit_ == 2) write_hex(plain, 16, header);
       std::memcpy(buffer_.data(), header, std::min(length, fill_at_));
       if (trailer_ != 0) std::memcpy(&buffer_[length - trailer_], header, trailer_);
     }
     return {buffer_.data(), length};
   }
 
-  // The sequence's place in a payload, as far as it fits.
-  std::string header(uint64_t seq) const {
-    std::string out(8, '\0');
-    std::memcpy(out.data(), &seq, 8);
-    return unit_ == 2 ? to_hex(out) : out;
+  // The sequence as a whole payload begins with it.
+  Header header(uint64_t seq) const {
+    uint8_t plain[8];
+    std::memcpy(plain, &seq, 8);
+    Header out = {{}, 8 * unit_};
+    std::memcpy(out.data, plain, 8);
+    if (unit_ == 2) write_hex(plain, 8, out.data);
+    return out;
   }
 
   // What an arrival is, by C-21.

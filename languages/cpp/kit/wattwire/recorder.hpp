@@ -1,6 +1,7 @@
 // The sample file: records in memory during the window, written after it (C-24 to C-26).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -10,29 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "constants.hpp"
+
 namespace wattwire {
-
-enum Kind : uint8_t { kMessage, kCall, kGoal, kAccept, kFeedback, kResult };
-enum Flag : uint8_t { kWarmUp = 1, kFailed = 2, kTimeout = 4, kCorruptFlag = 8 };
-
-struct Entry {
-  uint64_t seq;
-  int64_t intended_ns, begin_ns, end_ns;
-  uint32_t bytes;
-  uint16_t peer;
-  uint8_t kind, flags;
-};
-static_assert(sizeof(Entry) == 40, "the record of C-25");
-
-struct FileHeader {
-  char magic[8];
-  uint16_t version, header_bytes, record_bytes;
-  uint8_t role, clock;
-  uint16_t node, zero16;
-  uint32_t zero32;
-  uint64_t count, overflow, seed, zero64[2];
-};
-static_assert(sizeof(FileHeader) == 64, "the header of C-24");
 
 // `add` is safe in any thread; the records are zeroed now, so that no page fault falls into
 // the window.
@@ -49,8 +30,9 @@ class Recorder {
 
   void write(const std::string& path, uint8_t role, uint16_t node, uint64_t seed) const {
     FileHeader header = {};
-    std::memcpy(header.magic, "WATTWIRE", 8);
-    header.version = header.clock = 1;
+    std::memcpy(header.magic, kFileMagic, sizeof header.magic);
+    header.version = kFileVersion;
+    header.clock = kFileClock;
     header.header_bytes = sizeof header;
     header.record_bytes = sizeof(Entry);
     header.role = role;

@@ -1,11 +1,16 @@
-// The schedule of a sender and the state of its open messages (C-10 to C-14). No lock of its own.
+// Which message of a sender is due next, and which ones are open (C-10 to C-14). No lock of its
+// own.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
+#include <memory>
+#include <new>
+#include <vector>
 
-#include "payload.hpp"
+#include "constants.hpp"
+#include "native_timer.hpp"
+#include "spec.hpp"
 
 namespace wattwire {
 
@@ -14,8 +19,33 @@ struct Slot {
   uint64_t seq = 0;
   int64_t intended_ns = kUnknownNs;
   int64_t begin_ns = kUnknownNs;
+  Slot* older = nullptr;  // the neighbours among the open ones
+  Slot* newer = nullptr;
   bool accepted = false;
   bool open = true;
+};
+
+// Slots that stay where they are until the process ends, because a late reply may still name one.
+// The memory is asked for in chunks, the first of them before the window, and touched slot by slot.
+class SlotStore {
+ public:
+  SlotStore() { grow(); }
+
+  Slot* next() {
+    if (used_ == kChunkSlots) grow();
+    return new (chunks_.back().get() + sizeof(Slot) * used_++) Slot;
+  }
+
+ private:
+  static constexpr size_t kChunkSlots = size_t{1} << 16;
+
+  void grow() {
+    chunks_.emplace_back(new unsigned char[kChunkSlots * sizeof(Slot)]);
+    used_ = 0;
+  }
+
+  std::vector<std::unique_ptr<unsigned char[]>> chunks_;
+  size_t used_ = 0;
 };
 
 class Schedule {
@@ -37,65 +67,66 @@ class Schedule {
     warm_until_ns_ = add(start_ns, warmup_ns_);
     last_ns_ = closed ? INT64_MAX : add(start_ns, bound_ns_);
   }
+  bool started() const { return start_ns_ != INT64_MAX; }
   int64_t start_ns() const { return start_ns_; }  // far away before GO
   int64_t warm_until_ns() const { return warm_until_ns_; }
   int64_t last_ns() const { return last_ns_; }
-  int64_t due_ns() const { return start_ns_ + phase_ns_ + next_ * period_ns; }
+  // When the next message may leave.
+  int64_t due_ns() const { return closed ? start_ns_ : start_ns_ + phase_ns_ + next_ * period_ns; }
   int64_t scheduled() const { return scheduled_; }
+  int64_t skipped() const { return skipped_; }
   // Whether all that is scheduled was taken; and whether more was, which count_beyond allows.
   bool counted() const { return next_ == scheduled_; }
   bool beyond() const { return next_ > scheduled_; }
-  int64_t skipped() const { return skipped_; }
-  bool started() const { return start_ns_ != INT64_MAX; }
+  bool through() const { return through_; }
   size_t open_max() const { return open_max_; }
   bool full() const { return open_ >= open_max_; }
   bool none_open() const { return open_ == 0; }
-  bool through() const { return through_; }
+  Slot* oldest() const { return oldest_; }  // all have the same timeout: the first to expire
 
+  // Whether nothing more is to be sent at this time or later.
   bool is_through(int64_t at_ns, bool stopped) {
     if (next_ >= most_ || stopped || at_ns > last_ns_) through_ = true;
     return through_;
   }
 
-  // The slot that is to be sent now; null where there is none.
-  Slot* tick(int64_t at_ns, bool stopped) {
-    if (is_through(at_ns, stopped) || full() || at_ns < start_ns_) return nullptr;
-    if (native) {
-      int64_t late_ns = at_ns - due_ns() + period_ns / 2;
-      if (late_ns < 0) return nullptr;
-      int64_t ahead = std::min(late_ns / period_ns, scheduled_ - next_);
-      skipped_ += ahead;
-      next_ += ahead;
-      if (is_through(at_ns, stopped)) return nullptr;
-    } else if (!closed && at_ns < due_ns()) {
-      return nullptr;
-    }
-    return claim();
+  // Whether a message may leave now; a native timer's tick passes over the slots that it missed.
+  bool is_due(int64_t at_ns, bool stopped) {
+    if (is_through(at_ns, stopped) || full() || at_ns < start_ns_) return false;
+    if (!native) return at_ns >= due_ns();
+    const int64_t ahead = native_timer::slots_ahead(at_ns - due_ns(), period_ns);
+    if (ahead < 0) return false;
+    const int64_t passed = std::min(ahead, scheduled_ - next_);
+    skipped_ += passed;
+    next_ += passed;
+    return !is_through(at_ns, stopped);
   }
 
-  Slot* claim() {
-    slots_.push_back(take());
-    return &slots_.back();
-  }
-
-  Slot take() {
-    Slot slot;
-    slot.seq = node << 48 | static_cast<uint64_t>(next_);
-    if (!closed) slot.intended_ns = due_ns();
+  // Makes `slot` the next message.
+  void take(Slot* slot) {
+    slot->seq = node << 48 | static_cast<uint64_t>(next_);
+    if (!closed) slot->intended_ns = due_ns();
+    slot->open = true;
+    slot->accepted = false;
     ++next_;
-    return slot;
   }
 
-  void opened(Slot* slot) {
+  void opened(Slot* slot, int64_t begin_ns) {
+    slot->begin_ns = begin_ns;
+    if (closed) slot->intended_ns = slot->begin_ns;
+    slot->older = newest_;
+    slot->newer = nullptr;
+    (newest_ == nullptr ? oldest_ : newest_->newer) = slot;
+    newest_ = slot;
     ++open_;
-    order_.push_back(slot);
   }
+
   void resolved(Slot* slot) {
     slot->open = false;
+    (slot->older == nullptr ? oldest_ : slot->older->newer) = slot->newer;
+    (slot->newer == nullptr ? newest_ : slot->newer->older) = slot->older;
     --open_;
-    while (!order_.empty() && !order_.front()->open) order_.pop_front();
   }
-  Slot* oldest() const { return order_.empty() ? nullptr : order_.front(); }
 
   const uint64_t node;
   const int64_t period_ns;
@@ -116,9 +147,7 @@ class Schedule {
   int64_t next_ = 0, skipped_ = 0;
   size_t open_ = 0;
   bool through_ = false;
-  // Owns what `tick` gave out: a late reply may still name a slot that timed out.
-  std::deque<Slot> slots_;
-  std::deque<Slot*> order_;  // open messages, oldest first: all have the same timeout
+  Slot *oldest_ = nullptr, *newest_ = nullptr;
 };
 
 }  // namespace wattwire

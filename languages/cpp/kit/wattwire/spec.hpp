@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "constants.hpp"
 #include "json.hpp"
 
 namespace wattwire {
@@ -48,9 +49,6 @@ inline bool has(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a key holds. The harness has checked the rest against the contract's table (C-02).
-enum class Type { kString, kBoolean, kInteger, kStrings, kIntegers };
-
 inline const char* describe(Type type) {
   static const char* const kWords[] = {"a string", "true or false", "an integer of 64 bits",
                                        "a list of strings", "a list of such integers"};
@@ -78,32 +76,6 @@ inline bool is(Type type, const Value& value) {
   return false;
 }
 
-// In the order of the role codes of the sample file's header (C-24).
-inline const Names kRoles = {"publisher",     "subscriber",    "server", "client",
-                             "action_server", "action_client", "ping",   "pong"};
-inline bool is_sender(const std::string& role) {
-  return has({"publisher", "client", "action_client", "ping"}, role);
-}
-
-inline const std::string kContract = "2";
-
-inline std::map<std::string, Type> spec_types() {
-  std::map<std::string, Type> types = {{"peers.nodes", Type::kIntegers},
-                                       {"peers.endpoints", Type::kStrings}};
-  for (const char* key :
-       {"contract",         "node",        "index",           "peers.count",  "period_ns",
-        "phase_ns",         "duration_ns", "count",           "count_beyond", "warmup_ns",
-        "overrun_ns",       "timeout_ns",  "outstanding_max", "quiet_ms",     "linger_ms",
-        "ready_timeout_ms", "spin_ns",     "payload.bytes",   "payload.seed", "action.feedback",
-        "record.capacity"})
-    types[key] = Type::kInteger;
-  for (const char* key :
-       {"run", "cell", "pattern", "role", "loop", "pacing", "payload.encoding", "payload.literal",
-        "reply", "reply.literal", "verify", "tls.authority", "tls.certificate", "tls.key"})
-    types[key] = Type::kString;
-  return types;
-}
-
 class Spec {
  public:
   Spec(const std::string& path, const std::map<std::string, Type>& settings)
@@ -119,8 +91,10 @@ class Spec {
     }
     const auto contract = values_.find("contract");
     const std::string found = contract == values_.end() ? "nothing" : contract->second.source;
-    if (found != kContract) throw BadSpec("contract", found, kContract);
-    auto types = spec_types();
+    if (const std::string wanted = std::to_string(kContract); found != wanted)
+      throw BadSpec("contract", found, wanted);
+    std::map<std::string, Type> types;
+    for (const KeyType& key : kKeys) types[key.name] = key.type;
     Names known_settings;
     for (const auto& [name, type] : settings) {
       types["settings." + name] = type;
@@ -174,5 +148,12 @@ class Spec {
 
   std::map<std::string, Value> values_;
 };
+
+// The role of this node; the harness gives no other ones (C-02).
+inline const Role& role_of(const Spec& spec) {
+  for (const Role& role : kRoles)
+    if (spec.string("role") == role.name) return role;
+  throw BadSpec("role", spec.string("role"), "a role of the pattern");
+}
 
 }  // namespace wattwire

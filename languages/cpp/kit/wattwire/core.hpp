@@ -1,0 +1,343 @@
+// What every role needs: the spec, the lines of opening and end, arrivals, checks and records.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "clock.hpp"
+#include "dialogue.hpp"
+#include "payload.hpp"
+#include "recorder.hpp"
+#include "replies.hpp"
+#include "schedule.hpp"
+#include "spec.hpp"
+
+namespace wattwire {
+
+struct Library {
+  std::string name, version, build;
+};
+struct Guarantee {
+  std::string delivery, ordering, overload;
+};
+struct Ready {
+  int64_t matched = -1;  // -1: the middleware cannot tell
+  Library library;
+  std::map<std::string, Scalar> effective;
+  Guarantee guarantee;
+  int64_t discovery_ns = -1;  // -1: there is none
+};
+
+class Core {
+ public:
+  Core(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns)
+      : spec_(spec),
+        dialogue_(*dialogue),
+        process_start_ns_(process_start_ns),
+        role_(role_of(spec)),
+        sender_(role_.sends),
+        payload_(shape(spec), sender_ ? std::vector<int64_t>{spec.integer("node")}
+                                      : spec.integers("peers.nodes")),
+        recorder_(static_cast<size_t>(spec.integer("record.capacity"))),
+        schedule_(spec),
+        replies_(spec),
+        kind_(spec.string("pattern") == "topic"    ? kMessage
+              : spec.string("pattern") == "action" ? kResult
+                                                   : kCall),
+        peer_(spec.integers("peers.nodes").size() == 1
+                  ? static_cast<uint16_t>(spec.integers("peers.nodes")[0])
+                  : kUnknownPeer),
+        timeout_ns_(spec.integer("timeout_ns")),
+        spin_ns_(spec.integer("spin_ns")),
+        quiet_ns_(spec.integer("quiet_ms") * 1000000),
+        linger_ns_(spec.integer("linger_ms") * 1000000) {}
+
+  const std::string& string(const std::string& key) const { return spec_.string(key); }
+  int64_t integer(const std::string& key) const { return spec_.integer(key); }
+  int64_t integer(const std::string& key, int64_t low, int64_t high) const {
+    return spec_.integer(key, low, high);
+  }
+  bool boolean(const std::string& key) const { return spec_.boolean(key); }
+  Names strings(const std::string& key) const { return spec_.strings(key); }
+  std::vector<int64_t> integers(const std::string& key) const { return spec_.integers(key); }
+  const Spec& spec() const { return spec_; }
+  const std::string& encoding() const { return string("payload.encoding"); }
+  bool text() const { return encoding() == "text"; }
+  bool carries_seq() const { return payload_.carries_seq; }
+
+  // --- opening ---------------------------------------------------------------------------
+
+  void listening(const Names& endpoints) {
+    std::string list;
+    for (const auto& endpoint : endpoints) list += (list.empty() ? "" : ", ") + quoted(endpoint);
+    dialogue_.line("LISTENING", {{"endpoints", "[" + list + "]"}});
+  }
+
+  // Waits until count_now() reaches peers.count; returns the ns it took.
+  template <class Count, class Poll>
+  int64_t await_peers(Count count_now, Poll poll) {
+    int64_t begin = now_ns();
+    for (int64_t found; (found = static_cast<int64_t>(count_now())) < integer("peers.count");) {
+      if (now_ns() > ready_deadline_ns())
+        throw MiddlewareFailed(
+            "matched " + std::to_string(found) + " of " + std::to_string(integer("peers.count")) +
+            " peers within ready_timeout_ms = " + std::to_string(integer("ready_timeout_ms")) +
+            "; are they running?");
+      poll(int64_t{1000000});
+    }
+    return now_ns() - begin;
+  }
+  template <class Count>
+  int64_t await_peers(Count count_now) {
+    return await_peers(count_now, nap);
+  }
+
+  // Calls until a reply comes (C-07); returns the ns it took.
+  template <class Call>
+  int64_t probe(Call call) {
+    int64_t begin = now_ns();
+    std::string reason = "no reply";
+    for (int64_t left; (left = ready_deadline_ns() - now_ns()) > 0; nap(5000000)) {
+      current_seq_ = schedule_.node << 48 | kProbe;
+      ++probes_;
+      try {
+        Bytes buffer = payload_.stamp(current_seq_, now_ns());
+        if (call(buffer, std::min<int64_t>(left, 250000000))) return now_ns() - begin;
+      } catch (const SendFailed& error) {  // not there yet
+        reason = error.what();
+      }
+    }
+    throw MiddlewareFailed("no probe was answered within ready_timeout_ms = " +
+                           std::to_string(integer("ready_timeout_ms")) + ": " + reason);
+  }
+
+  void ready(const Ready& ready) {
+    const Guarantee& g = ready.guarantee;
+    if (!is_word(kDeliveryWords, g.delivery) || !is_word(kOrderingWords, g.ordering) ||
+        !is_word(kOverloadWords, g.overload))
+      throw std::logic_error("guarantee: found " + g.delivery + ", " + g.ordering + ", " +
+                             g.overload + "; allowed: the words of C-07");
+    Fields effective;
+    for (const auto& [name, value] : ready.effective) effective.emplace_back(name, value.json);
+    auto or_null = [](int64_t value) { return value < 0 ? "null" : std::to_string(value); };
+    dialogue_.line("READY", {{"matched", or_null(ready.matched)},
+                             {"startup_ns", std::to_string(now_ns() - process_start_ns_)},
+                             {"discovery_ns", or_null(ready.discovery_ns)},
+                             {"library", object({{"name", quoted(ready.library.name)},
+                                                 {"version", quoted(ready.library.version)},
+                                                 {"build", quoted(ready.library.build)}})},
+                             {"effective", object(effective)},
+                             {"guarantee", object({{"delivery", quoted(g.delivery)},
+                                                   {"ordering", quoted(g.ordering)},
+                                                   {"overload", quoted(g.overload)}})}});
+  }
+
+  // --- arrivals --------------------------------------------------------------------------
+
+  // A subscriber's callback was entered with this payload.
+  void received(Bytes data) {
+    int64_t now = now_ns();
+    Lock lock(mutex_);
+    auto seen = arrive(data, now);
+    if (seen && seen->counted)
+      record(seen->seq, seen->begin_ns, now, data.size, kMessage, seen->flags);
+  }
+
+  // The reply to a request in hand; nothing where the request is foreign or unreadable.
+  std::optional<Bytes> serve(Bytes data) {
+    int64_t now = now_ns();
+    Lock lock(mutex_);
+    auto seen = arrive(data, now);
+    pending_.reset();
+    if (!seen || data.is_unreadable()) return std::nullopt;
+    if (seen->counted) pending_ = Pending{seen->seq, now, data.size, seen->flags};
+    return replies_.reply_to(data);
+  }
+
+  // The reply of this thread's last `serve` was handed over.
+  void served() {
+    int64_t end = now_ns();
+    if (!pending_) return;
+    record(pending_->seq, pending_->begin_ns, end, pending_->bytes, kCall, pending_->flags);
+    pending_.reset();
+  }
+
+  // Whether this may be the reply to the open blocking call; true where nobody can tell.
+  bool is_reply(Bytes data) const { return replies_.may_be(current_seq_, data, payload_); }
+
+  // --- the end ---------------------------------------------------------------------------
+
+  void wait_stop() { dialogue_.wait_stop(); }
+  template <class Poll>
+  void wait_stop(Poll poll) {
+    while (!dialogue_.stopped()) poll(kNapNs);
+  }
+  // Drives a receiver's poll(timeout_ns) until STOP and then quiet or linger (C-15).
+  template <class Poll>
+  void poll(Poll poll_once) {
+    for (int64_t left; (left = left_ns()) > 0;) poll_once(std::min(left, kNapNs));
+  }
+  // Blocks this thread until the end, while the library's own thread receives.
+  void wait() {
+    dialogue_.wait_stop();
+    poll(nap);
+  }
+  void on_end(std::function<void()> function) {
+    std::thread([this, function = std::move(function)] {
+      wait();
+      function();
+    }).detach();
+  }
+
+  // Writes the samples and prints DONE.
+  void finish(const std::string& out) {
+    Lock lock(mutex_);
+    recorder_.write(out + "/samples.bin", role_.code, static_cast<uint16_t>(schedule_.node),
+                    static_cast<uint64_t>(integer("payload.seed")));
+    dialogue_.line("DONE", {{"sent", std::to_string(sent_)},
+                            {"received", std::to_string(received_)},
+                            {"recorded", std::to_string(recorder_.recorded())},
+                            {"overflow", std::to_string(recorder_.overflow())},
+                            {"foreign", std::to_string(foreign_)},
+                            {"corrupt", std::to_string(corrupt_)},
+                            {"probes", std::to_string(probes_)}});
+  }
+
+ protected:
+  using Lock = std::lock_guard<std::mutex>;
+  static constexpr int64_t kNapNs = 100000000;  // how long a wait may last before it looks for STOP
+
+  struct Seen {
+    bool counted;  // false: a probe, or a sequence that cannot be read
+    uint64_t seq;
+    int64_t begin_ns;
+    uint8_t flags;
+  };
+
+  static uint8_t flag(Verdict verdict) { return verdict == Verdict::kCorrupt ? kCorrupt : 0; }
+
+  void learn_start() {
+    if (!schedule_.started() && dialogue_.start_ns() != 0) schedule_.start(dialogue_.start_ns());
+  }
+
+  // False where STOP came first; else `now` is the clock's last reading, `due` or later.
+  bool sleep_until(int64_t due, int64_t& now) const {
+    while (!dialogue_.stopped()) {
+      now = now_ns();
+      if (now >= due - spin_ns_) {
+        while (now < due) now = now_ns();
+        return true;
+      }
+      sleep_until_ns(std::min(due - spin_ns_, now + 1000000000));
+    }
+    return false;
+  }
+  bool sleep_until(int64_t due) const {
+    int64_t now;
+    return sleep_until(due, now);
+  }
+
+  // Nothing: foreign.
+  std::optional<Seen> arrive(const Bytes& data, int64_t now) {
+    learn_start();
+    if (!carries_seq() && now < schedule_.start_ns()) {
+      ++probes_;  // nothing but a probe comes before the start
+      return Seen{false, 0, kUnknownNs, 0};
+    }
+    Checked seen = payload_.check(data);
+    if (seen.verdict == Verdict::kForeign) {
+      ++foreign_;
+      return std::nullopt;
+    }
+    if (carries_seq() && seen.seq && (*seen.seq & kCounterMask) == kProbe) {
+      ++probes_;
+      return Seen{false, *seen.seq, kUnknownNs, 0};
+    }
+    arrival_ns_ = now;
+    corrupt_ += seen.verdict == Verdict::kCorrupt;
+    received_ += seen.seq.has_value();
+    return Seen{seen.seq.has_value(), seen.seq.value_or(0), seen.begin_ns, flag(seen.verdict)};
+  }
+
+  // The flag of a reply: corrupt ones are counted.
+  uint8_t check_reply(uint64_t seq, Bytes reply) {
+    const bool right = replies_.is_right(seq, reply, &payload_);
+    corrupt_ += !right;
+    return right ? 0 : kCorrupt;
+  }
+
+  void record(const Slot& slot, int64_t end, Kind kind, uint8_t flags) {
+    if (slot.intended_ns < schedule_.warm_until_ns()) flags |= kWarmUp;
+    recorder_.add({slot.seq, slot.intended_ns, slot.begin_ns, end,
+                   static_cast<uint32_t>(payload_.length), peer_, kind, flags});
+  }
+  void record(uint64_t seq, int64_t begin, int64_t end, size_t bytes, Kind kind, uint8_t flags) {
+    if (end < schedule_.warm_until_ns()) flags |= kWarmUp;
+    recorder_.add({seq, kUnknownNs, begin, end, static_cast<uint32_t>(bytes),
+                   sender_ ? peer_ : static_cast<uint16_t>(seq >> 48), kind, flags});
+  }
+
+  const Spec& spec_;
+  Dialogue& dialogue_;
+  const int64_t process_start_ns_;
+  const Role& role_;
+  const bool sender_;
+  Payload payload_;
+  Recorder recorder_;
+  Schedule schedule_;
+  const Replies replies_;
+  const Kind kind_;
+  const uint16_t peer_;
+  const int64_t timeout_ns_, spin_ns_, quiet_ns_, linger_ns_;
+  std::mutex mutex_;
+  uint64_t current_seq_ = 0;
+  int64_t arrival_ns_ = 0;
+  uint64_t sent_ = 0, received_ = 0, foreign_ = 0, corrupt_ = 0, probes_ = 0;
+
+ private:
+  struct Pending {
+    uint64_t seq;
+    int64_t begin_ns;
+    size_t bytes;
+    uint8_t flags;
+  };
+
+  static Payload::Shape shape(const Spec& spec) {
+    return {static_cast<size_t>(spec.integer("payload.bytes")),
+            spec.string("payload.encoding") == "text",
+            static_cast<uint64_t>(spec.integer("payload.seed")),
+            spec.string("payload.literal"),
+            spec.string("verify") == "full",
+            spec.string("payload.encoding") == "record"};
+  }
+  template <size_t kCount>
+  static bool is_word(const char* const (&words)[kCount], const std::string& word) {
+    return std::find(words, words + kCount, word) != words + kCount;
+  }
+  static void nap(int64_t ns) { sleep_until_ns(now_ns() + ns); }
+  int64_t ready_deadline_ns() const {
+    return process_start_ns_ + integer("ready_timeout_ms") * 1000000;
+  }
+
+  int64_t left_ns() {
+    int64_t stop = dialogue_.stop_ns();
+    if (stop == 0) return kNapNs;
+    Lock lock(mutex_);
+    const int64_t quiet = std::max(arrival_ns_, stop) + quiet_ns_;
+    return std::min(quiet, stop + linger_ns_) - now_ns();
+  }
+
+  inline static thread_local std::optional<Pending> pending_;
+};
+
+}  // namespace wattwire

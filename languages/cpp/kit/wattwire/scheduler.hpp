@@ -1,0 +1,311 @@
+// The schedule of a sender under its two front ends: an event loop's `tick` and `drive`, and the
+// blocking `send_all`, `call_all` and `calls`. Both go through `due`, `open` and `close`.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core.hpp"
+
+namespace wattwire {
+
+class Scheduler : public Core {
+ public:
+  using Core::Core;
+
+  int64_t period_ns() const { return schedule_.period_ns; }
+
+  // Returns the window's start, or 0 where STOP came first.
+  int64_t wait_go() {
+    dialogue_.wait_go_or_stop();
+    Lock lock(mutex_);
+    learn_start();
+    return dialogue_.start_ns();
+  }
+
+  // Returns one period before the next slot: when a periodic timer must be created.
+  void wait_timer_birth() {
+    const int64_t first_due_ns = wait_go() + integer("phase_ns");
+    sleep_until(native_timer::birth_ns(first_due_ns, period_ns(), now_ns()));
+  }
+
+  // --- front end of event loops ------------------------------------------------------------
+
+  // The message that is to be sent now; null where there is none.
+  Slot* tick() {
+    Lock lock(mutex_);
+    int64_t now = now_ns();
+    expire(now);
+    return due(now);
+  }
+
+  // Stamps the buffer for this slot; the next statement sends it.
+  Bytes begin(Slot* slot) {
+    Lock lock(mutex_);
+    return open(slot, now_ns(), &payload_);
+  }
+
+  // The message was taken (topic), or its reply or result is in hand.
+  void complete(Slot* slot, Bytes reply = {}) {
+    const int64_t end = now_ns();
+    Lock lock(mutex_);
+    end_well(slot, end, reply);
+  }
+
+  // The message was not taken, the goal was rejected, or the call failed (C-36).
+  void fail(Slot* slot) {
+    Lock lock(mutex_);
+    end_failed(slot);
+  }
+
+  // True when the schedule is through and every message is resolved, or STOP came; a call beyond
+  // the count may end after it (C-15).
+  bool finished() {
+    Lock lock(mutex_);
+    const int64_t now = now_ns();
+    expire(now);
+    return ended(now);
+  }
+
+  // How long an event loop may wait before it must look at the schedule again.
+  int64_t wait_ns() {
+    Lock lock(mutex_);
+    return wait_from(now_ns());
+  }
+
+  template <class Begin, class Poll>
+  void drive(Begin begin_call, Poll poll) {
+    while (dialogue_.start_ns() == 0 && !dialogue_.stopped()) poll(kGoLookNs);
+    wait_go();
+    for (;;) {
+      const Turn turn = next_turn();
+      if (turn.ended) break;
+      if (turn.slot == nullptr) {
+        poll(turn.wait_ns);
+        continue;
+      }
+      try {
+        begin_call(turn.slot, turn.buffer);
+      } catch (const SendFailed&) {
+        fail(turn.slot);
+      }
+    }
+    end_schedule(poll);
+  }
+
+  // --- blocking front end ------------------------------------------------------------------
+
+  // `send`: bool(Bytes), false where the message was not taken.
+  template <class Send>
+  void send_all(Send send) {
+    send_blocking([&](Slot* slot, Bytes buffer) {
+      send(buffer) ? end_well(slot, now_ns(), {}) : end_failed(slot);
+    });
+  }
+
+  // `call`: std::optional<Bytes>(Bytes, int64_t timeout_ns), nothing at the timeout.
+  template <class Call>
+  void call_all(Call call) {
+    send_blocking([&](Slot* slot, Bytes buffer) {
+      const std::optional<Bytes> reply = call(buffer, timeout_ns_);
+      reply ? end_well(slot, now_ns(), *reply) : close(slot, kUnknownNs, kTimeout);
+    });
+  }
+
+  // How many calls may be open at once (C-33).
+  size_t workers() const { return schedule_.open_max(); }
+
+  // As call_all, with `call(worker, buffer, timeout_ns)` in `workers()` threads where that is more
+  // than one: whoever is free takes the next message.
+  template <class Call>
+  void calls(Call call) {
+    if (workers() == 1)
+      return call_all(
+          [&](Bytes buffer, int64_t timeout_ns) { return call(0, buffer, timeout_ns); });
+    std::vector<std::thread> threads;
+    for (size_t worker = 0; worker < workers(); ++worker)
+      threads.emplace_back([this, worker, &call] { work(worker, call); });
+    for (auto& thread : threads) thread.join();
+    end_schedule();
+  }
+
+  // --- the end of both ---------------------------------------------------------------------
+
+  // Prints SENT (C-14) and waits for STOP.
+  void end_schedule() {
+    print_sent();
+    wait_stop();
+  }
+  template <class Poll>
+  void end_schedule(Poll poll) {
+    print_sent();
+    wait_stop(poll);
+  }
+
+ private:
+  // What an event loop does next: it ends, sends `buffer`, or waits.
+  struct Turn {
+    bool ended;
+    Slot* slot;
+    Bytes buffer;
+    int64_t wait_ns;
+  };
+
+  Turn next_turn() {
+    Lock lock(mutex_);
+    int64_t now = now_ns();
+    expire(now);
+    if (ended(now)) return {true, nullptr, {}, 0};
+    if (Slot* slot = due(now)) return {false, slot, open(slot, now, &payload_), 0};
+    return {false, nullptr, {}, wait_from(now)};
+  }
+
+  // Sends in this thread alone: nobody else touches the schedule meanwhile, so there is no lock;
+  // the clock is read twice a message.
+  template <class Act>
+  void send_blocking(Act act) {
+    if (schedule_.native)
+      throw std::logic_error("a blocking sender cannot be paced by a middleware's timer");
+    wait_go();
+    Slot slot;
+    int64_t now = 0;
+    while (take_next(&slot, now) && await_due(slot, now)) {
+      const Bytes buffer = open(&slot, now, &payload_);
+      try {
+        act(&slot, buffer);
+      } catch (const SendFailed&) {
+        end_failed(&slot);
+      }
+    }
+    end_schedule();
+  }
+
+  // One of the threads of `calls`.
+  template <class Call>
+  void work(size_t worker, Call& call) try {
+    Payload payload = payload_;  // each thread stamps its own buffer
+    wait_go();
+    Slot slot;
+    int64_t now = 0;
+    while (locked([&] { return take_next(&slot, now); }) && await_due(slot, now)) {
+      const Bytes buffer = locked([&] { return open(&slot, now_ns(), &payload); });
+      try {
+        const std::optional<Bytes> reply = call(worker, buffer, timeout_ns_);
+        const int64_t end = now_ns();
+        locked([&] { reply ? end_well(&slot, end, *reply) : close(&slot, kUnknownNs, kTimeout); });
+      } catch (const SendFailed&) {
+        locked([&] { end_failed(&slot); });
+      }
+    }
+  } catch (const std::exception& error) {
+    dialogue_.fail(4, {}, error.what());
+  }
+
+  template <class Action>
+  auto locked(Action action) {
+    Lock lock(mutex_);
+    return action();
+  }
+
+  // The next message, whenever it is due; false where there is none.
+  bool take_next(Slot* slot, int64_t now) {
+    if (schedule_.is_through(now, dialogue_.stopped())) return false;
+    take(slot, now);
+    return true;
+  }
+  // The message that is due now; null where there is none.
+  Slot* due(int64_t& now) {
+    if (!schedule_.is_due(now, dialogue_.stopped())) return nullptr;
+    Slot* slot = slots_->next();
+    take(slot, now);
+    return slot;
+  }
+  void take(Slot* slot, int64_t& now) {
+    const bool counted = schedule_.counted();
+    schedule_.take(slot);
+    if (!counted) return;
+    dialogue_.line("COUNTED", {});
+    now = now_ns();  // writing the line is no part of the call
+  }
+
+  // Waits until a message that was taken may leave; false where STOP or the bound came first.
+  bool await_due(const Slot& slot, int64_t& now) {
+    return sleep_until(schedule_.closed ? schedule_.start_ns() : slot.intended_ns, now) &&
+           now <= schedule_.last_ns();
+  }
+
+  Bytes open(Slot* slot, int64_t begin_ns, Payload* payload) {
+    schedule_.opened(slot, begin_ns);
+    ++sent_;
+    if (first_begin_ns_ == kUnknownNs) first_begin_ns_ = begin_ns;
+    current_seq_ = slot->seq;
+    return payload->stamp(slot->seq, begin_ns);
+  }
+
+  void end_well(Slot* slot, int64_t end, Bytes reply) {
+    if (!slot->open) return;
+    if (kind_ == kMessage) {
+      close(slot, end, 0);
+    } else if (end - slot->begin_ns > timeout_ns_) {
+      close(slot, kUnknownNs, kTimeout);
+    } else {
+      ++received_;
+      close(slot, end, check_reply(slot->seq, reply));
+    }
+  }
+
+  void end_failed(Slot* slot) {
+    if (!slot->open) return;
+    sent_ -= kind_ == kMessage;  // a call was made, however it ended
+    close(slot, kind_ == kMessage ? now_ns() : kUnknownNs, kFailed);
+  }
+
+  void close(Slot* slot, int64_t end, uint8_t flags) {
+    schedule_.resolved(slot);
+    last_end_ns_ = end == kUnknownNs ? now_ns() : end;
+    if (kind_ == kResult && !slot->accepted && (flags & (kFailed | kTimeout)) != 0)
+      record(*slot, kUnknownNs, kGoal, flags);
+    record(*slot, end, kind_, flags);
+  }
+
+  void expire(int64_t now) {
+    for (Slot* slot; (slot = schedule_.oldest()) && now - slot->begin_ns >= timeout_ns_;)
+      close(slot, kUnknownNs, kTimeout);
+  }
+
+  bool ended(int64_t now) {
+    const bool through = schedule_.is_through(now, dialogue_.stopped()) && schedule_.none_open();
+    return through || (dialogue_.stopped() && !schedule_.beyond());
+  }
+
+  int64_t wait_from(int64_t now) const {
+    int64_t next = now + kNapNs;
+    if (const Slot* slot = schedule_.oldest()) next = std::min(next, slot->begin_ns + timeout_ns_);
+    if (!schedule_.through() && !schedule_.full() && !schedule_.native)
+      next = std::min(next, schedule_.due_ns() - (schedule_.closed ? 0 : spin_ns_));
+    return std::max<int64_t>(0, next - now);
+  }
+
+  void print_sent() {
+    Lock lock(mutex_);
+    while (Slot* slot = schedule_.oldest()) close(slot, kUnknownNs, kTimeout);
+    auto or_null = [](int64_t v) { return v == kUnknownNs ? "null" : std::to_string(v); };
+    dialogue_.line("SENT", {{"begin_ns", or_null(first_begin_ns_)},
+                            {"end_ns", or_null(last_end_ns_)},
+                            {"sent", std::to_string(sent_)},
+                            {"scheduled", std::to_string(schedule_.scheduled())},
+                            {"skipped", std::to_string(schedule_.skipped())}});
+  }
+
+  static constexpr int64_t kGoLookNs = 10000000;  // C-08
+
+  std::optional<SlotStore> slots_{sender_ ? std::optional<SlotStore>(std::in_place) : std::nullopt};
+  int64_t first_begin_ns_ = kUnknownNs, last_end_ns_ = kUnknownNs;
+};
+
+}  // namespace wattwire
