@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "wattwire/kit.hpp"
+#include "wattwire/record_json.hpp"
 
 using wattwire::Bytes;
 using wattwire::Kit;

@@ -1,6 +1,7 @@
 // REST node: cpp-httplib as server and client.
 #include <deque>
 
+#include "wattwire/record_json.hpp"
 #include "web/http.hpp"
 
 using wattwire::Bytes;

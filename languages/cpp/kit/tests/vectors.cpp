@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "wattwire/kit.hpp"
+#include "wattwire/record_json.hpp"
 
 using namespace wattwire;
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -62,14 +63,14 @@ class Core {
         quiet_ns_(spec.integer("quiet_ms") * 1000000),
         linger_ns_(spec.integer("linger_ms") * 1000000) {}
 
-  const std::string& string(const std::string& key) const { return spec_.string(key); }
-  int64_t integer(const std::string& key) const { return spec_.integer(key); }
-  int64_t integer(const std::string& key, int64_t low, int64_t high) const {
+  const std::string& string(std::string_view key) const { return spec_.string(key); }
+  int64_t integer(std::string_view key) const { return spec_.integer(key); }
+  int64_t integer(std::string_view key, int64_t low, int64_t high) const {
     return spec_.integer(key, low, high);
   }
-  bool boolean(const std::string& key) const { return spec_.boolean(key); }
-  Names strings(const std::string& key) const { return spec_.strings(key); }
-  std::vector<int64_t> integers(const std::string& key) const { return spec_.integers(key); }
+  bool boolean(std::string_view key) const { return spec_.boolean(key); }
+  Names strings(std::string_view key) const { return spec_.strings(key); }
+  std::vector<int64_t> integers(std::string_view key) const { return spec_.integers(key); }
   const Spec& spec() const { return spec_; }
   const std::string& encoding() const { return string("payload.encoding"); }
   bool text() const { return encoding() == "text"; }
@@ -78,9 +79,7 @@ class Core {
   // --- opening ---------------------------------------------------------------------------
 
   void listening(const Names& endpoints) {
-    std::string list;
-    for (const auto& endpoint : endpoints) list += (list.empty() ? "" : ", ") + quoted(endpoint);
-    dialogue_.line("LISTENING", {{"endpoints", "[" + list + "]"}});
+    dialogue_.line("LISTENING", Object().add("endpoints", endpoints));
   }
 
   // Waits until count_now() reaches peers.count; returns the ns it took.
@@ -127,19 +126,19 @@ class Core {
         !is_word(kOverloadWords, g.overload))
       throw std::logic_error("guarantee: found " + g.delivery + ", " + g.ordering + ", " +
                              g.overload + "; allowed: the words of C-07");
-    Fields effective;
-    for (const auto& [name, value] : ready.effective) effective.emplace_back(name, value.json);
-    auto or_null = [](int64_t value) { return value < 0 ? "null" : std::to_string(value); };
-    dialogue_.line("READY", {{"matched", or_null(ready.matched)},
-                             {"startup_ns", std::to_string(now_ns() - process_start_ns_)},
-                             {"discovery_ns", or_null(ready.discovery_ns)},
-                             {"library", object({{"name", quoted(ready.library.name)},
-                                                 {"version", quoted(ready.library.version)},
-                                                 {"build", quoted(ready.library.build)}})},
-                             {"effective", object(effective)},
-                             {"guarantee", object({{"delivery", quoted(g.delivery)},
-                                                   {"ordering", quoted(g.ordering)},
-                                                   {"overload", quoted(g.overload)}})}});
+    Object library, effective, guarantee, line;
+    library.add("name", ready.library.name)
+        .add("version", ready.library.version)
+        .add("build", ready.library.build);
+    for (const auto& [name, value] : ready.effective) effective.add(name, value);
+    guarantee.add("delivery", g.delivery).add("ordering", g.ordering).add("overload", g.overload);
+    line.add("matched", Scalar::known(ready.matched, -1))
+        .add("startup_ns", now_ns() - process_start_ns_)
+        .add("discovery_ns", Scalar::known(ready.discovery_ns, -1))
+        .add("library", library)
+        .add("effective", effective)
+        .add("guarantee", guarantee);
+    dialogue_.line("READY", line);
   }
 
   // --- arrivals --------------------------------------------------------------------------
@@ -204,13 +203,14 @@ class Core {
     Lock lock(mutex_);
     recorder_.write(out + "/samples.bin", role_.code, static_cast<uint16_t>(schedule_.node),
                     static_cast<uint64_t>(integer("payload.seed")));
-    dialogue_.line("DONE", {{"sent", std::to_string(sent_)},
-                            {"received", std::to_string(received_)},
-                            {"recorded", std::to_string(recorder_.recorded())},
-                            {"overflow", std::to_string(recorder_.overflow())},
-                            {"foreign", std::to_string(foreign_)},
-                            {"corrupt", std::to_string(corrupt_)},
-                            {"probes", std::to_string(probes_)}});
+    dialogue_.line("DONE", Object()
+                               .add("sent", sent_)
+                               .add("received", received_)
+                               .add("recorded", recorder_.recorded())
+                               .add("overflow", recorder_.overflow())
+                               .add("foreign", foreign_)
+                               .add("corrupt", corrupt_)
+                               .add("probes", probes_));
   }
 
  protected:

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "clock.hpp"
-#include "json.hpp"
+#include "json_text.hpp"
 
 namespace wattwire {
 
@@ -25,9 +25,9 @@ class Dialogue {
     _exit(2);
   }
 
-  void line(const std::string& keyword, const Fields& fields) {
+  void line(const std::string& keyword, const Object& fields = {}) {
     std::lock_guard<std::mutex> lock(line_mutex_);
-    std::string text = keyword + " " + object(fields) + "\n";
+    std::string text = keyword + " " + fields.text() + "\n";
     for (size_t done = 0; done < text.size();) {
       ssize_t wrote = ::write(kLines, text.data() + done, text.size() - done);
       if (wrote < 0 && errno != EINTR) return;  // the harness is gone: end of input follows
@@ -37,7 +37,7 @@ class Dialogue {
 
   // Prints ERROR and ends the process at once, whatever the middleware is doing.
   [[noreturn]] void fail(int code, const Scalar& key, const std::string& reason) {
-    line("ERROR", {{"code", std::to_string(code)}, {"key", key.json}, {"reason", quoted(reason)}});
+    line("ERROR", Object().add("code", code).add("key", key).add("reason", reason));
     _exit(code);
   }
 

@@ -229,7 +229,7 @@ class Scheduler : public Core {
     const bool counted = schedule_.counted();
     schedule_.take(slot);
     if (!counted) return;
-    dialogue_.line("COUNTED", {});
+    dialogue_.line("COUNTED");
     now = now_ns();  // writing the line is no part of the call
   }
 
@@ -294,12 +294,12 @@ class Scheduler : public Core {
   void print_sent() {
     Lock lock(mutex_);
     while (Slot* slot = schedule_.oldest()) close(slot, kUnknownNs, kTimeout);
-    auto or_null = [](int64_t v) { return v == kUnknownNs ? "null" : std::to_string(v); };
-    dialogue_.line("SENT", {{"begin_ns", or_null(first_begin_ns_)},
-                            {"end_ns", or_null(last_end_ns_)},
-                            {"sent", std::to_string(sent_)},
-                            {"scheduled", std::to_string(schedule_.scheduled())},
-                            {"skipped", std::to_string(schedule_.skipped())}});
+    dialogue_.line("SENT", Object()
+                               .add("begin_ns", Scalar::known(first_begin_ns_, kUnknownNs))
+                               .add("end_ns", Scalar::known(last_end_ns_, kUnknownNs))
+                               .add("sent", sent_)
+                               .add("scheduled", schedule_.scheduled())
+                               .add("skipped", schedule_.skipped()));
   }
 
   static constexpr int64_t kGoLookNs = 10000000;  // C-08

@@ -10,10 +10,11 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "constants.hpp"
-#include "json.hpp"
+#include "json_reader.hpp"
 
 namespace wattwire {
 
@@ -85,7 +86,7 @@ class Spec {
   Spec(const std::string& text, const std::string& where,
        const std::map<std::string, Type>& settings) {
     try {
-      values_ = FlatJson(text).read();
+      values_ = FlatReader::read(text);
     } catch (const std::invalid_argument& error) {
       throw BadSpec("--spec", where, std::string("a flat JSON object (") + error.what() + ")");
     }
@@ -111,32 +112,34 @@ class Spec {
     }
   }
 
-  const Value& at(const std::string& key) const {
+  const Value& at(std::string_view key) const {
     auto found = values_.find(key);
-    if (found == values_.end()) throw std::logic_error("no key " + key + " in a specification");
+    if (found == values_.end())
+      throw std::logic_error("no key " + std::string(key) + " in a specification");
     return found->second;
   }
-  const std::string& string(const std::string& key) const { return at(key).text; }
-  int64_t integer(const std::string& key) const { return at(key).integer; }
+  const std::string& string(std::string_view key) const { return at(key).text; }
+  int64_t integer(std::string_view key) const { return at(key).integer; }
   // For a key whose library takes no more than these.
-  int64_t integer(const std::string& key, int64_t low, int64_t high) const {
+  int64_t integer(std::string_view key, int64_t low, int64_t high) const {
     const int64_t found = integer(key);
     if (found < low || found > high)
-      throw BadSpec(key, at(key).source, std::to_string(low) + " to " + std::to_string(high));
+      throw BadSpec(std::string(key), at(key).source,
+                    std::to_string(low) + " to " + std::to_string(high));
     return found;
   }
-  bool boolean(const std::string& key) const { return at(key).boolean; }
-  Names strings(const std::string& key) const {
+  bool boolean(std::string_view key) const { return at(key).boolean; }
+  Names strings(std::string_view key) const {
     Names out;
     for (const auto& item : at(key).items) out.push_back(item.text);
     return out;
   }
-  std::vector<int64_t> integers(const std::string& key) const {
+  std::vector<int64_t> integers(std::string_view key) const {
     std::vector<int64_t> out;
     for (const auto& item : at(key).items) out.push_back(item.integer);
     return out;
   }
-  const std::map<std::string, Value>& values() const { return values_; }
+  const Values& values() const { return values_; }
 
  private:
   static std::string text_of(const std::string& path) {
@@ -146,7 +149,7 @@ class Spec {
     return text;
   }
 
-  std::map<std::string, Value> values_;
+  Values values_;
 };
 
 // The role of this node; the harness gives no other ones (C-02).
