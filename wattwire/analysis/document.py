@@ -211,8 +211,8 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 def _limit(check: Checked) -> dict[str, Any]:
     """Return one limit at one treatment: `verdict` is holds, broken or cannot tell."""
-    interval = check.found if isinstance(check.found, stats.Interval) else None
-    value = check.found if isinstance(check.found, float) else None
+    interval = check.estimate if isinstance(check.estimate, stats.Interval) else None
+    value = check.estimate if isinstance(check.estimate, float) else None
     return {
         "response": check.limit.response,
         "max": check.limit.max,
@@ -223,7 +223,7 @@ def _limit(check: Checked) -> dict[str, Any]:
         "estimate": _number(interval.estimate) if interval else _number_or_none(value),
         "low": _number(interval.low) if interval else None,
         "high": _number(interval.high) if interval else None,
-        "reason": "" if interval or value is not None else str(check.found),
+        "reason": "" if interval or value is not None else str(check.estimate),
     }
 
 

@@ -184,7 +184,7 @@ def _plain(value: Any) -> Any:
     return value if value is None else {"mean": value}
 
 
-def told(value: Any, factor: float = 1.0) -> str:
+def cell_text(value: Any, factor: float = 1.0) -> str:
     """Return a table cell's text: a number, one with its interval, or the reason for none."""
     if value is None:
         return MISSING

@@ -34,7 +34,7 @@ class Checked:
     limit: Limit
     response: Response
     treatment: str
-    found: Estimate
+    estimate: Estimate
     runs: int
     verdict: str = UNCLEAR
     base: Checked | None = None
@@ -68,13 +68,13 @@ class Checked:
 
     def _own_value(self) -> str:
         runs = words.plural(self.runs, "run")
-        if isinstance(self.found, stats.Interval):
-            low, high = words.number(self.found.low), words.number(self.found.high)
-            level = words.confidence(self.found.level)
-            return f"{words.number(self.found.estimate)} ({low} to {high} at {level}, {runs})"
-        if isinstance(self.found, float):
-            return f"{words.number(self.found)} in each of {runs}"
-        return f"{self.found}"
+        if isinstance(self.estimate, stats.Interval):
+            low, high = words.number(self.estimate.low), words.number(self.estimate.high)
+            level = words.confidence(self.estimate.level)
+            return f"{words.number(self.estimate.estimate)} ({low} to {high} at {level}, {runs})"
+        if isinstance(self.estimate, float):
+            return f"{words.number(self.estimate)} in each of {runs}"
+        return f"{self.estimate}"
 
     def sentence(self) -> str:
         """Return verdict, limit and value in one line."""

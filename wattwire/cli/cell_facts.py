@@ -69,9 +69,9 @@ def _here(cell: Cell) -> str:
         finally:
             agent.close()
     words_by_state = {
-        "ok": item.told,
-        "note": item.told,
-        "missing": f"cannot be built: {item.told}",
+        "ok": item.text,
+        "note": item.text,
+        "missing": f"cannot be built: {item.text}",
     }
     return words_by_state[item.state] + (f" ($ {item.command})" if item.command else "")
 

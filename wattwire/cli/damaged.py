@@ -21,7 +21,7 @@ UNREADABLE = (
 
 
 @contextlib.contextmanager
-def told(campaign: Path | str) -> Iterator[None]:
+def damage_named(campaign: Path | str) -> Iterator[None]:
     """Turn errors raised while `campaign` is read into a UsageError that names the place.
 
     Files are checked, and named, where they are read; this covers the values deep inside them.

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from wattwire.analysis.execution import FOLDED_WORDS, Executed, Row, told
+from wattwire.analysis.execution import FOLDED_WORDS, Executed, Row, cell_text
 from wattwire.cli.quantities import duration_s
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError
 from wattwire.model.words import count as count_words
@@ -189,7 +189,7 @@ def _lines(executed: Executed, energy: str) -> list[list[str]]:
     lines = [["process", *_titles(energy)], *(_cells(row, energy) for row in shown)]
     if folded:
         cpu_s = sum(row.mean("cpu_s") or 0.0 for row in folded)
-        lines.append([f"({len(folded)} more rows: see the data)", told(cpu_s)])
+        lines.append([f"({len(folded)} more rows: see the data)", cell_text(cpu_s)])
     if len(executed.rows) > 1:
         lines.append(_cells(_total_row(executed), energy))
     return lines
@@ -226,7 +226,7 @@ def _headline(executed: Executed) -> str:
     count = len(seconds)
     times = f"{count} × " if count > 1 else ""
     mean_s = sum(seconds) / count
-    cpu = told(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
+    cpu = cell_text(Row("", 1, {"cpu_s": executed.values("cpu_s")}).interval("cpu_s"))
     return f"{subject}: {cpu} s of CPU time in {times}{duration(mean_s)}."
 
 
@@ -241,26 +241,26 @@ def _cells(row: Row, energy: str) -> list[str]:
     counts = [value for value in switches if value is not None]
     cells = [
         name,
-        told(row.interval("cpu_s")),
-        told(row.mean("cpu_system_s")),
-        told(row.interval("cpu_share"), 100.0),
+        cell_text(row.interval("cpu_s")),
+        cell_text(row.mean("cpu_system_s")),
+        cell_text(row.interval("cpu_share"), 100.0),
     ]
     memory = ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
-    cells += [told(row.mean(figure), KIB_PER_MIB) for figure in memory]
+    cells += [cell_text(row.mean(figure), KIB_PER_MIB) for figure in memory]
     cells += [
         _whole_number(row.mean("threads_max")),
         _whole_number(sum(counts) if counts else None),
     ]
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     if energy == MEASURED:
-        cells.append(told(row.interval("energy_j")))
+        cells.append(cell_text(row.interval("energy_j")))
     elif energy == ESTIMATED:
-        cells.append(told(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
+        cells.append(cell_text(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
     return cells
 
 
 def _whole_number(value: float | None) -> str:
-    return count_words(value) if value is not None and value == int(value) else told(value)
+    return count_words(value) if value is not None and value == int(value) else cell_text(value)
 
 
 def _total_row(executed: Executed) -> Row:
@@ -335,13 +335,13 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
     counts = executed.values("messages")
     if not counts:
         return
-    cost = told(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
+    cost = cell_text(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
     text = (
         f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {cost} µs of CPU time"
     )
     joules = executed.energy_per_message()
     if joules is not None:
-        text += f", {told(joules, 1000.0)} mJ"
+        text += f", {cell_text(joules, 1000.0)} mJ"
     elif energy == ESTIMATED:
         low, high = (
             executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")

@@ -17,7 +17,7 @@ REASONS_MAX = 12
 FILES_MAX = 4
 
 
-def told(campaign: ImportedCampaign, width: int) -> Iterator[str]:
+def summary_lines(campaign: ImportedCampaign, width: int) -> Iterator[str]:
     """Yield what was read, what was excluded and why, and how the printed numbers compare."""
     about = campaign.document
     values = plural(int(about["values"]), "value")

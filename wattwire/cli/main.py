@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 filter(None, map(vars(options).get, ("base", "head")))
             )
             reads = typed[0] in READERS or getattr(options, "resume", None)
-            with damaged.told(campaign_path) if reads else nullcontext():
+            with damaged.damage_named(campaign_path) if reads else nullcontext():
                 return int(options.call(options))
     except WattwireError as error:
         _complain(str(error))

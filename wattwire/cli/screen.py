@@ -124,7 +124,7 @@ class PlainProgress:
             self._label = f"{fields['run']} {fields['label']}"
         elif kind == "done":
             self._tally.done(fields["verdict"], fields["last"])
-            self._print(f"{self._label}: {told(fields)} [{self._tally.words()}]")
+            self._print(f"{self._label}: {attempt_text(fields)} [{self._tally.words()}]")
         elif kind == "note":
             self._print(f"note: {fields['text']}", "  ")
 
@@ -180,7 +180,7 @@ class ScreenProgress:
             self._phase = fields["phase"]
         elif kind == "done":
             self._tally.done(fields["verdict"], fields["last"])
-            self._console.print(f"{self._label}: {told(fields)}", highlight=False)
+            self._console.print(f"{self._label}: {attempt_text(fields)}", highlight=False)
         elif kind == "note":
             self._console.print(f"note: {fields['text']}", style="yellow", highlight=False)
         self._live.refresh()
@@ -200,7 +200,7 @@ def build_words(fields: Mapping[str, Any], elapsed_s: float) -> str:
     return text + (f", which takes {fields['expected']}" if fields["expected"] else "")
 
 
-def told(fields: dict[str, Any]) -> str:
+def attempt_text(fields: dict[str, Any]) -> str:
     """Return one finished run in words."""
     words = fields["verdict"]
     if fields["outcome"] != "completed":

@@ -28,7 +28,7 @@ LINES_MAX = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """Roles of a table's columns: responses as (column, unit), factors, block, and run name."""
 
     responses: tuple[tuple[str, str], ...]
@@ -45,31 +45,31 @@ def response(text: str) -> tuple[str, str]:
     return name, unit
 
 
-def read(path: Path, asked: Asked) -> Imported:
+def read(path: Path, request: TableRequest) -> Imported:
     """Return a campaign from a CSV file with a header line.
 
-    A row is a run; with `asked.run`, rows that share its value are one run, and a response is
+    A row is a run; with `request.run`, rows that share its value are one run, and a response is
     their mean. Runs whose response is missing remain, without it. Raises UsageError with column
     and line.
     """
     header, rows = _rows(path)
-    _check_roles(path, header, asked)
-    rows_by_run = _by_run(path, rows, asked)
+    _check_roles(path, header, request)
+    rows_by_run = _by_run(path, rows, request)
     records, provenance = [], []
     for run, members in rows_by_run.items():
-        record, sources = _record(path, run, members, asked)
+        record, sources = _record(path, run, members, request)
         records.append(record)
         provenance += sources
-    _check_repeated(path, records, asked)
+    _check_repeated(path, records, request)
     runs = _with_positions(records)
     set_aside = tuple(
         SetAside(f"{path.name}, line {line}", 1, "no response in this row")
         for line, row in rows
-        if all(_absent(row[name]) for name, _ in asked.responses)
+        if all(_absent(row[name]) for name, _ in request.responses)
     )
     columns = {
         column(name): {"unit": unit, "kind": "measured", "summary": f"{name} of {path.name}"}
-        for name, unit in asked.responses
+        for name, unit in request.responses
     }
     frame = pl.DataFrame(provenance, schema=PROVENANCE)
     reasons = {
@@ -77,10 +77,10 @@ def read(path: Path, asked: Asked) -> Imported:
         for record in records
         if record["verdict"] != "valid"
     }
-    study = _study(path, records, asked)
+    study = _study(path, records, request)
     if all(len(levels) == 1 for levels in study["factors"].values()):
-        study["comparable"] = _comparable_columns(header, rows, asked)
-    remarks = (*_merged_levels(path, records, asked), *_odd_values(path, rows, asked))
+        study["comparable"] = _comparable_columns(header, rows, request)
+    remarks = (*_merged_levels(path, records, request), *_odd_values(path, rows, request))
     return Imported(study, runs, frame, set_aside, columns, reasons, remarks=remarks)
 
 
@@ -133,15 +133,15 @@ def _cells(path: Path, reader: Any) -> tuple[list[str], list[tuple[int, dict[str
     return header, rows
 
 
-def _check_roles(path: Path, header: Sequence[str], roles: Asked) -> None:
-    if not roles.responses:
+def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> None:
+    if not request.responses:
         raise UsageError(f"{path}: no --response given; its columns: {', '.join(header)}")
-    if not roles.factors:
+    if not request.factors:
         raise UsageError(f"{path}: no --factor given; its columns: {', '.join(header)}")
-    options = [("--response", name) for name, _ in roles.responses]
-    options += [("--factor", name) for name in roles.factors]
-    options += [("--block", roles.block)] if roles.block else []
-    options += [("--run", roles.run)] if roles.run else []
+    options = [("--response", name) for name, _ in request.responses]
+    options += [("--factor", name) for name in request.factors]
+    options += [("--block", request.block)] if request.block else []
+    options += [("--run", request.run)] if request.run else []
     for option, name in options:
         if name not in header:
             raise unknown(f"{path}: {option}", "column", name, header)
@@ -150,24 +150,24 @@ def _check_roles(path: Path, header: Sequence[str], roles: Asked) -> None:
         if name in option_of:
             raise UsageError(f"{path}: column {name}: given for {option_of[name]} and for {option}")
         option_of[name] = option
-    response_columns = [column(name) for name, _ in roles.responses]
+    response_columns = [column(name) for name, _ in request.responses]
     if len(set(response_columns)) < len(response_columns):
         raise UsageError(f"{path}: responses would share a name in the summary: {response_columns}")
 
 
 def _by_run(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
+    path: Path, rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> dict[str, list[tuple[int, dict[str, str]]]]:
     """Return rows by run.
 
     Raises UsageError where a run, a level or a block is missing, or a run has several of them.
     """
     rows_by_run: dict[str, list[tuple[int, dict[str, str]]]] = {}
-    fixed_columns = [*roles.factors, *([roles.block] if roles.block else [])]
+    fixed_columns = [*request.factors, *([request.block] if request.block else [])]
     for line, row in rows:
-        run = row[roles.run] if roles.run else f"{RUN_COLUMN}-{line}"
+        run = row[request.run] if request.run else f"{RUN_COLUMN}-{line}"
         if _absent(run):
-            raise UsageError(f"{path}: line {line}: {roles.run}: found nothing; name the run")
+            raise UsageError(f"{path}: line {line}: {request.run}: found nothing; name the run")
         members = rows_by_run.setdefault(run, [])
         for column_name in fixed_columns:
             if _absent(row[column_name]):
@@ -184,14 +184,14 @@ def _by_run(
 
 
 def _record(
-    path: Path, run: str, members: Sequence[tuple[int, dict[str, str]]], roles: Asked
+    path: Path, run: str, members: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a run's row in the summary, and the provenance of its numbers."""
     first = members[0][1]
-    record: dict[str, Any] = {"run": run, "block": first[roles.block] if roles.block else ""}
-    record |= {f"factor.{name}": first[name] for name in roles.factors}
+    record: dict[str, Any] = {"run": run, "block": first[request.block] if request.block else ""}
+    record |= {f"factor.{name}": first[name] for name in request.factors}
     provenance = []
-    for name, _ in roles.responses:
+    for name, _ in request.responses:
         numbers = [_number(path, line, name, row[name]) for line, row in members]
         values = [value for value in numbers if value is not None]
         record[column(name)] = sum(values) / len(values) if values else None
@@ -207,7 +207,7 @@ def _record(
                 "how": f"{name}, {span}" + (", mean" if len(lines) > 1 else ""),
             }
         )
-    has_response = any(record[column(name)] is not None for name, _ in roles.responses)
+    has_response = any(record[column(name)] is not None for name, _ in request.responses)
     record["verdict"] = "valid" if has_response else "invalid"
     return record, provenance
 
@@ -233,15 +233,15 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
     return value
 
 
-def _check_repeated(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> None:
+def _check_repeated(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> None:
     """Raise UsageError where no treatment has replicates, which give the error of an effect."""
-    treatments = [tuple(record[f"factor.{name}"] for name in roles.factors) for record in records]
+    treatments = [tuple(record[f"factor.{name}"] for name in request.factors) for record in records]
     if len(set(treatments)) == len(treatments):
         raise UsageError(
             f"{path}: no repeated runs: each of the {len(treatments)} combinations of "
-            f"{', '.join(roles.factors)} has one run, so effects cannot be separated from "
+            f"{', '.join(request.factors)} has one run, so effects cannot be separated from "
             "chance. Name fewer factors, or add runs"
-            + (f"; rows that share {roles.run} are one run" if roles.run else "")
+            + (f"; rows that share {request.run} are one run" if request.run else "")
         )
 
 
@@ -272,12 +272,14 @@ def _levels(series: pl.Series) -> pl.Series:
     return series
 
 
-def _merged_levels(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> Iterator[Remark]:
+def _merged_levels(
+    path: Path, records: Sequence[dict[str, Any]], request: TableRequest
+) -> Iterator[Remark]:
     """Yield a remark for each factor with one number written in several ways, as 1 and 1.0.
 
     Such levels are one level here.
     """
-    for name in roles.factors:
+    for name in request.factors:
         texts = list(dict.fromkeys(record[f"factor.{name}"] for record in records))
         spellings_by_level: dict[Any, list[str]] = {}
         for text, level in zip(texts, _levels(pl.Series(texts)).to_list(), strict=True):
@@ -293,7 +295,7 @@ def _merged_levels(path: Path, records: Sequence[dict[str, Any]], roles: Asked) 
 
 
 def _odd_values(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
+    path: Path, rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> Iterator[Remark]:
     """Yield remarks on rows that lack one of their responses and on negative responses.
 
@@ -302,9 +304,9 @@ def _odd_values(
     with_response = [
         numbered_row
         for numbered_row in rows
-        if not all(_absent(numbered_row[1][name]) for name, _ in roles.responses)
+        if not all(_absent(numbered_row[1][name]) for name, _ in request.responses)
     ]
-    for name, _ in roles.responses:
+    for name, _ in request.responses:
         missing = [line for line, row in with_response if _absent(row[name])]
         if missing:
             yield Remark(
@@ -334,10 +336,15 @@ def _lines(numbers: Sequence[int]) -> str:
 
 
 def _comparable_columns(
-    header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], roles: Asked
+    header: Sequence[str], rows: Sequence[tuple[int, dict[str, str]]], request: TableRequest
 ) -> list[str]:
     """Return the columns without a role whose values differ and repeat: possible factors."""
-    with_role = {*roles.factors, *(name for name, _ in roles.responses), roles.block, roles.run}
+    with_role = {
+        *request.factors,
+        *(name for name, _ in request.responses),
+        request.block,
+        request.run,
+    }
     comparable = []
     for name in header:
         values = {row[name] for _, row in rows if not _absent(row[name])}
@@ -346,19 +353,19 @@ def _comparable_columns(
     return comparable
 
 
-def _study(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> dict[str, Any]:
+def _study(path: Path, records: Sequence[dict[str, Any]], request: TableRequest) -> dict[str, Any]:
     levels = {}
-    for name in roles.factors:
+    for name in request.factors:
         texts = pl.Series(name, [record[f"factor.{name}"] for record in records])
         values = _levels(texts).unique(maintain_order=True)
         levels[name] = (values.sort() if values.dtype.is_numeric() else values).to_list()
-    response_columns = [column(name) for name, _ in roles.responses]
+    response_columns = [column(name) for name, _ in request.responses]
     verb = "does" if len(response_columns) == 1 else "do"
     question = {
         "id": "T1",
         "text": f"How {verb} {' and '.join(response_columns)} differ "
-        f"by {' and '.join(roles.factors)}?",
-        "factors": list(roles.factors),
+        f"by {' and '.join(request.factors)}?",
+        "factors": list(request.factors),
         "responses": response_columns,
     }
     return {
@@ -368,7 +375,7 @@ def _study(path: Path, records: Sequence[dict[str, Any]], roles: Asked) -> dict[
         "factors": levels,
         "fixed": {},
         "plan": {
-            "primary": roles.factors[0],
+            "primary": request.factors[0],
             "blocks": len({record["block"] for record in records}),
         },
         "answers": {},

@@ -32,21 +32,21 @@ class Interval:
 
 @dataclass(frozen=True)
 class TooFew:
-    """No estimate because the data are too few: `found` of the `needed`, counted in `what`."""
+    """No estimate because the data are too few: `count` of the `needed`, counted in `what`."""
 
-    found: float
+    count: float
     needed: float
     what: str
 
     def __str__(self) -> str:
         noun, space, rest = self.what.partition(" ")
-        what = (noun.removesuffix("s") if self.found == 1 else noun) + space + rest
-        return f"too few: {self.found:,.0f} {what}, at least {self.needed:,.0f} needed"
+        what = (noun.removesuffix("s") if self.count == 1 else noun) + space + rest
+        return f"too few: {self.count:,.0f} {what}, at least {self.needed:,.0f} needed"
 
     @property
     def brief(self) -> str:
         """Return a text short enough for a table's cell: found out of needed."""
-        return f"too few ({self.found:,.0f} of {self.needed:,.0f})"
+        return f"too few ({self.count:,.0f} of {self.needed:,.0f})"
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class NotComputable:
 
 @dataclass(frozen=True)
 class NotPositive(NotComputable):
-    """No logarithm, hence no ratio of geometric means: `found` of `runs` are not positive."""
+    """No logarithm, hence no ratio of geometric means: `count` of `runs` are not positive."""
 
-    found: int
+    count: int
     runs: int
 
 

@@ -158,7 +158,7 @@ def bundle(
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
-    bundled.redacted = dict(redactor.found)
+    bundled.redacted = dict(redactor.replacements)
     bundled.bytes = target.stat().st_size
     return bundled
 

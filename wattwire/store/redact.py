@@ -133,7 +133,7 @@ class Redactor:
     """Replaces names in text and counts the replacements."""
 
     names: Names
-    found: dict[str, int] = field(default_factory=dict)
+    replacements: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rules: list[tuple[str, re.Pattern[str], str]] = []
@@ -156,7 +156,7 @@ class Redactor:
         for kind, pattern, replacement in self._rules:
             text, count = pattern.subn(replacement, text)
             if count:
-                self.found[kind] = self.found.get(kind, 0) + count
+                self.replacements[kind] = self.replacements.get(kind, 0) + count
         return text
 
     def is_in(self, data: bytes) -> bool:

@@ -180,7 +180,7 @@ def test_everything_stays_within_80_columns(agent, root, capsys, monkeypatch):
 
 def test_the_load_is_the_share_between_two_answers_of_the_agent(agent):
     item = doctor._load_item(agent(""))
-    assert item.state == "note" and item.told.startswith("50 % busy, 0 % stolen")
+    assert item.state == "note" and item.text.startswith("50 % busy, 0 % stolen")
 
 
 def test_the_install_command_names_the_package_of_a_program(monkeypatch):

@@ -43,7 +43,7 @@ class Item:
 
     name: str
     state: str
-    told: str
+    text: str
     command: str = ""
 
 
@@ -313,7 +313,7 @@ def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
     """Return the command to try two cells of the plainest ready middleware, else that to build."""
     groups: dict[str, list[str]] = {}
     for name, item in cells.items():
-        ready = item.state == "ok" or (item.state == "note" and "(" not in item.told)
+        ready = item.state == "ok" or (item.state == "note" and "(" not in item.text)
         if ready:
             groups.setdefault(name.split("/")[0], []).append(name)
 
@@ -342,7 +342,7 @@ def lines_of(health: Health) -> Iterator[str]:
         for item in items:
             mark = marks[item.state] if item.name else " "
             yield from textwrap.wrap(
-                item.told,
+                item.text,
                 WIDTH,
                 initial_indent=f"  {mark} {item.name:<{name_width}}  ",
                 subsequent_indent=" " * (name_width + 6),

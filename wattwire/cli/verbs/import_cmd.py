@@ -89,7 +89,7 @@ def import_data(options: argparse.Namespace) -> int:
         campaign = imports.write(data, folder, about, describe(data.runs.columns))
         show_step("writing the page")
         page = None if options.no_report else write_report(folder)
-    print("\n".join(imported_text.told(campaign, columns(sys.stdout))))
+    print("\n".join(imported_text.summary_lines(campaign, columns(sys.stdout))))
     if page:
         tell_answers(answer_of(page), numbers_of(page), "")
     print(page.resolve() if page else f"Next: wattwire report {shlex.quote(str(folder))}")
@@ -123,7 +123,7 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
 def _table(options: argparse.Namespace, source: Path) -> imports.Imported:
     if options.recipe:
         raise UsageError("--recipe: a table has none; leave it out")
-    request = table.Asked(
+    request = table.TableRequest(
         tuple(table.response(text) for text in options.response),
         tuple(options.factor),
         options.block,

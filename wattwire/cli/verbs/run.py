@@ -328,7 +328,7 @@ def status(options: argparse.Namespace) -> int:
     """Print how far a campaign is and which runs were excluded."""
     campaign = open_campaign(Path(options.campaign))
     if isinstance(campaign, ImportedCampaign):
-        print("\n".join(imported_text.told(campaign, columns(sys.stdout))))
+        print("\n".join(imported_text.summary_lines(campaign, columns(sys.stdout))))
         print(f"Next: wattwire report {shlex.quote(options.campaign)}")
         return EXIT_OK
     planned = campaign.journal.runs()

@@ -15,12 +15,14 @@ py,1,tue,
 """
 
 
-def asked(*factors: str, responses: str = "power:W", block: str = "", run: str = "") -> table.Asked:
+def asked(
+    *factors: str, responses: str = "power:W", block: str = "", run: str = ""
+) -> table.TableRequest:
     units = tuple(table.response(text) for text in responses.split())
-    return table.Asked(units, factors or ("lang",), block or None, run or None)
+    return table.TableRequest(units, factors or ("lang",), block or None, run or None)
 
 
-def read(tmp_path, text: str | bytes, wanted: table.Asked | None = None):
+def read(tmp_path, text: str | bytes, wanted: table.TableRequest | None = None):
     path = tmp_path / "mine.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return table.read(path, wanted or asked())
@@ -91,8 +93,8 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
         (PLAIN, asked("lang", run="day"), "line 4: run mon has lang py, in line 2 it has c"),
         (b"lang,power\n\xff\xfe,1\n", asked(), "not text in UTF-8"),
         (f"lang,power\nc,{'1' * 200_000}\n", asked(), "line 2: not a table .field larger"),
-        (PLAIN, table.Asked((), ("lang",)), "no --response given; its columns: lang, size"),
-        (PLAIN, table.Asked((("power", ""),), ()), "no --factor given"),
+        (PLAIN, table.TableRequest((), ("lang",)), "no --response given; its columns: lang, size"),
+        (PLAIN, table.TableRequest((("power", ""),), ()), "no --factor given"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str) -> None:

@@ -89,7 +89,7 @@ class Contrast:
         is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
         return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
 
-    def told(self, evidence: Evidence) -> str:
+    def sentence(self, evidence: Evidence) -> str:
         """Return a sentence on the contrast."""
         on, off = (told_level(evidence, self.setting, word) for word in (self.on, self.off))
         return (
@@ -148,7 +148,7 @@ def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Findin
             _summary(evidence, runs, hits),
             *_excluded_sentences(evidence, hits),
             *_nagle_sentences(evidence, runs, hits),
-            *(contrast.told(evidence) for contrast in contrasts),
+            *(contrast.sentence(evidence) for contrast in contrasts),
         ),
         _proof_sentence(evidence, runs, contrasts),
         (_table(evidence, hits),),
@@ -300,7 +300,7 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
             "messages": hit.mode.total,
             "inside": hit.inside,
             "share": 100 * hit.inside / hit.mode.total,
-            "beside": hit.mode.beside,
+            "beside": hit.mode.neighbours,
             "centre": hit.mode.centre / 1000,
         }
         rows.append(row)

@@ -17,7 +17,7 @@ from wattwire.report.findings.finding import Finding, Silence, excluded_runs, ru
 class Findings:
     """The findings, and the reasons of detectors without one."""
 
-    found: tuple[Finding, ...]
+    items: tuple[Finding, ...]
     silent: tuple[Silence, ...]
 
     @property
@@ -25,7 +25,7 @@ class Findings:
         """One sentence on all findings; "" without any."""
         phrases = [
             f"{finding.title[:1].lower()}{finding.title[1:]} ({finding.standing})"
-            for finding in self.found
+            for finding in self.items
         ]
         return f"Found: {words.listed(phrases)}." if phrases else ""
 

@@ -11,7 +11,7 @@ from wattwire.report.parts import Section, Text
 
 def section(findings: Findings) -> Section:
     """Return the section on findings."""
-    part = Section("findings", "Findings", has_no_data=not findings.found)
+    part = Section("findings", "Findings", has_no_data=not findings.items)
     part.parts.append(
         Text(
             "Detectors search the usable runs for known causes of unusual latencies. The detector "
@@ -20,12 +20,12 @@ def section(findings: Findings) -> Section:
             "study varied the setting that removes its cause, else “suspected”."
         )
     )
-    for finding in findings.found:
+    for finding in findings.items:
         part.parts += _finding_parts(finding)
     reasons = " ".join(silence.words for silence in findings.silent)
     if reasons:
         part.parts.append(
-            Text(f"{'Other detectors: ' if findings.found else 'No finding. '}{reasons}", "note")
+            Text(f"{'Other detectors: ' if findings.items else 'No finding. '}{reasons}", "note")
         )
     return part
 

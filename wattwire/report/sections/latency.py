@@ -172,7 +172,7 @@ def _percentile_of_runs(runs: list[FloatArray], share: float) -> Any:
     if refused and _among_lost(runs, share):
         return math.inf
     if refused:
-        return min(refused, key=lambda few: few.found)
+        return min(refused, key=lambda few: few.count)
     return next(result.interval for result in results if isinstance(result, stats.Percentile))
 
 

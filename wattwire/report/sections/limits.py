@@ -19,7 +19,7 @@ def section(evidence: Evidence) -> Section | None:
         {
             "limit": check.what(),
             "verdict": check.verdict,
-            "value": check.found,
+            "value": check.estimate,
             "runs": check.runs,
             "base": check.base_value(),
         }

@@ -341,7 +341,7 @@ def _steps_table(result: Walked, number: int, title: str) -> Table:
 
 
 def _step_row(step: paper.Step, runs: str) -> dict[str, Any]:
-    outcome = step.found
+    outcome = step.result
     row: dict[str, Any] = {
         "runs": runs,
         "step": step.name,

@@ -55,7 +55,7 @@ def seen(evidence: Evidence, answers: Answers, found: Findings) -> list[Threat]:
     """Return (kind, sentence) of the page's warnings in other sections, for texts without them."""
     warnings = [
         ("internal", f"{finding.title} ({finding.standing}). {finding.cause}")
-        for finding in found.found
+        for finding in found.items
     ]
     if isinstance(evidence.reader, ImportedCampaign):
         warnings += [

@@ -28,7 +28,7 @@ def section(folder: Path, levels: int) -> Section:
             lines.append(f"n{at:02},{day},{(10.0 + at) * scatter:.6f}")
     folder.mkdir()
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
-    asked = table.Asked((("power", "W"),), ("node",), "day")
+    asked = table.TableRequest((("power", "W"),), ("node",), "day")
     read = table.read(folder / "table.csv", asked)
     evidence = gather(imports.write(read, folder / "c", ABOUT, {}))
     return answered.section(evidence, answer_all(evidence))

@@ -41,7 +41,7 @@ def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
     near = checked(
         tmp_path / "c", {"response": "latency_p90_us", "max": 700, **slow}, duration_s=6.0
     )
-    values = next(iter(near)).found
+    values = next(iter(near)).estimate
     centre = values.estimate
     at = {"response": "latency_p90_us", "max": centre, **slow}
     assert [one.verdict for one in checked(tmp_path / "d", at, duration_s=6.0)] == [UNCLEAR]

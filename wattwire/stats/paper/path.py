@@ -42,7 +42,7 @@ class Step:
 
     name: str
     group: str
-    found: Found
+    result: Found
     decision: str
 
 
@@ -178,7 +178,7 @@ Named = dict[str, FloatArray]
 def _scale(present: Named, level: float) -> tuple[Named, bool, str, list[Step]]:
     """Return groups on the chosen scale, whether they are normal, the scale's name, the steps."""
     steps, normal = _normality(present, level, "Shapiro–Wilk")
-    if normal or any(isinstance(step.found, (TooFew, NotComputable)) for step in steps):
+    if normal or any(isinstance(step.result, (TooFew, NotComputable)) for step in steps):
         return present, normal, "as measured", steps
     transformation = box_cox(list(present.values()))
     if not isinstance(transformation, BoxCox):

@@ -33,13 +33,13 @@ SLICES, SLICES_MIN = 8, 3
 class Mode:
     """A mode: `inside` of `total` values (lost ones included), geometric median `centre`.
 
-    `beside` is the count of values in the fuller neighbouring band; `runs_hit` of `runs` hold the
-    mode.
+    `neighbours` is the count of values in the fuller neighbouring band; `runs_hit` of `runs` hold
+    the mode.
     """
 
     inside: int
     total: int
-    beside: int
+    neighbours: int
     centre: float
     runs_hit: int
     runs: int

@@ -44,7 +44,7 @@ def test_a_value_without_logarithm_is_counted_and_a_difference_needs_none() -> N
     values, factors = [*BEFORE, *AFTER], {"meter": ["before"] * 6 + ["after"] * 6}
     refused = stats.fit_log(values, [1] * 12, factors)
     assert isinstance(refused, stats.NotPositive)
-    assert (refused.found, refused.runs) == (1, 12)
+    assert (refused.count, refused.runs) == (1, 12)
     assert str(refused) == "zero or negative in 1 of 12 runs"
 
 

@@ -38,7 +38,7 @@ def test_a_name_goes_and_its_neighbours_stay(text, clean):
 def test_what_was_found_is_counted_by_kind():
     redactor = Redactor(NAMES)
     redactor.text("mara, mara, 02:42:ac:11:00:02")
-    assert redactor.found == {"user": 2, "address": 1}
+    assert redactor.replacements == {"user": 2, "address": 1}
 
 
 def test_bytes_are_searched_for_names_that_are_no_chance():

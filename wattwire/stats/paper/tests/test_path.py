@@ -39,7 +39,7 @@ def test_normal_groups_of_unequal_variances_take_welch_and_games_howell() -> Non
 def test_skewed_groups_are_transformed_with_one_power_for_all() -> None:
     path = paper.decide({"a": np.exp(3 * SCORES), "b": np.exp(3 * SCORES + 1)})
     assert path.scale == "Box–Cox" and path.normal
-    (found,) = [step.found for step in path.steps if isinstance(step.found, BoxCox)]
+    (found,) = [step.result for step in path.steps if isinstance(step.result, BoxCox)]
     assert found.power == pytest.approx(0, abs=0.02)
     assert path.with_all.test.name == "Student's t"
 
