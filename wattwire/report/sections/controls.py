@@ -16,9 +16,33 @@ from wattwire import stats
 from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "controls",
+    {
+        "title": "Control runs",
+        "what": (
+            "Each block also measures one treatment{treatment} twice under two labels, A and B, "
+            "and once with the sampler silent within the window. The difference between A and B "
+            "is noise: the answers claim an effect only where it is larger than the far end of "
+            "the interval of B / A. No other table of responses includes these runs."
+        ),
+        "treatment": " ({treatment})",
+        "none_valid": "No control run is valid.",
+        "table": "A/A noise and cost of sampling",
+        "no_ratio": (
+            "no ratio: zero or negative in {pairs:plural pair}; mean difference {mean:number}{unit}"
+        ),
+        "note": (
+            "Geometric mean over blocks; t interval at {confidence:confidence} from {pairs} pairs "
+            "on, below that the mean alone. CPU time without the sampler is read at the window's "
+            "edges."
+        ),
+    },
+)
 
 UNASKED = ("latency_p50_us", "cpu_us_per_message")
 """Responses compared between control runs where the study asks no question."""
@@ -29,15 +53,14 @@ def section(evidence: Evidence) -> Section | None:
     planned = [entry for entry in evidence.planned if entry.get("control")]
     if not planned:
         return None
-    part = Section("controls", "Control runs")
+    part = Section("controls", PHRASES("title"))
     treatment = evidence.treatment_title(planned[0]["treatment"])
     part.parts.append(
         Text(
-            f"Each block also measures one treatment{f' ({treatment})' if treatment else ''} "
-            "twice under two labels, A and B, and once with the sampler silent within the "
-            "window. The difference between A and B is noise: the answers claim an effect only "
-            "where it is larger than the far end of the interval of B / A. "
-            "No other table of responses includes these runs."
+            PHRASES(
+                "what",
+                treatment=PHRASES("treatment", treatment=treatment) if treatment else "",
+            )
         )
     )
     rows = [
@@ -48,7 +71,7 @@ def section(evidence: Evidence) -> Section | None:
     if rows:
         part.parts.append(_table(rows))
     else:
-        part.parts.append(Text("No control run is valid.", "warning"))
+        part.parts.append(Text(PHRASES("none_valid"), "warning"))
     return part
 
 
@@ -72,9 +95,9 @@ def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
     """
     zeros = int(np.sum((upper <= 0) | (lower <= 0)))
     if zeros:
-        mean = f"{words.number(float(np.mean(upper - lower)))} {unit}".rstrip()
+        mean = float(np.mean(upper - lower))
         return stats.NotComputable(
-            f"no ratio: zero or negative in {words.plural(zeros, 'pair')}; mean difference {mean}"
+            PHRASES("no_ratio", pairs=zeros, mean=mean, unit=f" {unit}" if unit else "")
         )
     if len(upper) >= PAIRS_MIN:
         return stats.geometric_mean(upper / lower)
@@ -84,7 +107,7 @@ def _ratio(upper: FloatArray, lower: FloatArray, unit: str) -> Any:
 def _table(rows: list[dict[str, Any]]) -> Table:
     return Table(
         "controls",
-        "A/A noise and cost of sampling",
+        PHRASES("table"),
         [
             Column("response", "response"),
             Column("same", "B / A [interval]", "measured"),
@@ -93,7 +116,5 @@ def _table(rows: list[dict[str, Any]]) -> Table:
             Column("sampled_pairs", "pairs with / without", "measured"),
         ],
         rows,
-        f"Geometric mean over blocks; t interval at {words.confidence(0.95)} from {PAIRS_MIN} "
-        "pairs on, below that the mean alone. CPU time without the sampler is read at the "
-        "window's edges.",
+        PHRASES("note", confidence=0.95, pairs=PAIRS_MIN),
     )

@@ -26,6 +26,47 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "costs",
+    {
+        "title": "CPU, memory and energy",
+        "none": "No usable run has a cost.",
+        # The figure of runs.
+        "figure": "{response:capital}, every usable run",
+        "caption": (
+            "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
+            "vertically by rank only to separate them."
+        ),
+        "axis": "{response} ({unit}, log scale)",
+        # CPU and memory.
+        "by_role": "CPU and memory by cell and role",
+        "by_role_note": (
+            "One node of the role; where a role has several nodes, their mean. Middle: geometric "
+            "mean over the usable runs of the row{pooled}. The ranges are those of runs, not "
+            "confidence intervals."
+        ),
+        "pooled": ", which pool {factors:listed}",
+        # Energy.
+        "no_energy": "No energy results: no meter measured energy. {absent}",
+        "absent": "Absent: {meters}.",
+        "energy": "Measured energy",
+        "energy_note": (
+            "Standing = (silent − machine) × window; messages = (window − silent) × window; total "
+            "is their sum. Joules per message are paired within blocks, with a 95 % t interval "
+            "from three blocks on; below the resolution, the table gives only an upper limit."
+        ),
+        "estimate": "Modelled energy: an estimate, not a measurement",
+        "estimate_warning": (
+            "This estimate is CPU time multiplied by an assumed range of energy per CPU second. "
+            "It contains no information beyond CPU time; the range is an assumption, not a "
+            "confidence interval. No test, ranking or answer on this page uses it."
+        ),
+        "estimate_table": "Estimated energy by cell and role",
+        "estimate_note": "Estimate: mean over the runs of the row, lowest to highest assumption.",
+    },
+)
 
 FloatArray = NDArray[np.float64]
 OF_CELL = ("cell", "middleware", "language")
@@ -34,10 +75,10 @@ OF_CELL = ("cell", "middleware", "language")
 
 def section(evidence: Evidence) -> Section:
     """Return the section on CPU, memory and energy."""
-    part = Section("costs", "CPU, memory and energy")
+    part = Section("costs", PHRASES("title"))
     if evidence.usable.height == 0:
         part.has_no_data = True
-        part.parts.append(Text("No usable run has a cost.", "warning"))
+        part.parts.append(Text(PHRASES("none"), "warning"))
         return part
     for response in (CPU, MEMORY):
         if measured(evidence.usable, response):
@@ -72,16 +113,15 @@ def runs_figure(evidence: Evidence, response: Response) -> Figure:
     _add_group_means(points)
     return Figure(
         f"runs-{response.column.replace('_', '-')}",
-        f"{response.title[:1].upper()}{response.title[1:]}, every usable run",
-        "Each dot is a run; the black bar is the geometric mean of its group. Dots are spread "
-        "vertically by rank only to separate them.",
+        PHRASES("figure", response=response.title),
+        PHRASES("caption"),
         figures.runs_chart(
             points,
             titles_of(evidence, evidence.primary),
             words.factor_title(evidence.primary),
             panels(evidence, across, [p["panel"] for p in points]),
             panels_per_row(evidence),
-            f"{response.title} ({response.unit}, log scale)",
+            PHRASES("axis", response=response.title, unit=response.unit),
         ),
     )
 
@@ -210,7 +250,7 @@ def _roles_table(evidence: Evidence) -> Table:
         )
     return Table(
         "costs-by-role",
-        "CPU and memory by cell and role",
+        PHRASES("by_role"),
         [
             *_group_columns(evidence),
             Column("cpu_us", "CPU per message sent", "measured", "µs"),
@@ -220,9 +260,7 @@ def _roles_table(evidence: Evidence) -> Table:
             Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
         ],
         rows,
-        "One node of the role; where a role has several nodes, their mean. Middle: geometric mean "
-        f"over the usable runs of the row{_pooled(evidence)}. The ranges are those of runs, not "
-        "confidence intervals.",
+        PHRASES("by_role_note", pooled=_pooled(evidence)),
     )
 
 
@@ -230,7 +268,7 @@ def _pooled(evidence: Evidence) -> str:
     """Return a clause naming the factors that a row pools: those without a column of their own."""
     shown = {"pattern", evidence.primary, *OF_CELL}
     names = [words.factor_title(name) for name in evidence.varied if name not in shown]
-    return f", which pool {words.listed(names)}" if names else ""
+    return PHRASES("pooled", factors=names) if names else ""
 
 
 def _geometric_mean(values: FloatArray) -> float | None:
@@ -248,25 +286,11 @@ def _energy(evidence: Evidence) -> list[Any]:
     if _has_values(evidence.usable, "power_window_w"):
         parts.append(_powers_table(evidence))
     else:
-        parts.append(
-            Text("No energy results: no meter measured energy. " + _absent_meters(evidence))
-        )
+        parts.append(Text(PHRASES("no_energy", absent=_absent_meters(evidence))))
     estimate = _estimate_table(evidence)
     if estimate is not None:
         parts.append(
-            Fold(
-                "Modelled energy: an estimate, not a measurement",
-                [
-                    Text(
-                        "This estimate is CPU time multiplied by an assumed range of energy per "
-                        "CPU second. It contains no information beyond CPU time; the range "
-                        "is an assumption, not a confidence interval. No test, ranking or answer "
-                        "on this page uses it.",
-                        "warning",
-                    ),
-                    estimate,
-                ],
-            )
+            Fold(PHRASES("estimate"), [Text(PHRASES("estimate_warning"), "warning"), estimate])
         )
     return parts
 
@@ -278,7 +302,7 @@ def _absent_meters(evidence: Evidence) -> str:
         for meter in host.get("meters", [])
         if meter.get("state") == "absent"
     ]
-    return f"Absent: {'; '.join(reasons)}." if reasons else ""
+    return PHRASES("absent", meters="; ".join(reasons)) if reasons else ""
 
 
 def _has_values(frame: pl.DataFrame, name: str) -> bool:
@@ -330,12 +354,10 @@ def _powers_table(evidence: Evidence) -> Table:
     ]
     return Table(
         "energy-measured",
-        "Measured energy",
+        PHRASES("energy"),
         columns,
         rows,
-        "Standing = (silent − machine) × window; messages = (window − silent) × window; total is "
-        "their sum. Joules per message are paired within blocks, with a 95 % t interval from "
-        "three blocks on; below the resolution, the table gives only an upper limit.",
+        PHRASES("energy_note"),
     )
 
 
@@ -351,7 +373,7 @@ def _estimate_table(evidence: Evidence) -> Table | None:
         return None
     return Table(
         "energy-estimate",
-        "Estimated energy by cell and role",
+        PHRASES("estimate_table"),
         [
             *_group_columns(evidence),
             Column("energy_j", "energy of one node, estimate", "estimate", "J"),
@@ -359,7 +381,7 @@ def _estimate_table(evidence: Evidence) -> Table | None:
             Column("per_message_uj", "per message sent, estimate", "estimate", "µJ"),
         ],
         rows,
-        "Estimate: mean over the runs of the row, lowest to highest assumption.",
+        PHRASES("estimate_note"),
     )
 
 

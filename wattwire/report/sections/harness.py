@@ -10,6 +10,18 @@ from wattwire.analysis.dataset import Evidence
 from wattwire.model.derived import column
 from wattwire.model.metrics import METRICS
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "harness",
+    {
+        "title": "Measurement overhead",
+        "costs": "Harness cost and disturbance per run",
+        "unit_of_shares": "share of all cores",
+        "phases": "Duration of a run's phases",
+        "none": "No run recorded the harness's own cost.",
+    },
+)
 
 OWN = (
     "harness_cpu_share", "steal_share", "other_load_share", "other_cpu_share",
@@ -19,7 +31,7 @@ OWN = (
 
 def section(evidence: Evidence) -> Section:
     """Return the section on the cost of measuring and the duration of a run's phases."""
-    part = Section("harness", "Measurement overhead")
+    part = Section("harness", PHRASES("title"))
     rows = []
     for name in OWN:
         metric = METRICS[name]
@@ -29,7 +41,7 @@ def section(evidence: Evidence) -> Section:
             rows.append(
                 {
                     "what": metric.words,
-                    "unit": metric.unit or "share of all cores",
+                    "unit": metric.unit or PHRASES("unit_of_shares"),
                     "median": float(np.median(values)),
                     "highest": float(values.max()),
                     "runs": int(values.size),
@@ -41,12 +53,12 @@ def section(evidence: Evidence) -> Section:
             if isinstance(seconds, (int, float)):
                 phases.setdefault(phase, []).append(float(seconds))
     if rows:
-        part.parts.append(_wide_table("harness-cost", "Harness cost and disturbance per run", rows))
+        part.parts.append(_wide_table("harness-cost", PHRASES("costs"), rows))
     if phases:
         part.parts.append(
             Table(
                 "phases",
-                "Duration of a run's phases",
+                PHRASES("phases"),
                 [
                     Column("phase", "phase"),
                     Column("median", "median", "measured", "s"),
@@ -65,7 +77,7 @@ def section(evidence: Evidence) -> Section:
             )
         )
     if not part.parts:
-        part.parts.append(Text("No run recorded the harness's own cost.", "warning"))
+        part.parts.append(Text(PHRASES("none"), "warning"))
     return part
 
 

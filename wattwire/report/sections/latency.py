@@ -25,6 +25,47 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "latency",
+    {
+        "title": "Latency",
+        "none": "No usable run has a latency.",
+        "what": (
+            "Latency is the time from a message's hand-over to its callback (topics), from a "
+            "request to its reply (calls), from a goal to its result (actions). Lost messages and "
+            "failed calls count as +∞: their curve ends below 100 %."
+        ),
+        # The curves.
+        "figure": "Latency distribution",
+        "caption": (
+            "Each curve pools the messages of all usable runs of its group{pooled}. {thinned}"
+            "Click a name in the legend to highlight its curve."
+        ),
+        "pooled": " over {factors:listed}",
+        "thinned": (
+            "Curves are thinned to at most {points} points, with more of them above the 99th "
+            "percentile; every kept point is exact. "
+        ),
+        # The table of percentiles.
+        "table": "Latency percentiles",
+        "note": (
+            "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval "
+            "over runs; “too few (found of needed)” where a run has too few messages for it. With "
+            "one or two runs: the first run's percentile with its order-statistic interval, which "
+            "describes that run only; “too few” where the effective sample, or the number of "
+            "separate clusters above the percentile, is too small. The sample of a percentile is "
+            "its “latencies” and the lost messages and failed calls, which count as +∞. “∞ "
+            "(lost)”: the share of lost and failed ones exceeds the tail above the percentile, at "
+            "95 %, or a run's percentile is among them."
+        ),
+        "undated": (
+            "{losses:plural loss/losses} without a recorded send time: counted in the quantiles "
+            "and placed at the end of their series."
+        ),
+    },
+)
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
 RUNS_MIN = 3
@@ -34,29 +75,18 @@ POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     """Return the section on latency; `every` is the series of every usable run, by run."""
-    part = Section("latency", "Latency")
+    part = Section("latency", PHRASES("title"))
     series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
-        part.parts.append(Text("No usable run has a latency.", "warning"))
+        part.has_no_data = True
+        part.parts.append(Text(PHRASES("none"), "warning"))
         return part
-    part.parts.append(
-        Text(
-            "Latency is the time from a message's hand-over to its callback (topics), from a "
-            "request to its reply (calls), from a goal to its result (actions). Lost messages and "
-            "failed calls count as +∞: their curve ends below 100 %."
-        )
-    )
+    part.parts.append(Text(PHRASES("what")))
     part.parts.append(_curves(evidence, series))
     part.parts.append(_percentiles(evidence, series))
     undated = sum(s.loose for s in series.values())
     if undated:
-        part.parts.append(
-            Text(
-                f"{words.plural(undated, 'loss', 'losses')} without a recorded send time: counted "
-                "in the quantiles and placed at the end of their series.",
-                "note",
-            )
-        )
+        part.parts.append(Text(PHRASES("undated", losses=undated), "note"))
     return part
 
 
@@ -85,19 +115,14 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
                     "panel": panel,
                 }
             )
-    caption = (
-        f"Each curve pools the messages of {_pooled(evidence, across)}. "
-        + (
-            f"Curves are thinned to at most {points_max} points, with more of them above the 99th "
-            "percentile; every kept point is exact. "
-            if thinned
-            else ""
-        )
-        + "Click a name in the legend to highlight its curve."
+    caption = PHRASES(
+        "caption",
+        pooled=_pooled(evidence, across),
+        thinned=PHRASES("thinned", points=points_max) if thinned else "",
     )
     return Figure(
         "latency-ecdf",
-        "Latency distribution",
+        PHRASES("figure"),
         caption,
         figures.ecdf_chart(
             [p for p in points if p["us"] > 0],
@@ -110,13 +135,13 @@ def _curves(evidence: Evidence, series: Mapping[str, Series]) -> Figure:
 
 
 def _pooled(evidence: Evidence, across: str | None) -> str:
+    """Return a clause naming the factors over which a curve pools; empty without any."""
     pooled = [
-        name
+        words.factor_title(name)
         for name in evidence.varied
         if name not in ("pattern", evidence.primary, across) and len(levels_run(evidence, name)) > 1
     ]
-    suffix = f" over {words.listed([words.factor_title(n) for n in pooled])}" if pooled else ""
-    return f"all usable runs of its group{suffix}"
+    return PHRASES("pooled", factors=pooled) if pooled else ""
 
 
 def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
@@ -146,17 +171,10 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
     ]
     return Table(
         "latency-percentiles",
-        "Latency percentiles",
+        PHRASES("table"),
         columns,
         rows,
-        "From three runs on: geometric mean of the runs' percentiles with a 95 % t interval over "
-        "runs; “too few (found of needed)” where a run has too few messages for it. With one or "
-        "two runs: the first run's percentile with its order-statistic interval, "
-        "which describes that run only; “too few” where the effective sample, or the number of "
-        "separate clusters above the percentile, is too small. The sample of a percentile is its "
-        "“latencies” and the lost messages and failed calls, which count as +∞. “∞ (lost)”: the "
-        "share of lost and failed ones exceeds the tail above the percentile, at 95 %, or a run's "
-        "percentile is among them.",
+        PHRASES("note"),
     )
 
 

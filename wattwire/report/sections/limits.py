@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.limits import CONFIDENCE, any_broken, check_limits, in_short
-from wattwire.model import words
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "limits",
+    {
+        "title": "Limits",
+        "table": "Limits on responses",
+        "note": (
+            "Intervals over run summaries, in the response's unit, all limits together at "
+            "{confidence:confidence} (Bonferroni). Holds: the whole interval is within the limit. "
+            "Broken: the whole interval is beyond it."
+        ),
+    },
+)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -13,7 +26,7 @@ def section(evidence: Evidence) -> Section | None:
     checked = check_limits(evidence)
     if not checked:
         return None
-    part = Section("limits", "Limits")
+    part = Section("limits", PHRASES("title"))
     part.parts.append(Text(in_short(checked), "warning" if any_broken(checked) else ""))
     rows = [
         {
@@ -31,7 +44,7 @@ def section(evidence: Evidence) -> Section | None:
     part.parts.append(
         Table(
             "limits",
-            "Limits on responses",
+            PHRASES("table"),
             [
                 Column("limit", "limit"),
                 Column("verdict", "verdict"),
@@ -40,9 +53,7 @@ def section(evidence: Evidence) -> Section | None:
                 *bases,
             ],
             rows,
-            "Intervals over run summaries, in the response's unit, all limits together at "
-            f"{words.confidence(CONFIDENCE)} (Bonferroni). Holds: the whole interval is within the "
-            "limit. Broken: the whole interval is beyond it.",
+            PHRASES("note", confidence=CONFIDENCE),
         )
     )
     return part

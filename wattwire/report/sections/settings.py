@@ -8,13 +8,32 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.model import words
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "node_settings",
+    {
+        "title": "Settings in force",
+        "none": "No node reported its settings.",
+        "guarantees": (
+            "Not like for like: {pattern} ran under {kinds} different guarantees: {guarantees}."
+        ),
+        "any_pattern": "the nodes",
+        "table": "Settings reported by each node",
+        "note": (
+            "Read from the library at READY where it reports them. The nodes of a row share all "
+            "settings except those with several values."
+        ),
+        "several": "{values} different values",
+    },
+)
 
 VALUES_MAX = 3
 
 
 def section(evidence: Evidence) -> Section:
     """Return the section on the settings in force, as the libraries reported them."""
-    part = Section("settings", "Settings in force")
+    part = Section("settings", PHRASES("title"))
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     guarantees: dict[str, set[str]] = {}
     for run in evidence.runs.values():
@@ -26,14 +45,18 @@ def section(evidence: Evidence) -> Section:
             guarantees.setdefault(key[1], set()).add(key[4])
             groups.setdefault(key, []).append(ready.get("effective") or {})
     if not groups:
-        part.parts.append(Text("No node reported its settings.", "warning"))
+        part.parts.append(Text(PHRASES("none"), "warning"))
         return part
     for pattern, kinds in guarantees.items():
         if len(kinds) > 1:
             part.parts.append(
                 Text(
-                    f"Not like for like: {pattern or 'the nodes'} ran under "
-                    f"{len(kinds)} different guarantees: {'; '.join(sorted(kinds))}.",
+                    PHRASES(
+                        "guarantees",
+                        pattern=pattern or PHRASES("any_pattern"),
+                        kinds=len(kinds),
+                        guarantees="; ".join(sorted(kinds)),
+                    ),
                     "warning",
                 )
             )
@@ -45,7 +68,7 @@ def section(evidence: Evidence) -> Section:
     part.parts.append(
         Table(
             "settings-in-force",
-            "Settings reported by each node",
+            PHRASES("table"),
             [
                 Column("cell", "cell"),
                 Column("pattern", "pattern"),
@@ -57,8 +80,7 @@ def section(evidence: Evidence) -> Section:
                 Column("nodes", "nodes", "measured"),
             ],
             rows,
-            "Read from the library at READY where it reports them. The nodes of a row share all "
-            "settings except those with several values.",
+            PHRASES("note"),
         )
     )
     return part
@@ -90,9 +112,8 @@ def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
     entries = []
     for key, distinct in values.items():
         is_short = len(distinct) <= VALUES_MAX
-        entries.append(
-            f"{key} = {' | '.join(distinct) if is_short else f'{len(distinct)} different values'}"
-        )
+        text = " | ".join(distinct) if is_short else PHRASES("several", values=len(distinct))
+        entries.append(f"{key} = {text}")
     return ", ".join(entries)
 
 

@@ -22,6 +22,62 @@ from wattwire.report.figures.calls import OTHER, calls_chart
 from wattwire.report.figures.style import PALETTE, rounded
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "syscalls",
+    {
+        "title": "System calls",
+        "what": (
+            "{runs:plural run} after all others only counted system calls; no other number on "
+            "this page comes from them. Calls are divided by the messages sent. {method}"
+        ),
+        "strace": (
+            "strace -c -f counted them, from a process's first call to its last: start-up and "
+            "exit are included, and weigh less the more messages a run has. Their time is CPU "
+            "time in the kernel as strace reports it, tracing included."
+        ),
+        "ebpf": (
+            "The kernel (eBPF) counted them, from the last moment of silence to the window's end. "
+            "A call's time is from entry to return, waiting included. It is given separately for "
+            "wait-like calls (futex, epoll_wait, poll and similar), which use no CPU while they "
+            "wait, and for all others, of which those that read from a socket may also wait. CPU "
+            "time in the kernel is the process tree's own, in steps of the kernel's clock tick."
+        ),
+        "instead": "strace was used instead of the kernel's own counting: {reason}.",
+        "uncounted": "Tables full: {calls:count} calls were not counted.",
+        "none_valid": "No run that counts system calls is valid.",
+        "one_treatment": "the treatment",
+        "table": "System calls and kernel time",
+        "note": "Per message, mean over the runs that count system calls.",
+        # The figure.
+        "figure": "System calls per message",
+        "caption": (
+            "System calls per message, all process trees together, by call. The calls with the "
+            "largest shares have a colour of their own."
+        ),
+        # The most and the least efficient treatment.
+        "sides": "Most and least efficient treatment compared",
+        "sides_note": (
+            "Per message, all process trees together. Efficient means little CPU time per "
+            "message, by the median of the timed runs. A call that differs is not necessarily the "
+            "cause."
+        ),
+        "difference": (
+            "{level}{worst} used {ratio} times the CPU time of {best} and made "
+            "{worst_calls:number 3} system calls per message against {best_calls:number 3}.{calls}"
+        ),
+        "level": "{level}: ",
+        "calls": " They differ most in {calls:listed}.",
+        "call": "{call} ({counts})",
+        "counts": "{first:number 2} against {second:number 2}",
+        # Every call.
+        "each": "Every system call",
+        "each_note": (
+            "Calls below {least:g} per message are omitted here but included in the sums."
+        ),
+    },
+)
 
 STRACE = "strace"
 GROUPED_BY = "language"
@@ -69,18 +125,18 @@ def section(evidence: Evidence) -> Section | None:
     planned = [entry for entry in evidence.plan if entry.get("control") == "syscalls"]
     if not planned:
         return None
-    part = Section("syscalls", "System calls")
+    part = Section("syscalls", PHRASES("title"))
     documents = [_document(evidence, row) for row in evidence.traced.iter_rows(named=True)]
     treatments = collect(evidence, documents)
     part.parts.append(Text(_method_text(documents, len(planned))))
     part.parts += [Text(warning, "warning") for warning in _warnings(documents)]
     if not treatments:
-        part.parts.append(Text("No run that counts system calls is valid.", "warning"))
+        part.parts.append(Text(PHRASES("none_valid"), "warning"))
         return part
     part.parts.append(_per_treatment(evidence, treatments, documents))
     part.parts.append(_figure(treatments))
     part.parts += _side_by_side(evidence, treatments)
-    part.parts.append(Fold("Every system call", [_every_call(evidence, treatments)]))
+    part.parts.append(Fold(PHRASES("each"), [_every_call(evidence, treatments)]))
     return part
 
 
@@ -95,7 +151,7 @@ def collect(evidence: Evidence, documents: Sequence[Mapping[str, Any]]) -> list[
     treatments = []
     for levels, rows in by_treatment(evidence, frame).items():
         raw_levels = {name: levels_of(rows, name)[0] for name in evidence.varied}
-        title = evidence.treatment_title(raw_levels) or "the treatment"
+        title = evidence.treatment_title(raw_levels) or PHRASES("one_treatment")
         sums: dict[str, dict[str, list[float]]] = {}
         figures: dict[str, dict[str, list[float]]] = {}
         runs = 0
@@ -164,40 +220,23 @@ def _by_strace(documents: Sequence[Mapping[str, Any]]) -> bool:
     return any(document.get("way") == STRACE for document in documents)
 
 
-def _method_text(documents: Sequence[Mapping[str, Any]], planned: int) -> str:
-    text = (
-        f"{words.plural(planned, 'run')} after all others only counted system calls; no other "
-        "number on this page comes from them. Calls are divided by the messages sent. "
-    )
-    if _by_strace(documents):
-        return text + (
-            "strace -c -f counted them, from a process's first call to its last: start-up and "
-            "exit are included, and weigh less the more messages a run has. Their time is CPU "
-            "time in the kernel as strace reports it, tracing included."
-        )
-    return text + (
-        "The kernel (eBPF) counted them, from the last moment of silence to the window's end. A "
-        "call's time is from entry to return, waiting included. It is given separately for "
-        "wait-like calls (futex, epoll_wait, poll and similar), which use no CPU while they wait, "
-        "and for all others, of which those that read from a socket may also wait. CPU time in "
-        "the kernel is the process tree's own, in steps of the kernel's clock tick."
-    )
+def _method_text(documents: Sequence[Mapping[str, Any]], planned: int) -> Phrase:
+    method = PHRASES("strace") if _by_strace(documents) else PHRASES("ebpf")
+    return PHRASES("what", runs=planned, method=method)
 
 
-def _warnings(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+def _warnings(documents: Sequence[Mapping[str, Any]]) -> list[Phrase]:
     reasons = dict.fromkeys(
         str(d["because"]) for d in documents if d.get("way") == STRACE and d.get("because")
     )
-    sentences = [
-        f"strace was used instead of the kernel's own counting: {reason}." for reason in reasons
-    ]
+    sentences = [PHRASES("instead", reason=reason) for reason in reasons]
     uncounted = sum(
         process.get("uncounted") or 0
         for document in documents
         for process in (document.get("processes") or {}).values()
     )
     if uncounted:
-        sentences.append(f"Tables full: {words.count(round(uncounted))} calls were not counted.")
+        sentences.append(PHRASES("uncounted", calls=round(uncounted)))
     return sentences
 
 
@@ -239,8 +278,7 @@ def _per_treatment(
             row[f"{role}_working"] = figures.get("syscall_working_us_per_message")
             row[f"{role}_waiting"] = figures.get("syscall_waiting_us_per_message")
         rows.append(row)
-    note = "Per message, mean over the runs that count system calls."
-    return Table("syscalls", "System calls and kernel time", columns, rows, note)
+    return Table("syscalls", PHRASES("table"), columns, rows, PHRASES("note"))
 
 
 def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
@@ -265,8 +303,8 @@ def _every_call(evidence: Evidence, treatments: Sequence[Traced]) -> Table:
                 for name, (count, us) in shown
                 if count >= SHOWN_MIN
             ]  # fmt: skip
-    note = f"Calls below {SHOWN_MIN:g} per message are omitted here but included in the sums."
-    return Table("syscalls_each", "Every system call", columns, rows, note)
+    note = PHRASES("each_note", least=SHOWN_MIN)
+    return Table("syscalls_each", PHRASES("each"), columns, rows, note)
 
 
 # -- side by side ----------------------------------------------------------------------------
@@ -323,13 +361,8 @@ def _side_by_side(evidence: Evidence, treatments: Sequence[Traced]) -> list[Any]
     ]
     if factor:
         rows = [{**row, factor: row["level"]} for row in rows]
-    note = (
-        "Per message, all process trees together. Efficient means little CPU time per message, by "
-        "the median of the timed runs. A call that differs is not necessarily the cause."
-    )
-    title = "Most and least efficient treatment compared"
     return [
-        Table("syscalls_sides", title, columns, rows, note),
+        Table("syscalls_sides", PHRASES("sides"), columns, rows, PHRASES("sides_note")),
         *(Text(sentence) for sentence in sentences),
     ]
 
@@ -345,25 +378,28 @@ def differing(best: Traced, worst: Traced) -> list[tuple[str, tuple[float, float
     return [(name, pair) for name, pair in ranked[:NAMED_MAX] if abs(pair[0] - pair[1]) > SHOWN_MIN]
 
 
-def _pair_text(pair: tuple[float, float]) -> str:
-    return f"{words.number(pair[0], 2)} against {words.number(pair[1], 2)}"
+def _pair_text(pair: tuple[float, float]) -> Phrase:
+    return PHRASES("counts", first=pair[0], second=pair[1])
 
 
 def _sentence(
     title: str, best: Traced, worst: Traced, pairs: Sequence[tuple[str, tuple[float, float]]]
-) -> str:
+) -> Phrase:
     ratio = words.number(worst.cpu_us / best.cpu_us, 3) if best.cpu_us > 0 else words.MISSING
-    text = (
-        f"{title + ': ' if title else ''}{worst.title} used {ratio} times the CPU time of "
-        f"{best.title} and made {words.number(worst.total, 3)} system calls per message against "
-        f"{words.number(best.total, 3)}."
+    calls = [
+        PHRASES("call", call=name, counts=_pair_text((in_worst, in_best)))
+        for name, (in_best, in_worst) in pairs
+    ]
+    return PHRASES(
+        "difference",
+        level=PHRASES("level", level=title) if title else "",
+        worst=worst.title,
+        ratio=ratio,
+        best=best.title,
+        worst_calls=worst.total,
+        best_calls=best.total,
+        calls=PHRASES("calls", calls=calls) if calls else "",
     )
-    if pairs:
-        calls = words.listed(
-            [f"{name} ({_pair_text((in_worst, in_best))})" for name, (in_best, in_worst) in pairs]
-        )
-        text += f" They differ most in {calls}."
-    return text
 
 
 # -- figure ----------------------------------------------------------------------------------
@@ -392,8 +428,4 @@ def _figure(treatments: Sequence[Traced]) -> Figure:
             if counts.get(name)
         ]
     chart = calls_chart(points, [treatment.title for treatment in treatments], [*frequent, OTHER])
-    caption = (
-        "System calls per message, all process trees together, by call. The calls with the "
-        "largest shares have a colour of their own."
-    )
-    return Figure("syscalls", "System calls per message", caption, chart)
+    return Figure("syscalls", PHRASES("figure"), PHRASES("caption"), chart)

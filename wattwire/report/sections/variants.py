@@ -13,22 +13,33 @@ from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.print.comparison import basis, completed
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "variants",
+    {
+        "title": "Variants",
+        "none": "The variants cannot be compared: {reason}",
+        "table": "Verdicts by treatment",
+        "basis": "Basis of these verdicts",
+    },
+)
 
 
 def section(evidence: Evidence) -> Section | None:
     """Return the section with every treatment's verdict; None where the study has no variants."""
     if len(evidence.factors.get(FACTOR, ())) < 2:
         return None
-    part = Section("variants", "Variants")
+    part = Section("variants", PHRASES("title"))
     try:
         judged = compare_inside(evidence, Wanted())
     except UsageError as error:
-        part.parts.append(Text(f"The variants cannot be compared: {error}", "warning"))
+        part.parts.append(Text(PHRASES("none", reason=str(error)), "warning"))
         return part
     part.parts.append(Text(judged.first_line(), "warning" if judged.verdict == WORSE else "lead"))
     part.parts += [Text(sentence) for sentence in completed(judged)]
     part.parts.append(_table([_row(item) for item in judged.shown], basis(judged)))
-    part.parts.append(Fold("Basis of these verdicts", [Text(note) for note in judged.notes]))
+    part.parts.append(Fold(PHRASES("basis"), [Text(note) for note in judged.notes]))
     return part
 
 
@@ -61,7 +72,7 @@ def _row(item: Item) -> dict[str, Any]:
 def _table(rows: list[dict[str, Any]], note: str) -> Table:
     return Table(
         "variants",
-        "Verdicts by treatment",
+        PHRASES("table"),
         [
             Column("treatment", "treatment"),
             Column("response", "response"),
