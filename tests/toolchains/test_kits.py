@@ -171,13 +171,13 @@ def test_specs_are_read_or_refused_by_their_key(program: list[str], tmp_path: Pa
 def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:
     """Between two readings of ours, where the host's other clocks are not (C-27)."""
     before_ns = time.monotonic_ns()
-    told = [int(line) for line in ask(program, ["clock"] * 3)]
+    times_ns = [int(line) for line in ask(program, ["clock"] * 3)]
     after_ns = time.monotonic_ns()
-    assert before_ns < told[0] <= told[1] <= told[2] < after_ns
+    assert before_ns < times_ns[0] <= times_ns[1] <= times_ns[2] < after_ns
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "message"),
     [
         ("1.9.7", "needs xlang 1.10 or newer; found 1.9.7"),
         ("unknown", "needs xlang 1.10 or newer; `xlang --version` printed no version"),
@@ -185,7 +185,7 @@ def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:
     ],
 )
 def test_a_toolchain_that_is_too_old_is_a_reason_to_skip_its_kit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, message: str
 ) -> None:
     (tmp_path / "vectors.toml").write_text('requires = ["xlang"]\n')
     (tmp_path / "language.toml").write_text(
@@ -196,4 +196,4 @@ def test_a_toolchain_that_is_too_old_is_a_reason_to_skip_its_kit(
     (tmp_path / "xlang").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     found = why_not(tmp_path)
-    assert (told in found) if told else found == ""
+    assert (message in found) if message else found == ""

@@ -8,7 +8,7 @@ from wattwire.cli.main import main
 from wattwire.rig.observed import ObservedRun, note_run
 
 
-def told(capsys, *typed, code=0):
+def printed(capsys, *typed, code=0):
     assert main(list(typed)) == code
     found = capsys.readouterr()
     return found.out if code == 0 else found.err
@@ -20,21 +20,21 @@ def names(text):
 
 
 def test_list_takes_a_name_its_beginning_or_a_pattern(capsys):
-    assert names(told(capsys, "list", "cells", "ros2/python")) == ["ros2/python"]
-    some = names(told(capsys, "list", "cells", "ros2"))
+    assert names(printed(capsys, "list", "cells", "ros2/python")) == ["ros2/python"]
+    some = names(printed(capsys, "list", "cells", "ros2"))
     assert "ros2/cpp" in some and all(name.startswith("ros2/") for name in some)
-    assert set(names(told(capsys, "ls", "cells", "*/go", "mqtt"))) >= {"rest/go", "mqtt/python"}
-    said = told(capsys, "list", "cells", "ros2")
+    assert set(names(printed(capsys, "ls", "cells", "*/go", "mqtt"))) >= {"rest/go", "mqtt/python"}
+    said = printed(capsys, "list", "cells", "ros2")
     assert said.startswith(f"{len(some)} of ") and "Next: wattwire show cell ros2/" in said
 
 
 def test_list_of_what_is_not_there_offers_the_nearest(capsys):
-    said = told(capsys, "list", "cells", "ros3", code=2)
+    said = printed(capsys, "list", "cells", "ros3", code=2)
     assert 'no cell is called "ros3". Did you mean "ros2"?' in said
 
 
 def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_built(capsys):
-    said = " ".join(told(capsys, "show", "cell", "ros2/python").split())
+    said = " ".join(printed(capsys, "show", "cell", "ros2/python").split())
     assert "ros2/python: ROS 2 in Python" in said
     assert "reliability reliable, best_effort; default reliable. QoS of topics" in said
     assert "depth integer minimum 1; default 10." in said
@@ -45,13 +45,13 @@ def test_a_cell_is_shown_with_settings_defaults_roles_and_whether_it_can_be_buil
 
 def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path))
-    said = " ".join(told(capsys, "show", "cell", "mqtt/python").split())
+    said = " ".join(printed(capsys, "show", "cell", "mqtt/python").split())
     assert "not known yet the first run reports it" in said and "paho-mqtt" in said
     ready = {"library": {"name": "paho", "version": "9.9"},
              "guarantee": {"delivery": "at_least_once", "ordering": "per_sender"},
              "seen": "2026-01-02"}  # fmt: skip
     note_run("mqtt/python", ObservedRun(2, 1.0), ready)
-    said = " ".join(told(capsys, "show", "cell", "mqtt/python").split())
+    said = " ".join(printed(capsys, "show", "cell", "mqtt/python").split())
     assert "delivery at least once ordering per sender seen 2026-01-02" in said
     assert "in the latest run here paho 9.9" in said
 
@@ -65,9 +65,9 @@ def test_what_a_cell_guarantees_is_what_its_nodes_said_last(capsys, monkeypatch,
     ],
 )
 def test_a_cell_that_cannot_be_shown_is_told_why(capsys, typed, words):
-    assert words in told(capsys, *typed, code=2)
+    assert words in printed(capsys, *typed, code=2)
 
 
 def test_values_that_a_cell_lacks_are_left_out_of_what_is_allowed(capsys):
-    said = " ".join(told(capsys, "show", "cell", "grpc/cpp").split())
+    said = " ".join(printed(capsys, "show", "cell", "grpc/cpp").split())
     assert "server_workers 0; default 0." in said and "This cell allows only these:" in said

@@ -40,8 +40,8 @@ def test_only_cells_of_one_middleware_and_one_wire_are_paired(pairs):
 
 def test_a_cell_without_a_pair_has_the_reason():
     assert unpaired(WIRES, "calls/a") == ""
-    told = unpaired(WIRES, "calls/b")
-    assert told == "it speaks soap, and the other cells of calls speak json"
+    message = unpaired(WIRES, "calls/b")
+    assert message == "it speaks soap, and the other cells of calls speak json"
     assert unpaired(WIRES, "other/a") == "no other cell of other is in this check"
 
 
@@ -68,32 +68,34 @@ def test_a_pattern_that_fits_nothing_is_told_with_the_cells_that_are_there():
 def test_pairs_that_are_asked_for_and_left_out_are_a_contradiction(capsys):
     for leaving_out in (["--no-pairs"], ["--pairs", "none"]):
         assert main(["check", "loopback/python", "--clause", "pair", *leaving_out]) == EXIT_USAGE
-        told = capsys.readouterr().err
-        assert "--clause pair" in told and "--pairs cross" in told
+        message = capsys.readouterr().err
+        assert "--clause pair" in message and "--pairs cross" in message
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--pairs", "ring"], ["invalid choice", "none", "cross", "all"]),
         (["--pairs", "all", "--no-pairs"], ["not allowed with argument --pairs"]),
     ],
 )
-def test_a_choice_of_pairs_that_is_none_is_refused(options, told, capsys):
+def test_a_choice_of_pairs_that_is_none_is_refused(options, message, capsys):
     with pytest.raises(SystemExit) as left:
         main(["check", "loopback/python", *options])
     assert left.value.code == EXIT_USAGE
     error = capsys.readouterr().err.rpartition("error:")[2]
-    assert all(word in error for word in told)
+    assert all(word in error for word in message)
 
 
 @pytest.mark.parametrize(
-    ("ended_by", "told"),
+    ("ended_by", "message"),
     [
         (["", "", "C-14"], ""),
         (["C-07", "", "C-06"], "2 of 3 scenarios ended before the nodes were READY"),
         (["C-07"], "1 of 1 scenario ended before the nodes were READY"),
     ],
 )
-def test_scenarios_that_ended_before_ready_are_told_with_the_counts(ended_by, told):
-    assert early_words(ended_by).startswith(told) and bool(early_words(ended_by)) == bool(told)
+def test_scenarios_that_ended_before_ready_are_told_with_the_counts(ended_by, message):
+    assert early_words(ended_by).startswith(message) and bool(early_words(ended_by)) == bool(
+        message
+    )

@@ -82,15 +82,15 @@ def test_settling_runs_and_the_warm_up_are_in_a_plans_time():
 
 
 def test_a_plan_says_what_comes_before_the_calls_that_count():
-    def told(loop="closed", **warm_up):
+    def warm_up_text(loop="closed", **warm_up):
         one = study(loop=loop, warm_up=warm_up)
         return " ".join(plan._warm_up_lines(one, [run.treatment for run in runs_of(one)]))
 
-    assert "3 settling runs of each of 1 cell (8,000 calls or 10 s)" in told()
-    assert "500 calls of each client" in told(warmup_calls=500)
-    assert told(warmup_calls=0).endswith("none")
-    assert "first 0.5 s" in told(warmup_s=0.5)
-    assert told(loop="open") == ""
+    assert "3 settling runs of each of 1 cell (8,000 calls or 10 s)" in warm_up_text()
+    assert "500 calls of each client" in warm_up_text(warmup_calls=500)
+    assert warm_up_text(warmup_calls=0).endswith("none")
+    assert "first 0.5 s" in warm_up_text(warmup_s=0.5)
+    assert warm_up_text(loop="open") == ""
 
 
 def test_a_plan_of_both_loops_names_both_windows():
@@ -316,7 +316,7 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("fixed", "told"),
+    ("fixed", "words"),
     [
         ({"loop": "closed", "count": 200, "clients": 2},
          "percentiles: a run has 400 latencies, enough for p50, p90; p99 needs 1,000, p99.9 needs "
@@ -331,8 +331,8 @@ def test_what_is_not_built_yet_is_counted_before_the_runs(empty_cache, tmp_path,
          "latencies (p50: --set plan.duration_s=12)"),
     ],
 )  # fmt: skip
-def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, told):
+def test_a_plan_tells_which_percentiles_its_windows_carry(fixed, words):
     one = study(pattern="service", **fixed)
     if fixed.get("loop") == "closed":  # calls of a warm-up are no latencies of the answer
         one = replace(one, plan=replace(one.plan, warmup_calls=5000))
-    assert percentile_words(one, [run.treatment for run in runs_of(one)]) == told
+    assert percentile_words(one, [run.treatment for run in runs_of(one)]) == words

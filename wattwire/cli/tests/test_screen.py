@@ -18,7 +18,7 @@ def step(number, elapsed_s, done=False, name="middle/language"):
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         (step(0, 0.0), "building middle/language (1 of 5), which takes about 3 minutes"),
         (step(1, 12.3), "building middle/language (1 of 5), step 1 of 4, 12 s"),
@@ -26,8 +26,8 @@ def step(number, elapsed_s, done=False, name="middle/language"):
         ({**step(2, 1.0), "builds": 1}, "building middle/language, step 2 of 4, 1 s"),
     ],
 )
-def test_a_build_is_told_with_its_cell_its_place_its_step_and_its_time(fields, told):
-    assert build_words(fields, fields["elapsed_s"]) == told
+def test_a_build_is_told_with_its_cell_its_place_its_step_and_its_time(fields, message):
+    assert build_words(fields, fields["elapsed_s"]) == message
 
 
 def test_a_log_has_a_line_for_each_step_and_one_from_time_to_time():
@@ -36,9 +36,9 @@ def test_a_log_has_a_line_for_each_step_and_one_from_time_to_time():
     for fields in (step(0, 0), step(1, 1), step(1, 2), step(1, 20), step(1, 33), step(1, 40),
                    step(2, 41), step(4, 50, done=True)):  # fmt: skip
         progress.event("building", **fields)
-    told = [line.strip().removeprefix("building ") for line in stream.getvalue().splitlines()]
+    message = [line.strip().removeprefix("building ") for line in stream.getvalue().splitlines()]
     place = "middle/language (1 of 5)"
-    assert told == [
+    assert message == [
         f"{place}, which takes about 3 minutes",
         f"{place}, step 1 of 4, 1 s",
         f"{place}, step 1 of 4, 33 s",

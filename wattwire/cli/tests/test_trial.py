@@ -57,7 +57,7 @@ def test_a_bare_name_is_a_level_or_a_setting_and_a_dotted_one_a_studys_key():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--set", "delay_uss=20"], 'Did you mean "delay_us"'),
         (["--set", "delay_us"], "allowed: KEY=VALUE"),
@@ -66,8 +66,8 @@ def test_a_bare_name_is_a_level_or_a_setting_and_a_dotted_one_a_studys_key():
         (["--for", "0s"], "--for: found '0s'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_with_what_can(arguments, told):
-    with pytest.raises(UsageError, match=told.replace("?", ".")):
+def test_what_cannot_be_asked_is_refused_with_what_can(arguments, message):
+    with pytest.raises(UsageError, match=message.replace("?", ".")):
         document(*arguments)
 
 

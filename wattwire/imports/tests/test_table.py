@@ -15,7 +15,7 @@ py,1,tue,
 """
 
 
-def asked(
+def request(
     *factors: str, responses: str = "power:W", block: str = "", run: str = ""
 ) -> table.TableRequest:
     units = tuple(table.response(text) for text in responses.split())
@@ -25,11 +25,11 @@ def asked(
 def read(tmp_path, text: str | bytes, wanted: table.TableRequest | None = None):
     path = tmp_path / "mine.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return table.read(path, wanted or asked())
+    return table.read(path, wanted or request())
 
 
 def test_a_row_is_a_run(tmp_path) -> None:
-    imported = read(tmp_path, PLAIN, asked("lang", block="day"))
+    imported = read(tmp_path, PLAIN, request("lang", block="day"))
     assert imported.runs["power"].to_list() == [1.5, 1.7, 2.5, None]
     assert imported.runs["block"].to_list() == [1, 2, 1, 2]
     assert imported.runs["position"].to_list() == [1, 1, 2, 2]
@@ -44,7 +44,7 @@ def test_a_row_is_a_run(tmp_path) -> None:
 
 def test_rows_of_one_run_are_averaged(tmp_path) -> None:
     text = "id,lang,power\na,c,1\na,c,3\nb,c,5\nc,py,7\n"
-    imported = read(tmp_path, text, asked("lang", run="id"))
+    imported = read(tmp_path, text, request("lang", run="id"))
     assert imported.runs["run"].to_list() == ["a", "b", "c"]
     assert imported.runs["power"].to_list() == [2.0, 5.0, 7.0]
     assert imported.provenance["how"][0] == "power, lines 2 to 3, mean"
@@ -52,7 +52,7 @@ def test_rows_of_one_run_are_averaged(tmp_path) -> None:
 
 
 def test_levels_that_are_numbers_sort_as_numbers(tmp_path) -> None:
-    imported = read(tmp_path, "size,p\n10,1\n9,1\n10,2\n", asked("size", responses="p"))
+    imported = read(tmp_path, "size,p\n10,1\n9,1\n10,2\n", request("size", responses="p"))
     assert imported.study["factors"] == {"size": [9, 10]}
 
 
@@ -70,29 +70,29 @@ def test_a_line_break_inside_quotes_is_part_of_a_level(tmp_path) -> None:
 
 
 def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
-    imported = read(tmp_path, "lang,p.q\nc,1\nc,2\n", asked("lang", responses="p.q"))
+    imported = read(tmp_path, "lang,p.q\nc,1\nc,2\n", request("lang", responses="p.q"))
     assert imported.runs["p_q"].to_list() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(
     ("text", "wanted", "words"),
     [
-        ("", asked(), "the file is empty"),
-        ("lang,power\n", asked(), "a header and no row"),
-        (PLAIN, asked("langg"), 'unknown column "langg"; known: day, lang, power, size.*"lang"'),
-        (PLAIN, asked("lang", responses="pow"), "--response: unknown column"),
-        (PLAIN, asked("lang", block="week"), "--block: unknown column"),
-        (PLAIN.replace("1.7", "fast"), asked(), 'line 3: power: found "fast"; allowed: a number'),
-        (PLAIN.replace("1.7", "inf"), asked(), "line 3: power: found .inf.*a finite number"),
-        (PLAIN.replace(",", ";").replace(".", ","), asked(), 'found "1,5".*with decimal points'),
-        (PLAIN.replace("c,1,tue", ",1,tue"), asked(), "line 3: lang: found nothing"),
-        (PLAIN.replace("mon,1.5", "mon"), asked(), "line 2: found 3 cells; the header has 4"),
-        ("lang,lang\n1,2\n", asked(), 'two columns "lang"'),
-        (PLAIN, asked("lang", "size", "day"), "no repeated runs: each of the 4 combinations"),
-        (PLAIN, asked("lang", "lang"), "column lang: given for --factor and for --factor"),
-        (PLAIN, asked("lang", run="day"), "line 4: run mon has lang py, in line 2 it has c"),
-        (b"lang,power\n\xff\xfe,1\n", asked(), "not text in UTF-8"),
-        (f"lang,power\nc,{'1' * 200_000}\n", asked(), "line 2: not a table .field larger"),
+        ("", request(), "the file is empty"),
+        ("lang,power\n", request(), "a header and no row"),
+        (PLAIN, request("langg"), 'unknown column "langg"; known: day, lang, power, size.*"lang"'),
+        (PLAIN, request("lang", responses="pow"), "--response: unknown column"),
+        (PLAIN, request("lang", block="week"), "--block: unknown column"),
+        (PLAIN.replace("1.7", "fast"), request(), 'line 3: power: found "fast"; allowed: a number'),
+        (PLAIN.replace("1.7", "inf"), request(), "line 3: power: found .inf.*a finite number"),
+        (PLAIN.replace(",", ";").replace(".", ","), request(), 'found "1,5".*with decimal points'),
+        (PLAIN.replace("c,1,tue", ",1,tue"), request(), "line 3: lang: found nothing"),
+        (PLAIN.replace("mon,1.5", "mon"), request(), "line 2: found 3 cells; the header has 4"),
+        ("lang,lang\n1,2\n", request(), 'two columns "lang"'),
+        (PLAIN, request("lang", "size", "day"), "no repeated runs: each of the 4 combinations"),
+        (PLAIN, request("lang", "lang"), "column lang: given for --factor and for --factor"),
+        (PLAIN, request("lang", run="day"), "line 4: run mon has lang py, in line 2 it has c"),
+        (b"lang,power\n\xff\xfe,1\n", request(), "not text in UTF-8"),
+        (f"lang,power\nc,{'1' * 200_000}\n", request(), "line 2: not a table .field larger"),
         (PLAIN, table.TableRequest((), ("lang",)), "no --response given; its columns: lang, size"),
         (PLAIN, table.TableRequest((("power", ""),), ()), "no --factor given"),
     ],
@@ -104,9 +104,9 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str
 
 def test_a_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
-        table.read(tmp_path / "no.csv", asked())
+        table.read(tmp_path / "no.csv", request())
     with pytest.raises(UsageError, match="a folder; give a CSV file"):
-        table.read(tmp_path, asked())
+        table.read(tmp_path, request())
 
 
 def test_an_empty_response_name_is_refused() -> None:
@@ -127,7 +127,7 @@ def test_numbers_in_their_usual_forms_are_read(tmp_path, number: str) -> None:
 
 
 def test_levels_that_become_one_are_told(tmp_path) -> None:
-    imported = read(tmp_path, "size,p\n1,1\n1.0,1\n1,2\n2,2\n", asked("size", responses="p"))
+    imported = read(tmp_path, "size,p\n1,1\n1.0,1\n1,2\n2,2\n", request("size", responses="p"))
     assert imported.study["factors"] == {"size": [1.0, 2.0]}
     (remark,) = imported.remarks
     assert "one level: 1, 1.0." in remark.text
@@ -135,13 +135,13 @@ def test_levels_that_become_one_are_told(tmp_path) -> None:
 
 
 def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
-    imported = read(tmp_path, "size,p\n1,1\ninf,1\n1,2\ninf,3\n", asked("size", responses="p"))
+    imported = read(tmp_path, "size,p\n1,1\ninf,1\n1,2\ninf,3\n", request("size", responses="p"))
     assert imported.study["factors"] == {"size": ["1", "inf"]}
 
 
 def test_missing_and_negative_values_are_named_with_their_lines(tmp_path) -> None:
     text = "lang,power,t\nc,1.5,1\nc,nan,2\npy,-2,3\npy,-0.0,\n"
-    imported = read(tmp_path, text, asked("lang", responses="power:W t:s"))
+    imported = read(tmp_path, text, request("lang", responses="power:W t:s"))
     found = {one.title: one.text for one in imported.remarks}
     assert set(found) == {"Rows without power", "Negative values of power", "Rows without t"}
     assert "1 of 4 rows of mine.csv hold no number in power (line 3)" in found["Rows without power"]

@@ -43,7 +43,7 @@ def test_a_fixed_factor_is_known_for_a_preset_may_have_fixed_it():
 
 
 @pytest.mark.parametrize(
-    ("walk", "told"),
+    ("walk", "message"),
     [
         ({"response": "cpu", "by": ["langage"]}, 'unknown factor "langage"'),
         ({"response": "cpu", "by": "language"}, "allowed: a list of factors, as ['language']"),
@@ -61,8 +61,8 @@ def test_a_fixed_factor_is_known_for_a_preset_may_have_fixed_it():
          "where.interval_s: the list is empty"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_what_is_allowed(walk, told):
-    assert told in refused(walk)
+def test_what_is_wrong_is_said_with_what_is_allowed(walk, message):
+    assert message in refused(walk)
 
 
 def test_something_that_is_no_list_of_tables_is_refused():

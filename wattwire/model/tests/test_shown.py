@@ -55,7 +55,7 @@ def test_figures_and_rankings_name_their_responses():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"rows": "langage"}, 'table 1: rows: unknown factor "langage"'),
         ({"rows": ""}, "table 1: rows: found nothing; allowed: a factor: "),
@@ -73,8 +73,8 @@ def test_figures_and_rankings_name_their_responses():
         ({"titel": "x"}, 'table 1: unknown key "titel"'),
     ],
 )
-def test_what_is_wrong_with_a_table_is_told(change, told):
-    assert told in refused(table=[{**TABLE, **change}])
+def test_what_is_wrong_with_a_table_is_told(change, message):
+    assert message in refused(table=[{**TABLE, **change}])
 
 
 def test_what_is_wrong_with_others_is_told():

@@ -144,7 +144,7 @@ def test_anything_of_the_wrong_shape_or_size_is_refused_in_words(changes):
 
 
 @pytest.mark.parametrize(
-    ("plan", "told"),
+    ("plan", "words"),
     [
         ({"stop_width": 1.5, "primary": "payload_bytes", "blocks": 20}, "below 1"),
         ({"stop_width": 0.05, "blocks_min": 5, "primary": "payload_bytes"}, "at least 10"),
@@ -152,13 +152,13 @@ def test_anything_of_the_wrong_shape_or_size_is_refused_in_words(changes):
         ({"stop_width": 0.05, "blocks": 20}, "plan.primary"),
     ],
 )
-def test_a_rule_for_stopping_that_would_not_hold_is_refused(plan, told) -> None:
+def test_a_rule_for_stopping_that_would_not_hold_is_refused(plan, words) -> None:
     document = {
         "factors": {"payload_bytes": [64, 128]},
         "fixed": {"cell": "loopback/python", "pattern": "topic"},
         "plan": plan,
     }
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=words):
         parse_study("t", document, "test")
 
 
@@ -211,14 +211,14 @@ def test_the_warm_up_in_calls_is_found_stated_or_refused():
 
 
 @pytest.mark.parametrize(
-    ("baseline", "told"),
+    ("baseline", "words"),
     [
         ({"language": "rust"}, "baseline.language: found 'rust'; allowed: one of 'python', 'cpp'"),
         ({"settings.reliabilty": "best_effort"}, 'unknown factor "settings.reliabilty"; known: '),
         ({"clients": True}, "baseline.clients: found True; allowed: one of 1"),
     ],
 )
-def test_a_baseline_that_is_no_level_of_the_study_is_refused(baseline, told):
+def test_a_baseline_that_is_no_level_of_the_study_is_refused(baseline, words):
     document = {**STUDY, "fixed": {**STUDY["fixed"], "clients": 1}}
     for wrong in (
         {**document, "answers": {"baseline": baseline}},
@@ -226,7 +226,7 @@ def test_a_baseline_that_is_no_level_of_the_study_is_refused(baseline, told):
     ):
         with pytest.raises(UsageError) as caught:
             apply_preset(wrong, None, "study.toml")
-        assert told in str(caught.value)
+        assert words in str(caught.value)
 
 
 def test_a_baseline_may_be_a_level_of_a_preset_and_a_preset_may_leave_it_out():

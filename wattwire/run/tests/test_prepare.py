@@ -45,15 +45,15 @@ def test_overlapping_calls_told_by_their_sequence_need_payloads_that_carry_it(tm
 
 
 @pytest.mark.parametrize(
-    ("factor", "levels", "told"),
+    ("factor", "levels", "message"),
     [
         ("reply", ("echo", "ack", "literal"), "a literal reply does not carry"),
         ("literal", ("", "a sentence of more than sixteen"), "a literal payload does not carry"),
     ],
 )
-def test_literals_carry_no_sequence_however_long_they_are(tmp_path, factor, levels, told):
+def test_literals_carry_no_sequence_however_long_they_are(tmp_path, factor, levels, message):
     found = left_out(tmp_path, "sequence", factor, levels, payload_bytes=64)
-    assert list(found) == [levels[-1]] and told in found[levels[-1]]
+    assert list(found) == [levels[-1]] and message in found[levels[-1]]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("fixed", "told"),
+    ("fixed", "message"),
     [
         ({"payload_bytes": 15}, "mmm/one carries at least 16 bytes, not 15"),
         (
@@ -145,8 +145,8 @@ def test_a_client_calls_a_server_in_another_language_that_speaks_its_wire(tmp_pa
         ({"settings.patience": 5}, r"mmm/one has no patience = 5 \(it has: 0\)"),
     ],
 )
-def test_what_a_cell_alone_cannot_do_is_left_out_with_its_reason(tmp_path, fixed, told):
-    with pytest.raises(MissingError, match=told):
+def test_what_a_cell_alone_cannot_do_is_left_out_with_its_reason(tmp_path, fixed, message):
+    with pytest.raises(MissingError, match=message):
         of_three_languages(tmp_path, rate_hz=10, **fixed)
 
 

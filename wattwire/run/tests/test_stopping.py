@@ -28,12 +28,12 @@ class Runner(CampaignRunner):
             for place, treatment in enumerate(treatments, 1)
         ]
         self.done: list[str] = []
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self._progress = SimpleNamespace(event=self._hear)
 
     def _hear(self, kind, **fields) -> None:
         if kind == "note":
-            self.told.append(fields["text"])
+            self.messages.append(fields["text"])
 
     def _is_done(self, planned) -> bool:
         return planned.run in self.done
@@ -82,7 +82,7 @@ def test_it_looks_after_each_whole_block_from_the_least_on_and_spares_the_rest(
     judged(runner, judge_at(12, looked, runner))
     assert looked == [10, 11, 12]
     assert runner.done[-1] == "b12-p2"
-    assert "after 12 of 14 blocks" in runner.told[0]
+    assert "after 12 of 14 blocks" in runner.messages[0]
     assert journal.get("stopping")["after"] == 12
 
 
@@ -111,7 +111,7 @@ def test_a_width_that_is_not_reached_runs_all_blocks_and_is_remembered(journal, 
     assert len(runner.done) == 28
     assert looked == [10, 11, 12, 13, 14]
     assert journal.get("stopping")["reached"] is False
-    assert not runner.told
+    assert not runner.messages
 
 
 def test_a_level_that_is_known_leaves_later_blocks_to_the_others(journal, judged) -> None:

@@ -34,7 +34,7 @@ def waiting(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -
     return values + 40_000.0 * held * np.exp(rng.normal(0.03, 0.02, MESSAGES))
 
 
-def told(levels: Mapping[str, Any]) -> dict[str, Any]:
+def effective_of(levels: Mapping[str, Any]) -> dict[str, Any]:
     return {"at_once": levels.get("settings.at_once", False)}
 
 
@@ -44,7 +44,7 @@ def acknowledged(draw: Any = waiting, **more: Any) -> Finding | Silence:
 
 
 def test_a_mode_at_40_ms_is_suspected_and_names_the_setting() -> None:
-    found = acknowledged(effective=told)
+    found = acknowledged(effective=effective_of)
     assert isinstance(found, Finding)
     assert found.standing == "suspected"
     assert '"settings.at_once" = [false, true]' in found.settles
@@ -57,13 +57,13 @@ def test_a_mode_at_40_ms_is_suspected_and_names_the_setting() -> None:
 
 def test_the_levels_that_would_prove_it_are_those_of_the_manifest(monkeypatch: Any) -> None:
     monkeypatch.setitem(Reader.machine, "switches", {"made_up": ["at_once"]})
-    found = acknowledged(effective=told)
+    found = acknowledged(effective=effective_of)
     assert isinstance(found, Finding)
     assert '"settings.at_once" = ["default", "on"]' in found.settles
 
 
 def test_it_is_shown_where_the_study_switches_it_off() -> None:
-    found = acknowledged(factors=SWITCHED, effective=told)
+    found = acknowledged(factors=SWITCHED, effective=effective_of)
     assert isinstance(found, Finding)
     assert found.standing == "shown by this study"
     assert found.settles == ""
@@ -95,13 +95,13 @@ def test_a_call_of_some_milliseconds_does_not_hide_the_wait() -> None:
     def slow(rng: np.random.Generator, levels: Any, scale: float) -> Any:
         return waiting(rng, levels, scale) + rng.uniform(5_000, 12_000, MESSAGES)
 
-    found = acknowledged(slow, factors=SWITCHED, effective=told)
+    found = acknowledged(slow, factors=SWITCHED, effective=effective_of)
     assert isinstance(found, Finding)
     assert found.standing == "shown by this study"
 
 
 def test_few_pairs_ask_for_more_blocks() -> None:
-    found = acknowledged(factors=SWITCHED, effective=told, blocks=1)
+    found = acknowledged(factors=SWITCHED, effective=effective_of, blocks=1)
     assert isinstance(found, Finding)
     assert found.standing == "suspected"
     assert "plan.blocks" in found.settles
@@ -199,7 +199,7 @@ def test_lost_messages_make_a_step_and_a_granted_buffer_is_a_candidate() -> None
 
 def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> None:
     evidence, runs = campaign(
-        np.random.default_rng(3), waiting, factors=SWITCHED, effective=told, blocks=4
+        np.random.default_rng(3), waiting, factors=SWITCHED, effective=effective_of, blocks=4
     )
     hits = delayed_ack.hits_of(evidence, runs)
     found, _ = sizes.find(evidence, runs, hits)
@@ -211,7 +211,7 @@ def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> N
 
 
 def test_a_mode_in_excluded_runs_is_found_and_marked_as_excluded() -> None:
-    evidence, runs = campaign(np.random.default_rng(3), waiting, effective=told)
+    evidence, runs = campaign(np.random.default_rng(3), waiting, effective=effective_of)
     slow = [replace(run, excluded=True) for run in runs if run.levels["language"] == "one"]
     others = [run for run in runs if run.levels["language"] != "one"]
     every = [*others, *slow]
@@ -226,7 +226,9 @@ def test_a_mode_in_excluded_runs_is_found_and_marked_as_excluded() -> None:
 
 
 def test_excluded_runs_prove_nothing() -> None:
-    evidence, runs = campaign(np.random.default_rng(3), waiting, factors=SWITCHED, effective=told)
+    evidence, runs = campaign(
+        np.random.default_rng(3), waiting, factors=SWITCHED, effective=effective_of
+    )
     every = [replace(run, excluded=True) for run in runs]
     found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
     assert isinstance(found, Finding) and found.standing == "suspected"
