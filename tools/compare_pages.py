@@ -33,8 +33,8 @@ from wattwire.catalog.manifest import tomllib
 # What the new code calls otherwise. All other names are the same.
 RENAMED: dict[str, dict[str, str]] = {
     "section": {"asked": "design", "reproduced": "replication", "laid-out": "requested-tables"},
-    "table": {},
-    "column": {  # table and column
+    "table": {"violin-power-w": "box-power-w"},
+    "column": {  # table, without its number, and column
         "answers: with the runs set aside": "with the excluded runs",
         "differences: df of that": "df, means",
         "differences: of means [interval]": "means: difference [interval]",
@@ -43,7 +43,9 @@ RENAMED: dict[str, dict[str, str]] = {
         "paper-path-rates: verdict turned by removal": "verdict reversed by removal",
         "provenance: rows left out": "rows excluded",
         "finding-delayed-acknowledgements: beside it": "next to the mode",
+        "finding-delayed-acknowledgements: of them excluded": "excluded",
         "finding-delayed-acknowledgements: its centre ms": "centre of the mode ms",
+        "reproduced-remarks: verdict": "match",
         "syscalls: its share of all CPU, %": "kernel share of CPU, %",
         "syscalls: its share of all CPU, % again": "kernel share of CPU, % again",
         "what is known": "explanation",
@@ -147,7 +149,7 @@ def _renamed(name: str, table: Table) -> Table:
     columns = {}
     for column in table[0] if table else ():
         known = RENAMED["column"]
-        in_table = f"{name.rpartition(' ')[2]}: {column}"
+        in_table = re.sub(r"-\d+", "", f"{name.rpartition(' ')[2]}: {column}")
         columns[column] = known.get(in_table, known.get(column, column))
     return [{columns.get(k, k): cells.get(v, v) for k, v in row.items()} for row in table]
 
@@ -156,10 +158,10 @@ def _paired_rows(
     old: Table, new: Table
 ) -> Iterator[tuple[dict[str, str] | None, dict[str, str] | None]]:
     """Yield rows that belong together: equal ones, then equal labels, then most equal cells."""
-    columns = {c for row in (*old, *new) for c in row}
-    labels = [c for c in columns if not any(_is_number(row.get(c, "")) for row in (*old, *new))]
+    shared = {c for row in old for c in row} & {c for row in new for c in row}
+    labels = [c for c in shared if not any(_is_number(row.get(c, "")) for row in (*old, *new))]
     keys: list[Callable[[dict[str, str]], Hashable]] = [
-        lambda row: frozenset(row.items()),
+        lambda row: tuple(row.get(c, "") for c in shared),
         lambda row: tuple(row.get(c, "") for c in labels),
     ]
     for key in keys:
