@@ -67,11 +67,11 @@ class Answers:
         """
         if isinstance(answer.result, stats.Difference):
             return self._difference_outcome(answer)
-        verdict = stats.verdict(answer.interval, self.margin)
+        conclusion = stats.conclusion(answer.interval, self.margin)
         effect = abs(math.log(answer.interval.estimate))
-        if verdict == "different" and effect <= self.noise.get(answer.response.column, 0.0):
+        if conclusion == "different" and effect <= self.noise.get(answer.response.column, 0.0):
             return "within noise"
-        return verdict
+        return conclusion
 
     def _difference_outcome(self, answer: Answer) -> str:
         """Return the outcome of a difference in the response's unit.

@@ -7,13 +7,13 @@ from wattwire.stats.blocked import (
     Fit,
     Ratio,
     bonferroni,
+    conclusion,
     fit_log,
     fit_plain,
     geometric_mean,
     mean_interval,
     ratio,
     slope,
-    verdict,
 )
 from wattwire.stats.bootstrap import bootstrap_interval
 from wattwire.stats.carry_over import predecessor_effect
@@ -111,7 +111,7 @@ __all__ = [
     "spread_between",
     "spreads_between",
     "step_logs",
-    "verdict",
+    "conclusion",
     "welch_difference",
     "welch_ratio",
 ]

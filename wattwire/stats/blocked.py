@@ -421,7 +421,7 @@ def bonferroni(confidence: float, family_size: int) -> float:
     return 1.0 - (1.0 - confidence) / family_size
 
 
-def verdict(interval: Interval, margin: float | None) -> str:
+def conclusion(interval: Interval, margin: float | None) -> str:
     """Return "different", "equivalent" (inside 1/(1+margin) … 1+margin) or "undecided".
 
     Without a margin the result is never "equivalent".

@@ -199,12 +199,12 @@ def test_bonferroni_parts_the_error_over_the_family() -> None:
 )
 def test_three_outcomes_of_a_margin(low, high, word) -> None:
     interval = stats.Interval((low * high) ** 0.5, low, high, 0.95, 10, "made up")
-    assert stats.verdict(interval, 0.05) == word
+    assert stats.conclusion(interval, 0.05) == word
 
 
 def test_without_a_margin_nothing_is_equivalent() -> None:
     interval = stats.Interval(1.0, 0.999, 1.001, 0.95, 10, "made up")
-    assert stats.verdict(interval, None) == "undecided"
+    assert stats.conclusion(interval, None) == "undecided"
 
 
 def test_geometric_mean_of_three_runs_by_hand_and_refusal_of_two() -> None:
