@@ -18,6 +18,44 @@ from wattwire.model.errors import UsageError
 from wattwire.model.paths import is_plain_name
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.sections.costs import band
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "published",
+    {
+        "title": "Comparison with published numbers",
+        "no_file": (
+            "The study names {file}, which is not in this campaign's folder; copy it there to "
+            "compare published and measured numbers."
+        ),
+        "what": (
+            "Published numbers are as printed{source}. They come from another machine, instrument "
+            "and window: the comparison is descriptive, without tests. CPU here is per cent of "
+            "one core, one node of the role. Our windows last {windows}: energy grows with the "
+            "window, power does not."
+        ),
+        "source": " (doi {source})",
+        "no_window": "an unknown time (no usable run)",
+        "unknown_window": "an unknown time",
+        "windows": "{shortest:duration} to {longest:duration}",
+        "window": "{length:duration}",
+        # A table of the paper.
+        "where": "Table {name}",
+        "table": "{where}: {role}{constants}",
+        "constants": " ({levels})",
+        "note": "From three runs on a 95 % t interval over runs.",
+        "note_of_nodes": (
+            "From three runs on a 95 % t interval over runs. All nodes of the role are metered: "
+            "the value is their mean, “each node” lists each."
+        ),
+        # Why a published row has no measured counterpart.
+        "no_role": "no {role} in these runs",
+        "not_planned": "not in this campaign's plan",
+        "not_run": "planned, not run yet",
+        "excluded": "excluded: {reasons}",
+        "no_reason": "no reason recorded",
+    },
+)
 
 LABELS = ("table", "node_role", "source", "platform")
 QUANTITIES = {
@@ -52,16 +90,10 @@ def section(evidence: Evidence) -> Section | None:
     study = evidence.study
     if not study.published:
         return None
-    part = Section("published", "Comparison with published numbers")
+    part = Section("published", PHRASES("title"))
     path = locate(evidence)
     if path is None:
-        part.parts.append(
-            Text(
-                f"The study names {study.published}, which is not in this campaign's "
-                "folder; copy it there to compare published and measured numbers.",
-                "warning",
-            )
-        )
+        part.parts.append(Text(PHRASES("no_file", file=study.published), "warning"))
         return part
     with path.open(newline="", encoding="utf-8") as file:
         published = list(csv.DictReader(file))
@@ -73,10 +105,11 @@ def section(evidence: Evidence) -> Section | None:
     source = study.source
     part.parts.append(
         Text(
-            f"Published numbers are as printed{f' (doi {source})' if source else ''}. They come "
-            "from another machine, instrument and window: the comparison is descriptive, without "
-            "tests. CPU here is per cent of one core, one node of the role. "
-            f"Our windows last {_windows(evidence)}: energy grows with the window, power does not."
+            PHRASES(
+                "what",
+                source=PHRASES("source", source=source) if source else "",
+                windows=_windows(evidence),
+            )
         )
     )
     names = dict.fromkeys((row.get("table", ""), row.get("node_role", "")) for row in published)
@@ -90,18 +123,18 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
-def _windows(evidence: Evidence) -> str:
+def _windows(evidence: Evidence) -> Phrase:
     if evidence.usable.height == 0:
-        return "an unknown time (no usable run)"
+        return PHRASES("no_window")
     windows_s = window_seconds(evidence, evidence.usable)
     lengths_s = sorted(
         {round(float(window_s), 2) for window_s in windows_s if np.isfinite(window_s)}
     )
     if not lengths_s:
-        return "an unknown time"
-    return " to ".join(
-        words.duration(window_s) for window_s in dict.fromkeys([lengths_s[0], lengths_s[-1]])
-    )
+        return PHRASES("unknown_window")
+    if len(lengths_s) == 1:
+        return PHRASES("window", length=lengths_s[0])
+    return PHRASES("windows", shortest=lengths_s[0], longest=lengths_s[-1])
 
 
 def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, str]]) -> Table:
@@ -134,22 +167,19 @@ def _table(evidence: Evidence, name: str, role: str, rows: Sequence[dict[str, st
         columns.append(Column(f"{key}_here", f"{kind} here", kind, group=group))
         if has_several_nodes and not estimated:
             columns.append(Column(f"{key}_each", "each node", "text", group=group))
-    where = str(rows[0].get("source") or f"Table {name}")
+    where = str(rows[0].get("source") or PHRASES("where", name=name))
     return Table(
         f"published-{name}-{role}".replace("_", "-"),
-        f"{where}: {role.replace('_', ' ')}{_constants(constant)}",
+        PHRASES("table", where=where, role=role.replace("_", " "), constants=_constants(constant)),
         [column for column in columns if column.key not in constant],
         table_rows,
-        "From three runs on a 95 % t interval over runs. All nodes of the role are metered: the "
-        "value is their mean, “each node” lists each."
-        if has_several_nodes
-        else "From three runs on a 95 % t interval over runs.",
+        PHRASES("note_of_nodes") if has_several_nodes else PHRASES("note"),
     )
 
 
 def _constants(constant: Mapping[str, str]) -> str:
-    phrases = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
-    return f" ({', '.join(phrases)})" if phrases else ""
+    levels = [f"{words.factor_title(key)} {value}" for key, value in constant.items()]
+    return PHRASES("constants", levels=", ".join(levels)) if levels else ""
 
 
 def _row(
@@ -183,7 +213,7 @@ def _row(
         cells["energy_j_here"] = band(low, high)
         cells["power_w_here"] = band(low / windows_s, high / windows_s)
     if not shares and not memories and set(quantities) & set(MEASURED):
-        cells["because"] = f"no {role} in these runs"
+        cells["because"] = PHRASES("no_role", role=role)
     return cells
 
 
@@ -231,16 +261,16 @@ def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
         and all(same_level(all_levels(entry).get(k), v) for k, v in wanted.items())
     ]
     if not matches:
-        return "not in this campaign's plan"
+        return PHRASES("not_planned")
     reasons = dict.fromkeys(str(entry["skipped"]) for entry in matches if entry.get("skipped"))
     if reasons:
         return "; ".join(reasons)
     tried = {entry["run"] for entry in matches} & set(evidence.runs)
     if not tried:
-        return "planned, not run yet"
+        return PHRASES("not_run")
     codes = dict.fromkeys(
         str(reason.get("detail") or reason["code"])
         for run in sorted(tried)
         for reason in evidence.runs[run].get("reasons", [])
     )
-    return "excluded: " + ("; ".join(codes) or "no reason recorded")
+    return PHRASES("excluded", reasons="; ".join(codes) or PHRASES("no_reason"))

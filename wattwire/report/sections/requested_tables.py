@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
-from wattwire.analysis.metrics_by_role import NOT_MEASURED, capital, is_measured, of_role, values_of
+from wattwire.analysis.metrics_by_role import NOT_MEASURED, is_measured, of_role, values_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
@@ -17,8 +17,39 @@ from wattwire.report.figures import requested_figures
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.tables import ranking
 from wattwire.report.tables.published_values import Printed, printed_of
+from wattwire.report.words.phrases import Phrase, Phrases
 
-BEST = "× best"
+PHRASES = Phrases(
+    "requested_tables",
+    {
+        "title": "Tables and figures of the study",
+        "none": "No usable run: no tables or figures yet.",
+        "no_file": (
+            "The study's published numbers ({file}) are not in this campaign's folder; copy the "
+            "file there to compare published and measured numbers."
+        ),
+        "what": (
+            "Published numbers are as printed{source}, errors included. They come from other "
+            "machines, versions and instruments: the comparison is descriptive, without tests. "
+            "Ours are medians over the runs of a cell. {best}: ratio to the lowest of its column; "
+            "the printed ratios are the paper's own."
+        ),
+        "source": " (doi {source})",
+        "best": "× best",
+        "missing": "{responses:capital}: {reason}.{cpu_time}",
+        "cpu_time": " CPU time, where shown below, was measured; it is not energy.",
+        "not_measured": "not measured",
+        # A table.
+        "table": "{response:capital}{unit}",
+        "unit": " ({unit})",
+        "note": "Here: median of {runs} per cell{pooled}.",
+        "runs": "{runs:plural run}",
+        "several_runs": "{fewest} to {most:plural run}",
+        "pooled": ", pooled over {factors:listed}",
+    },
+)
+
+BEST = PHRASES("best")
 MULTIPLES = {1.0: "", 1e3: "thousand", 1e6: "million"}
 Levels = dict[str, Any]
 
@@ -33,9 +64,9 @@ def section(evidence: Evidence) -> Section | None:
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings):
         return None
-    part = Section("requested-tables", "Tables and figures of the study")
+    part = Section("requested-tables", PHRASES("title"))
     if evidence.usable.height == 0:
-        part.parts.append(Text("No usable run: no tables or figures yet.", "warning"))
+        part.parts.append(Text(PHRASES("none"), "warning"))
         return part
     printed = printed_of(evidence)
     if shown.published:
@@ -50,20 +81,13 @@ def section(evidence: Evidence) -> Section | None:
     return part
 
 
-def _about(evidence: Evidence, has_printed: bool) -> str:
+def _about(evidence: Evidence, has_printed: bool) -> Phrase:
     if not has_printed:
         name = evidence.study.published
-        return (
-            f"The study's published numbers ({name}) are not in this campaign's folder; copy the "
-            "file there to compare published and measured numbers."
-        )
+        return PHRASES("no_file", file=name)
     source = evidence.study.source
-    return (
-        f"Published numbers are as printed{f' (doi {source})' if source else ''}, errors "
-        "included. They come from other machines, versions and instruments: the comparison is "
-        "descriptive, without tests. Ours are medians over the runs of a cell. "
-        f"{BEST}: ratio to the lowest of its column; the printed ratios are the paper's own."
-    )
+    source_words = PHRASES("source", source=source) if source else ""
+    return PHRASES("what", source=source_words, best=BEST)
 
 
 def _tables(
@@ -79,10 +103,17 @@ def _tables(
     ]
     if missing:
         titles = words.listed(list(dict.fromkeys(missing)))
-        cpu_note = " CPU time, where shown below, was measured; it is not energy."
         has_energy = any(resolve(value.response, evidence.described).energy for value, _ in places)
         contents.append(
-            Text(f"{capital(titles)}: {NOT_MEASURED}.{cpu_note if has_energy else ''}", "warning")
+            Text(
+                PHRASES(
+                    "missing",
+                    responses=titles,
+                    reason=NOT_MEASURED,
+                    cpu_time=PHRASES("cpu_time") if has_energy else "",
+                ),
+                "warning",
+            )
         )
     for table_number, (value, role) in enumerate(places, 1):
         contents.append(
@@ -127,7 +158,8 @@ def _table(
                 row[f"{place} {name} ratio"] = printed.text(name, levels, role, value.ratio)
         _put_medians(rows, place, medians, was_measured)
         columns += _columns(spec, value, printed, published_tables, place, group, was_measured)
-    title = f"{capital(of_role(response, role))}{_unit(response, value.divide_by)}"
+    unit = _unit(response, value.divide_by)
+    title = PHRASES("table", response=of_role(response, role), unit=unit)
     table_rows = [{name: cell for name, cell in row.items() if name != "_"} for row in rows]
     return Table(key, title, columns, table_rows, _note(evidence, spec, counts))
 
@@ -159,7 +191,9 @@ def _put_medians(
     for row, median in zip(rows, medians, strict=True):
         row[f"{place} here"] = median
         if not was_measured:
-            row[f"{place} here"] = Marked(None, "not measured", "", NOT_MEASURED, NOT_MEASURED)
+            row[f"{place} here"] = Marked(
+                None, PHRASES("not_measured"), "", NOT_MEASURED, NOT_MEASURED
+            )
         elif median is not None and positive:
             row[f"{place} best"] = median / min(positive)
 
@@ -182,7 +216,7 @@ def _values_at(evidence: Evidence, values: FloatArray, levels: Levels) -> FloatA
 def _unit(response: Response, divide_by: float) -> str:
     multiple = MULTIPLES.get(divide_by, f"{divide_by:g}")
     unit = " ".join(filter(None, (multiple, response.unit)))
-    return f" ({unit})" if unit else ""
+    return PHRASES("unit", unit=unit) if unit else ""
 
 
 def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:
@@ -190,7 +224,9 @@ def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:
         return ""
     shown = {spec.rows, spec.columns}
     pooled = [words.factor_title(name) for name in evidence.varied if name not in shown]
-    over = f", pooled over {words.listed(pooled)}" if pooled else ""
-    runs = words.plural(max(counts), "run")
-    runs = runs if min(counts) == max(counts) else f"{min(counts)} to {runs}"
-    return f"Here: median of {runs} per cell{over}."
+    runs = (
+        PHRASES("runs", runs=max(counts))
+        if min(counts) == max(counts)
+        else PHRASES("several_runs", fewest=min(counts), most=max(counts))
+    )
+    return PHRASES("note", runs=runs, pooled=PHRASES("pooled", factors=pooled) if pooled else "")
