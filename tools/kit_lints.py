@@ -1,4 +1,4 @@
-"""`python tools/kit_lints.py`: formats and lints of the kits and cells of Go.
+"""`python tools/kit_lints.py`: formats and lints of the kits and cells of Go and C#.
 
 A language whose tools are missing is skipped with the reason; the exit code is 1 where a tool has
 something to say. A cell depends on its language's kit at `_kit`, which exists only in a build, so
@@ -48,6 +48,12 @@ def passes(command: Sequence[str], folder: Path, environment: dict[str, str] | N
     return done.returncode == 0
 
 
+def cells_in(language: str) -> list[Path]:
+    """Return the folders of a language's cells, those of the bench included."""
+    roots = (ROOT / "middleware", ROOT / "bench" / "cells" / "middleware")
+    return sorted(path for root in roots for path in root.glob(f"*/{language}"))
+
+
 def gofmt_passes(names: Sequence[str]) -> bool:
     """Print the files that gofmt would change, and return whether there are none."""
     done = subprocess.run(
@@ -87,9 +93,7 @@ def lint_go() -> list[str]:
     failed = [] if gofmt_passes(tracked(".go", "languages", "middleware", "bench")) else ["gofmt"]
     if not passes(["go", "vet", ".", "./web"], GO_KIT, GO_ENVIRONMENT):
         failed.append("go vet: languages/go/kit")
-    for cell in sorted(ROOT.glob("middleware/*/go")) + sorted(
-        ROOT.glob("bench/cells/middleware/*/go")
-    ):
+    for cell in cells_in("go"):
         folder = lay_out_go(cell)
         reason = generate(cell, folder)
         if reason:
@@ -99,7 +103,30 @@ def lint_go() -> list[str]:
     return failed
 
 
-LINTS = {"Go": (lint_go, ("go", "gofmt"))}
+def lint_csharp() -> list[str]:
+    """Return the cells about which Mono's compiler, at its highest level, warns.
+
+    No formatter that Debian has reads C# of today: astyle loses its way in lambdas.
+    """
+    kit = ROOT / "languages" / "csharp" / "kit"
+    output = WORKSHOP / "csharp.exe"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for cell in cells_in("csharp"):
+        manifest = tomllib.loads((cell / "node.toml").read_text(encoding="utf-8"))
+        flags = manifest.get("build", {}).get("lists", {}).get("build_flags", [])
+        flags = [flag.replace("{kit}", str(kit)) for flag in flags]
+        sources = [f"{kit}/*.cs", f"{cell}/*.cs"]
+        command = ["mcs", "-nologo", "-warn:4", "-warnaserror", "-pkg:newtonsoft-json", *flags]
+        if not passes([*command, f"-out:{output}", *sources], ROOT):
+            failed.append(f"mcs: {cell.relative_to(ROOT)}")
+    return failed
+
+
+LINTS = {
+    "Go": (lint_go, ("go", "gofmt")),
+    "C#": (lint_csharp, ("mcs", "pkg-config")),
+}
 
 
 def main() -> int:

@@ -13,6 +13,11 @@ from contract.conformance.repository import ROOT
 from tests.toolchains.test_kits import why_not
 
 GO_ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}
+CSHARP = ROOT / "languages" / "csharp"
+PLANTED_CSHARP = {
+    "Calls.cs": ("RecordCall(sample, flags);\n            return", "new object[1]"),
+    "Arrivals.cs": ("arrival.EntryNs = entryNs;", "new object[1]"),
+}
 PLANTED_GO = {
     "client.go": (
         "\tk.recordCall(sample)\n",
@@ -48,3 +53,32 @@ def test_an_allocation_planted_in_the_go_kit_is_counted(tmp_path: Path, name: st
     done = go_test(kit)
     assert done.returncode != 0
     assert "allocations in a" in done.stdout and "allowed: none" in done.stdout
+
+
+def csharp_allocations(kit: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    reason = why_not(CSHARP)
+    if reason:
+        pytest.skip(reason)
+    program = folder / "allocations.exe"
+    command = ["mcs", "-nologo", "-optimize+", "-pkg:newtonsoft-json", f"-out:{program}"]
+    command += [f"{kit}/*.cs", f"{kit}/tests/Allocations.cs"]
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    return subprocess.run(["mono", program], capture_output=True, text=True, check=False)
+
+
+def test_a_message_allocates_nothing_in_the_csharp_kit(tmp_path: Path) -> None:
+    done = csharp_allocations(CSHARP / "kit", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "0 faults\n"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", PLANTED_CSHARP)
+def test_an_allocation_planted_in_the_csharp_kit_is_counted(tmp_path: Path, name: str) -> None:
+    kit = shutil.copytree(CSHARP / "kit", tmp_path / "kit")
+    text, (before, planted) = (kit / name).read_text(encoding="utf-8"), PLANTED_CSHARP[name]
+    assert text.count(before) == 1
+    faulty = text.replace(before, f"planted = {planted};\n            {before}")
+    faulty = faulty.replace("class Kit {", "class Kit {\n        public static object planted;")
+    (kit / name).write_text(faulty, encoding="utf-8")
+    done = csharp_allocations(kit, tmp_path)
+    assert done.returncode == 1
+    assert "bytes a message; allowed: 0" in done.stdout

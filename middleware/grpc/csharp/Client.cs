@@ -2,6 +2,7 @@ using System;
 using System.IO;
 using System.Linq;
 using System.Runtime.InteropServices;
+using Wattwire;
 
 /// Client and ping: one channel, and an exchange for each call that may be open.
 sealed class Client {
@@ -16,17 +17,16 @@ sealed class Client {
     public static void Run(Kit kit) {
         Node.Begin(kit);
         var client = new Client(kit);
-        Node.Ready(kit, kit.Probe(client.Call), kit.Number("settings.server_workers"));
+        Node.Ready(kit, kit.Probe(client.Call), kit.Spec.Settings.Integer("server_workers"));
         kit.Calls(client.Call);
     }
 
     Client(Kit kit) {
-        address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
-            .FirstOrDefault()
-            ?? throw new NodeError(2, "none; allowed: HOST:PORT", "peers.endpoints");
+        address = kit.Spec.PeersEndpoints.FirstOrDefault() ?? throw new NodeError(
+            ExitCode.BadSpec, "none; allowed: HOST:PORT", "peers.endpoints");
         codec = Codec.Of(kit);
-        keeps = kit.Text("settings.keep_alive") != "off";
-        string authority = kit.Text("tls.authority");
+        keeps = kit.Spec.Settings.Text("keep_alive") != "off";
+        string authority = kit.Spec.TlsAuthority;
         credentials = authority == "" ? Core.grpc_insecure_credentials_create()
             : Core.grpc_ssl_credentials_create(
                 File.ReadAllText(authority), IntPtr.Zero, IntPtr.Zero, IntPtr.Zero);
@@ -57,7 +57,7 @@ sealed class Client {
             Exchange exchange) {
         IntPtr sent = Exchange.Held(codec.Encode(message));
         IntPtr call = Core.grpc_channel_create_registered_call(channel, IntPtr.Zero,
-            PropagateNothing, exchange.Queue, registered, Core.Time.At(Kit.Now() + timeoutNs),
+            PropagateNothing, exchange.Queue, registered, Core.Time.At(Kit.NowNs() + timeoutNs),
             IntPtr.Zero);
         exchange.Add(Exchange.Op.SendMetadata).Add(Exchange.Op.SendMessage, sent)
             .Add(Exchange.Op.SendClose).Add(Exchange.Op.ReceiveMetadata, exchange.Metadata)

@@ -1,4 +1,5 @@
 using System;
+using Wattwire;
 
 /// How a run's messages, the kit's nominal bytes, become protobuf and back. Decode returns null
 /// where it is no such message.
@@ -13,10 +14,10 @@ sealed class Codec {
     }
 
     public static Codec Of(Kit kit) {
-        string encoding = kit.Text("payload.encoding");
+        string encoding = kit.Spec.PayloadEncoding;
         if (encoding == "record")
             return new Codec("Record", RecordProto.Encoded, RecordProto.Decoded);
-        bool text = encoding == "text" || kit.Text("payload.literal") != "";
+        bool text = encoding == "text" || kit.Spec.PayloadLiteral != "";
         return new Codec(text ? "Text" : "Bytes", Field, OfField);
     }
 

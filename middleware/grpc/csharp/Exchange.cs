@@ -1,6 +1,7 @@
 using System;
 using System.Runtime.InteropServices;
 using System.Text;
+using Wattwire;
 
 /// One call at a time on a completion queue of its own: the memory that the core writes to while a
 /// batch of operations is under way, made once.
@@ -51,7 +52,8 @@ sealed unsafe class Exchange {
         int error = Core.grpc_call_start_batch(call, ops, (IntPtr)count, Queue, IntPtr.Zero);
         count = 0;
         if (error != 0)
-            throw new NodeError(4, $"grpc_call_start_batch: error {error} of grpc_call_error");
+            throw new NodeError(ExitCode.MiddlewareFailed,
+                $"grpc_call_start_batch: error {error} of grpc_call_error");
         Wait();
     }
 

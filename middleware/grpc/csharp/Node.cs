@@ -1,25 +1,32 @@
 using System;
 using System.Collections.Generic;
 using System.Runtime.InteropServices;
+using Wattwire;
 
 /// gRPC node: the C core by P/Invoke, as the library Grpc.Core had it.
 static class Node {
     const long PayloadBytesMax = 4000000, RecordBytesMax = 3000000;
 
-    static void Main(string[] args) => Kit.Run(args,
-        "settings.keep_alive:S settings.tls:B settings.server_workers:I",
-        "encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed " +
-        "reply.echo reply.ack reply.literal literal async_client tls",
-        new Dictionary<string, Action<Kit>> {
+    static void Main(string[] args) => Kit.Run(args, new Cell {
+        Roles = new Dictionary<string, Action<Kit>> {
             { "client", Client.Run }, { "server", Server.Run },
             { "ping", Client.Run }, { "pong", Server.Run },
-        });
+        },
+        Settings = new[] {
+            "keep_alive", "tls", "server_workers",
+        },
+        Capabilities = new[] {
+            "encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
+            "loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
+            "tls",
+        },
+    });
 
     /// Ends with 3 where the spec asks for what the manifests exclude; starts the library.
     public static void Begin(Kit kit) {
-        long most = kit.Text("payload.encoding") == "record" ? RecordBytesMax : PayloadBytesMax;
-        if (kit.Number("payload.bytes") > most)
-            throw new NodeError(3, $"payload.bytes above {most}");
+        long most = kit.Spec.PayloadEncoding == "record" ? RecordBytesMax : PayloadBytesMax;
+        if (kit.Spec.PayloadBytes > most)
+            throw new NodeError(ExitCode.Unsupported, $"payload.bytes above {most}");
         Core.grpc_init();
     }
 
@@ -28,8 +35,8 @@ static class Node {
         kit.Ready(null, discoveryNs,
             new { name = "gRPC C core by P/Invoke", version,
                 build = RuntimeInformation.FrameworkDescription },
-            new { keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
-                tls = kit.Text("tls.authority") == "" ? "none" : "on",
+            new { keep_alive = kit.Spec.Settings.Text("keep_alive") == "off" ? "off" : "on",
+                tls = kit.Spec.TlsAuthority == "" ? "none" : "on",
                 server_workers = workers, transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "none", overload = "block" });
     }

@@ -2,6 +2,7 @@ using System;
 using System.IO;
 using System.Linq;
 using System.Runtime.InteropServices;
+using Wattwire;
 
 /// Server and pong: threads that each take a call and answer it.
 static class Server {
@@ -13,7 +14,7 @@ static class Server {
         Codec codec = Codec.Of(kit);
         IntPtr method =
             Core.grpc_server_register_method(server, codec.Method, null, ReadPayload, 0);
-        long workers = kit.Number("settings.server_workers");
+        long workers = kit.Spec.Settings.Integer("server_workers");
         if (workers == 0)
             workers = Math.Max(4, 2 * Environment.ProcessorCount); // as Grpc.Core
         var exchanges = Enumerable.Range(0, (int)workers).Select(_ => new Exchange()).ToList();
@@ -21,7 +22,7 @@ static class Server {
             Core.grpc_server_register_completion_queue(server, exchange.Queue, IntPtr.Zero);
         int port = Core.grpc_server_add_http2_port(server, "127.0.0.1:0", Credentials(kit));
         if (port == 0)
-            throw new NodeError(4, "127.0.0.1: no port could be bound");
+            throw new NodeError(ExitCode.MiddlewareFailed, "127.0.0.1: no port could be bound");
         Core.grpc_server_start(server);
         foreach (Exchange exchange in exchanges)
             Kit.Start(() => {
@@ -34,11 +35,11 @@ static class Server {
     }
 
     static IntPtr Credentials(Kit kit) {
-        if (kit.Text("tls.authority") == "")
+        if (kit.Spec.TlsAuthority == "")
             return Core.grpc_insecure_server_credentials_create();
         var pair = new Core.Pair {
-            Key = File.ReadAllText(kit.Text("tls.key")),
-            Certificate = File.ReadAllText(kit.Text("tls.certificate")) };
+            Key = File.ReadAllText(kit.Spec.TlsKey),
+            Certificate = File.ReadAllText(kit.Spec.TlsCertificate) };
         return Core.grpc_ssl_server_credentials_create(null, ref pair, (IntPtr)1, 0, IntPtr.Zero);
     }
 
@@ -48,22 +49,24 @@ static class Server {
             exchange.Deadline, exchange.Metadata, exchange.Message, exchange.Queue, exchange.Queue,
             exchange.Queue);
         if (error != 0)
-            throw new NodeError(4, $"grpc_server_request_registered_call: error {error}");
+            throw new NodeError(ExitCode.MiddlewareFailed,
+                $"grpc_server_request_registered_call: error {error}");
         if (!exchange.Wait())
             return;
         IntPtr call = Marshal.ReadIntPtr(exchange.Call);
         // A call that has ended before it was taken brings no message.
         Arrival request = exchange.HasMessage
-            ? kit.Serve(codec.Decode(exchange.TakeMessage())) : null;
+            ? kit.Serve(codec.Decode(exchange.TakeMessage())) : new Arrival();
+        bool isAnswered = request.Reply != null;
         exchange.Add(Exchange.Op.SendMetadata);
         IntPtr sent = IntPtr.Zero;
-        if (request != null) {
+        if (isAnswered) {
             sent = Exchange.Held(codec.Encode(request.Reply));
             exchange.Add(Exchange.Op.SendMessage, sent);
         }
-        exchange.AddSentStatus(request == null ? Core.FailedPrecondition : Core.Ok)
+        exchange.AddSentStatus(isAnswered ? Core.Ok : Core.FailedPrecondition)
             .Add(Exchange.Op.ReceiveClose, exchange.Status).Run(call);
-        if (request != null) {
+        if (isAnswered) {
             kit.Served(request);
             Core.grpc_byte_buffer_destroy(sent);
         }

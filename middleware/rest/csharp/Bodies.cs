@@ -1,6 +1,7 @@
 using System.Text;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
+using Wattwire;
 
 /// What a message is as a body of HTTP, and back.
 sealed class Bodies {
@@ -8,8 +9,8 @@ sealed class Bodies {
     public readonly string ContentType;
 
     public Bodies(Kit kit) {
-        encoding = kit.Text("payload.encoding");
-        if (kit.Text("payload.literal") != "")
+        encoding = kit.Spec.PayloadEncoding;
+        if (kit.Spec.PayloadLiteral != "")
             encoding = "text";
         ContentType = encoding == "bytes" ? "application/octet-stream"
             : encoding == "text" ? "text/plain; charset=utf-8" : "application/json";

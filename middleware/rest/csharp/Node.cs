@@ -1,17 +1,23 @@
 using System;
 using System.Collections.Generic;
 using System.Net;
+using Wattwire;
 
 /// REST node: HttpListener answers, HttpClient asks.
 static class Node {
-    static void Main(string[] args) => Kit.Run(args,
-        "settings.http_version:S settings.keep_alive:S settings.tcp_nodelay:S settings.tls:B " +
-        "settings.server_workers:I",
-        "encoding.bytes encoding.text encoding.record pacing.kit loop.open loop.closed " +
-        "reply.echo reply.ack reply.literal literal async_client tls",
-        new Dictionary<string, Action<Kit>> {
+    static void Main(string[] args) => Kit.Run(args, new Cell {
+        Roles = new Dictionary<string, Action<Kit>> {
             { "client", Ask }, { "server", Serve }, { "ping", Ask }, { "pong", Serve },
-        });
+        },
+        Settings = new[] {
+            "http_version", "keep_alive", "tcp_nodelay", "tls", "server_workers",
+        },
+        Capabilities = new[] {
+            "encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
+            "loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
+            "tls",
+        },
+    });
 
     static void Ask(Kit kit) {
         var bodies = new Bodies(kit);
@@ -28,7 +34,7 @@ static class Node {
             (byte[] body, HttpListenerResponse response, out Arrival request) => {
                 byte[] message = bodies.Message(body);
                 request = kit.Serve(message);
-                if (request == null) {
+                if (request.Reply == null) {
                     response.StatusCode = message == null ? 400 : 409;
                     return new byte[0];
                 }

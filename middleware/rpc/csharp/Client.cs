@@ -2,6 +2,7 @@ using System.IO;
 using System.Threading;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
+using Wattwire;
 
 /// Client and ping: JSON-RPC 2.0 over HTTP.
 sealed class Client {

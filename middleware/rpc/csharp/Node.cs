@@ -3,6 +3,7 @@ using System.Collections.Generic;
 using System.Text;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
+using Wattwire;
 
 /// RPC node: JSON-RPC 2.0 on HttpListener and HttpClient.
 static class Node {
@@ -10,18 +11,23 @@ static class Node {
     static readonly JsonSerializerSettings plain =
         new JsonSerializerSettings { DateParseHandling = DateParseHandling.None };
 
-    static void Main(string[] args) => Kit.Run(args,
-        "settings.keep_alive:S settings.tcp_nodelay:S settings.tls:B settings.server_workers:I",
-        "encoding.text encoding.record pacing.kit loop.open loop.closed " +
-        "reply.echo reply.ack reply.literal literal async_client tls",
-        new Dictionary<string, Action<Kit>> {
+    static void Main(string[] args) => Kit.Run(args, new Cell {
+        Roles = new Dictionary<string, Action<Kit>> {
             { "client", Client.Run }, { "server", Server.Run },
             { "ping", Client.Run }, { "pong", Server.Run },
-        });
+        },
+        Settings = new[] {
+            "keep_alive", "tcp_nodelay", "tls", "server_workers",
+        },
+        Capabilities = new[] {
+            "encoding.text", "encoding.record", "pacing.kit", "loop.open", "loop.closed",
+            "reply.echo", "reply.ack", "reply.literal", "literal", "async_client", "tls",
+        },
+    });
 
     /// The procedure for messages of this run; literals are text.
     public static string Method(Kit kit) =>
-        kit.Text("payload.encoding") == "record" ? "echo_record" : "echo";
+        kit.Spec.PayloadEncoding == "record" ? "echo_record" : "echo";
 
     /// What a message is among the parameters or as the result.
     public static object ToJson(string method, byte[] message) => method == "echo_record"

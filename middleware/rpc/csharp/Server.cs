@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Net;
 using Newtonsoft.Json.Linq;
+using Wattwire;
 
 /// Server and pong: JSON-RPC 2.0 over HTTP, one procedure.
 sealed class Server {
@@ -21,7 +22,7 @@ sealed class Server {
     }
 
     byte[] Answer(byte[] body, HttpListenerResponse response, out Arrival request) {
-        arrival = null;
+        arrival = new Arrival();
         object answer = dispatcher.Answer(body);
         request = arrival;
         response.StatusCode = answer == null ? 204 : 200;
@@ -34,7 +35,7 @@ sealed class Server {
         arrival = kit.Serve(message);
         if (message == null)
             throw new Refusal(Refusal.InvalidParams, "params must be one message");
-        if (arrival == null)
+        if (arrival.Reply == null)
             throw new Refusal(Refusal.OtherRun, "the message is of another run");
         return Node.ToJson(method, arrival.Reply);
     }

@@ -4,6 +4,7 @@ using System.Linq;
 using System.Net;
 using System.Net.Sockets;
 using System.Threading;
+using Wattwire;
 
 /// A listening socket, and a thread for each connection that it accepts.
 sealed class Listener {
@@ -12,13 +13,13 @@ sealed class Listener {
     int accepted;
 
     public Listener(Kit kit, Action<Stream, Frame> handle) {
-        string host = kit.Text("settings.bind_address");
+        string host = kit.Spec.Settings.Text("bind_address");
         Socket = Stream.Prepared(kit);
         try {
             Socket.Bind(new IPEndPoint(IPAddress.Parse(host), 0));
             Socket.Listen(Backlog);
         } catch (SocketException error) {
-            throw new NodeError(4, $"listen on {host}: {error.Message}");
+            throw new NodeError(ExitCode.MiddlewareFailed, $"listen on {host}: {error.Message}");
         }
         kit.Listening($"{host}:{((IPEndPoint)Socket.LocalEndPoint).Port}");
         Kit.Start(() => {
@@ -32,7 +33,7 @@ sealed class Listener {
     public int Accepted => Volatile.Read(ref accepted);
 
     public long AwaitPeers(Kit kit) =>
-        kit.Await("peers.count connections", () => Accepted >= kit.Number("peers.count"));
+        kit.Await("peers.count connections", () => Accepted >= kit.Spec.PeersCount);
 
     void Serve(Stream stream, Action<Stream, Frame> handle) {
         Interlocked.Increment(ref accepted);
@@ -46,10 +47,10 @@ sealed class Listener {
 
     /// A stream to each of peers.endpoints, in their order.
     public static List<Stream> ConnectAll(Kit kit) {
-        var endpoints = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint).ToList();
-        if (endpoints.Count < Math.Max(1, kit.Number("peers.count")))
-            throw new NodeError(2, $"peers.endpoints: {endpoints.Count}, not one for each peer",
-                "peers.endpoints");
+        var endpoints = kit.Spec.PeersEndpoints.ToList();
+        if (endpoints.Count < Math.Max(1, kit.Spec.PeersCount))
+            throw new NodeError(ExitCode.BadSpec,
+                $"peers.endpoints: {endpoints.Count}, not one for each peer", "peers.endpoints");
         return endpoints.Select(endpoint => Stream.Connect(kit, endpoint)).ToList();
     }
 }

@@ -1,6 +1,7 @@
 using System.Collections.Generic;
 using System.IO;
 using System.Threading;
+using Wattwire;
 
 /// Client and server, ping and pong: the frame's number pairs a reply with its call.
 static class Service {
@@ -16,7 +17,7 @@ static class Service {
         ulong calls = 0;
         Call alone = (message, timeoutNs, _) => {
             ulong number = calls++;
-            long deadlineNs = Kit.Now() + timeoutNs;
+            long deadlineNs = Kit.NowNs() + timeoutNs;
             stream.Send(Stream.Request, number, message);
             Frame frame;
             do
@@ -70,7 +71,7 @@ static class Service {
     public static void Server(Kit kit) {
         var listener = new Listener(kit, (stream, frame) => {
             Arrival request = kit.Serve(frame.Payload);
-            if (request == null)
+            if (request.Reply == null)
                 return;
             stream.Send(Stream.Reply, frame.Number, request.Reply);
             kit.Served(request);

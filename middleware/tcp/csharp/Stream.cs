@@ -5,6 +5,7 @@ using System.Linq;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using Wattwire;
 
 sealed class Frame {
     public byte Kind;
@@ -34,8 +35,8 @@ sealed class Stream {
     public Stream(Kit kit, Socket opened) {
         this.kit = kit;
         Socket = opened;
-        twoWrites = kit.Number("settings.writes") == 2;
-        quickAck = (bool)kit.Spec["settings.tcp_quickack"];
+        twoWrites = kit.Spec.Settings.Integer("writes") == 2;
+        quickAck = kit.Spec.Settings.Flag("tcp_quickack");
         Acknowledge();
     }
 
@@ -51,13 +52,13 @@ sealed class Stream {
     /// A socket that will connect or listen; buffers count before the handshake.
     public static Socket Prepared(Kit kit) {
         var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        int receive = (int)kit.Number("settings.receive_buffer_bytes");
-        int send = (int)kit.Number("settings.send_buffer_bytes");
+        int receive = (int)kit.Spec.Settings.Integer("receive_buffer_bytes");
+        int send = (int)kit.Spec.Settings.Integer("send_buffer_bytes");
         if (receive > 0)
             SetOption(socket, SocketLevel, ReceiveBuffer, receive);
         if (send > 0)
             SetOption(socket, SocketLevel, SendBuffer, send);
-        socket.NoDelay = (bool)kit.Spec["settings.tcp_nodelay"];
+        socket.NoDelay = kit.Spec.Settings.Flag("tcp_nodelay");
         return socket;
     }
 
@@ -69,7 +70,7 @@ sealed class Stream {
             socket.Connect(IPAddress.Parse(endpoint.Substring(0, colon)),
                 int.Parse(endpoint.Substring(colon + 1)));
         } catch (SocketException error) {
-            throw new NodeError(4, $"connect {endpoint}: {error.Message}");
+            throw new NodeError(ExitCode.MiddlewareFailed, $"connect {endpoint}: {error.Message}");
         }
         return new Stream(kit, socket);
     }
@@ -81,7 +82,7 @@ sealed class Stream {
         BitConverter.GetBytes(payload.Length).CopyTo(head, 0);
         head[4] = kind;
         BitConverter.GetBytes(number).CopyTo(head, 5);
-        long deadlineNs = Kit.Now() + kit.Number("timeout_ns");
+        long deadlineNs = Kit.NowNs() + kit.Spec.TimeoutNs;
         try {
             if (twoWrites)
                 Write(deadlineNs, head);
@@ -100,11 +101,11 @@ sealed class Stream {
         var left = parts.Select(part => new ArraySegment<byte>(part)).ToList();
         while (true) {
             // Rounded up, because 0 is for ever.
-            Socket.SendTimeout = (int)Math.Max(1, (deadlineNs - Kit.Now() + 999999) / 1000000);
+            Socket.SendTimeout = (int)Math.Max(1, (deadlineNs - Kit.NowNs() + 999999) / 1000000);
             int taken = Socket.Send(left);
             if ((total -= taken) == 0)
                 return;
-            if (Kit.Now() > deadlineNs)
+            if (Kit.NowNs() > deadlineNs)
                 throw new IOException("the peer's buffer stayed full for timeout_ns");
             for (; taken >= left[0].Count; left.RemoveAt(0))
                 taken -= left[0].Count;
@@ -120,13 +121,13 @@ sealed class Stream {
             for (Frame frame; ; end += Arrived()) {
                 if ((frame = Take()) != null)
                     return frame;
-                long leftNs = deadlineNs - Kit.Now();
+                long leftNs = deadlineNs - Kit.NowNs();
                 if (leftNs <= 0)
                     return null;
                 // 0 would be no wait; and without a deadline the reading itself waits.
                 int leftUs = (int)Math.Min(1000000, leftNs / 1000 + 1);
                 while (deadlineNs != long.MaxValue && !Socket.Poll(leftUs, SelectMode.SelectRead))
-                    if ((leftUs = (int)Math.Min(1000000, (deadlineNs - Kit.Now()) / 1000)) <= 0)
+                    if ((leftUs = (int)Math.Min(1000000, (deadlineNs - Kit.NowNs()) / 1000)) <= 0)
                         return null;
             }
         } catch (SystemException error) when (IsOfSocket(error)) {

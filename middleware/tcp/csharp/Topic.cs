@@ -1,12 +1,13 @@
 using System.IO;
 using System.Linq;
+using Wattwire;
 
 /// Publisher and subscriber: the publisher sends each message once to every subscriber.
 static class Topic {
     public static void Publish(Kit kit) {
-        long beginNs = Kit.Now();
+        long beginNs = Kit.NowNs();
         var streams = Listener.ConnectAll(kit);
-        Node.Ready(kit, streams[0].Socket, streams.Count, Kit.Now() - beginNs);
+        Node.Ready(kit, streams[0].Socket, streams.Count, Kit.NowNs() - beginNs);
         kit.Calls((message, _, __) => {
             int failed = streams.Count(stream => !Took(stream, message));
             if (failed > 0)

@@ -5,6 +5,7 @@ using System.Net;
 using System.Net.Http;
 using System.Net.Http.Headers;
 using System.Threading;
+using Wattwire;
 
 /// Calls of a client or a ping: POSTs of one HttpClient, which holds as many connections as calls
 /// are open.
@@ -19,16 +20,15 @@ sealed class HttpCalls {
     public HttpCalls(Kit kit, string contentType) {
         HttpNode.CheckLimits(kit);
         this.kit = kit;
-        address = kit.Spec["peers.endpoints"].Select(endpoint => (string)endpoint)
-            .FirstOrDefault()
-            ?? throw new NodeError(2, "none; allowed: http://…", "peers.endpoints");
+        address = kit.Spec.PeersEndpoints.FirstOrDefault() ?? throw new NodeError(
+            ExitCode.BadSpec, "none; allowed: http://…", "peers.endpoints");
         type = MediaTypeHeaderValue.Parse(contentType);
         // By default Mono's handler asks for the system's proxy.
         var handler = new HttpClientHandler { UseProxy = false };
         HttpTls.Trust(kit, handler);
         http = new HttpClient(handler);
         http.Timeout = Timeout.InfiniteTimeSpan; // calls have their own
-        if (kit.Text("settings.keep_alive") == "off")
+        if (kit.Spec.Settings.Text("keep_alive") == "off")
             http.DefaultRequestHeaders.ConnectionClose = true;
     }
 

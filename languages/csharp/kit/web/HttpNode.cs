@@ -1,5 +1,6 @@
 using System;
 using System.Runtime.InteropServices;
+using Wattwire;
 
 /// What both ends over HTTP tell and refuse: those of Mono's class library.
 static class HttpNode {
@@ -7,13 +8,17 @@ static class HttpNode {
 
     /// Ends with 3 where the spec asks for what the manifests exclude.
     public static void CheckLimits(Kit kit) {
-        long most = kit.Text("payload.encoding") == "record" ? RecordBytesMax : PayloadBytesMax;
-        if (kit.Number("payload.bytes") > most)
-            throw new NodeError(3, $"payload.bytes {kit.Number("payload.bytes")}; at most {most}");
-        if (kit.Text("settings.http_version") == "2")
-            throw new NodeError(3, "settings.http_version 2; the libraries have 1.1");
-        if (kit.Text("settings.tcp_nodelay") != "default")
-            throw new NodeError(3, "settings.tcp_nodelay; the libraries have only their defaults");
+        long most = kit.Spec.PayloadEncoding == "record" ? RecordBytesMax : PayloadBytesMax;
+        if (kit.Spec.PayloadBytes > most)
+            throw new NodeError(ExitCode.Unsupported,
+                $"payload.bytes {kit.Spec.PayloadBytes}; at most {most}");
+        Settings settings = kit.Spec.Settings;
+        if (settings.Has("http_version") && settings.Text("http_version") == "2")
+            throw new NodeError(ExitCode.Unsupported,
+                "settings.http_version 2; the libraries have 1.1");
+        if (settings.Text("tcp_nodelay") != "default")
+            throw new NodeError(ExitCode.Unsupported,
+                "settings.tcp_nodelay; the libraries have only their defaults");
     }
 
     /// READY. `noDelay` is what the library sets by itself, as seen in its system calls.
@@ -23,9 +28,10 @@ static class HttpNode {
             new { name = library.FullName, version = library.Assembly.GetName().Version.ToString(),
                 build = RuntimeInformation.FrameworkDescription },
             new { http_version = "1.1",
-                keep_alive = kit.Text("settings.keep_alive") == "off" ? "off" : "on",
+                keep_alive = kit.Spec.Settings.Text("keep_alive") == "off" ? "off" : "on",
                 tcp_nodelay = noDelay, server,
-                tls = kit.Text("tls.authority") == "" ? "none" : "on",
-                server_workers = kit.Number("settings.server_workers"), transport = "tcp/ipv4" },
+                tls = kit.Spec.TlsAuthority == "" ? "none" : "on",
+                server_workers = kit.Spec.Settings.Integer("server_workers"),
+                transport = "tcp/ipv4" },
             new { delivery = "reliable", ordering = "none", overload = "block" });
 }

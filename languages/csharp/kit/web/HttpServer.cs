@@ -2,9 +2,10 @@ using System;
 using System.IO;
 using System.Net;
 using System.Threading;
+using Wattwire;
 
 /// Returns the body of the response to a POST, whose status and type it may set. `request` is what
-/// is recorded once that was handed over, or null.
+/// is recorded once that was handed over, if it has a Reply.
 delegate byte[] HttpAnswer(byte[] body, HttpListenerResponse response, out Arrival request);
 
 /// Server and pong: HttpListener, whose requests the pool of threads answers.
@@ -19,7 +20,7 @@ sealed class HttpServer {
         HttpNode.CheckLimits(kit);
         var server = new HttpServer(kit, path, answer);
         HttpListener listener = Started(kit, out string address);
-        server.Begin(listener, kit.Number("settings.server_workers"));
+        server.Begin(listener, kit.Spec.Settings.Integer("server_workers"));
         kit.Listening(address + path);
         HttpNode.Ready(kit, typeof(HttpListener), null, false, "Mono-HTTPAPI/1.0");
         kit.Drain();
@@ -33,7 +34,7 @@ sealed class HttpServer {
 
     /// HttpListener cannot choose a port, so ports are tried.
     static HttpListener Started(Kit kit, out string address) {
-        string scheme = kit.Text("tls.authority") == "" ? "http" : "https";
+        string scheme = kit.Spec.TlsAuthority == "" ? "http" : "https";
         var random = new Random(Guid.NewGuid().GetHashCode());
         for (int left = 100; ; left--) {
             HttpListener listener = HttpTls.Listener(kit);
@@ -66,7 +67,7 @@ sealed class HttpServer {
     void Answer(HttpListenerContext context) {
         try {
             HttpListenerResponse response = context.Response;
-            Arrival request = null;
+            var request = new Arrival();
             var body = new byte[0];
             if (context.Request.Url.AbsolutePath != path)
                 response.StatusCode = 404;
@@ -82,7 +83,7 @@ sealed class HttpServer {
             response.ContentLength64 = body.Length;
             response.OutputStream.Write(body, 0, body.Length);
             response.Close();
-            if (request != null)
+            if (request.Reply != null)
                 kit.Served(request);
         } catch (Exception error) when (error is HttpListenerException || error is IOException
                 || error is ObjectDisposedException) {

@@ -8,16 +8,17 @@ using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
 using Mono.Security.Interface;
 using Mono.Security.X509.Extensions;
+using Wattwire;
 
 /// TLS of both ends: that of Mono, whose library is BoringSSL.
 static class HttpTls {
     const string AlternativeNames = "2.5.29.17"; // subjectAltName of RFC 5280
 
     /// A listener that shows the run's certificate.
-    public static HttpListener Listener(Kit kit) => kit.Text("tls.authority") == ""
+    public static HttpListener Listener(Kit kit) => kit.Spec.TlsAuthority == ""
         ? new HttpListener()
         : MonoTlsProviderFactory.CreateHttpListener(
-            Shown(kit.Text("tls.certificate"), kit.Text("tls.key")), null, null);
+            Shown(kit.Spec.TlsCertificate, kit.Spec.TlsKey), null, null);
 
     /// Mono takes a key with its certificate only from PKCS #12, of the older ciphers.
     static X509Certificate2 Shown(string certificate, string key) {
@@ -30,16 +31,17 @@ static class HttpTls {
             openssl.StandardOutput.BaseStream.CopyTo(both);
             openssl.WaitForExit();
             if (openssl.ExitCode != 0)
-                throw new NodeError(4, $"openssl pkcs12 -export: exit {openssl.ExitCode}");
+                throw new NodeError(ExitCode.MiddlewareFailed,
+                    $"openssl pkcs12 -export: exit {openssl.ExitCode}");
         }
         return new X509Certificate2(both.ToArray(), "");
     }
 
     /// Has a client accept what the run's authority has signed for the endpoint's host.
     public static void Trust(Kit kit, HttpClientHandler handler) {
-        if (kit.Text("tls.authority") == "")
+        if (kit.Spec.TlsAuthority == "")
             return;
-        var trusted = new X509Certificate2(kit.Text("tls.authority"));
+        var trusted = new X509Certificate2(kit.Spec.TlsAuthority);
         var settings = new MonoTlsSettings {
             TrustAnchors = new X509CertificateCollection { trusted } };
         MonoTlsSettings.DefaultSettings = settings; // of all connections of this process

@@ -1,12 +1,20 @@
 using System;
 using System.Collections.Generic;
-using System.Linq;
+using Wattwire;
 
 /// A node without a middleware: each call is its own reply, and its server is handed requests.
 static class Node {
-    static void Main(string[] args) => Kit.Run(args, "settings.arrivals:I",
-        "encoding.bytes pacing.kit loop.open reply.echo",
-        new Dictionary<string, Action<Kit>> { { "client", Client }, { "server", Server } });
+    static void Main(string[] args) => Kit.Run(args, new Cell {
+        Roles = new Dictionary<string, Action<Kit>> {
+            { "client", Client }, { "server", Server },
+        },
+        Settings = new[] {
+            "arrivals",
+        },
+        Capabilities = new[] {
+            "encoding.bytes", "pacing.kit", "loop.open", "reply.echo",
+        },
+    });
 
     static void Client(Kit kit) {
         Ready(kit);
@@ -15,12 +23,11 @@ static class Node {
 
     /// Hands its kit the requests before READY, when nothing else runs.
     static void Server(Kit kit) {
-        int[] senders = kit.Spec["peers.nodes"].Select(number => (int)number).ToArray();
-        var messages = new Messages(kit.Spec, senders);
-        var requests = new byte[kit.Number("settings.arrivals")][];
+        ulong sender = (ulong)kit.Spec.PeersNodes[0];
+        var requests = new byte[kit.Spec.Settings.Integer("arrivals")][];
         for (int counter = 0; counter < requests.Length; counter++) {
-            requests[counter] = messages.New();
-            messages.Stamp(requests[counter], (ulong)senders[0] << 48 | (uint)counter, Kit.Now());
+            requests[counter] = kit.Payload.New();
+            kit.Payload.Stamp(requests[counter], sender << 48 | (uint)counter, Kit.NowNs());
         }
         foreach (byte[] request in requests)
             kit.Served(kit.Serve(request));

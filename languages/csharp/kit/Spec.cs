@@ -1,0 +1,102 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using Newtonsoft.Json;
+using Newtonsoft.Json.Linq;
+
+namespace Wattwire {
+    public sealed partial class Spec {
+        const string SettingPrefix = "settings.";
+
+        public Settings Settings { get; private set; }
+
+        /// Reads a spec. The harness has checked its values; the node checks that keys are known
+        /// and have the right types (C-02).
+        public static Spec Read(string path, ICollection<string> settings) {
+            JObject json;
+            try {
+                // Dates are not looked for: a string stays a string.
+                using (var reader = new JsonTextReader(File.OpenText(path)) {
+                    DateParseHandling = DateParseHandling.None })
+                    json = JObject.Load(reader);
+            } catch (Exception error) when (error is IOException || error is JsonException) {
+                throw new NodeError(ExitCode.BadSpec, $"{path}: {error.Message}", "--spec");
+            }
+
+            var keys = new KeyReader(json);
+            var spec = new Spec();
+            spec.ReadKeys(keys);
+            if (spec.Contract != Constants.Version)
+                throw KeyReader.Refused("contract", $"{spec.Contract}", $"{Constants.Version}");
+            spec.Settings = new Settings(settings.ToDictionary(
+                name => name, name => keys.Scalar(SettingPrefix + name)));
+            foreach (string key in json.Properties().Select(property => property.Name))
+                if (!keys.Known.Contains(key))
+                    throw KeyReader.Refused(key, "an unknown key", string.Join(", ", keys.Known));
+            return spec;
+        }
+    }
+
+    /// Reads the values of a spec by their keys, each as the type that the key has.
+    sealed class KeyReader {
+        readonly JObject json;
+
+        /// The keys that were asked for.
+        public readonly HashSet<string> Known = new HashSet<string>();
+
+        public KeyReader(JObject json) {
+            this.json = json;
+        }
+
+        public string Text(string key) => (string)Value(key, JTokenType.String);
+        public long Integer(string key) => (long)Value(key, JTokenType.Integer);
+
+        public string[] Texts(string key) =>
+            Items(key, JTokenType.String).Select(item => (string)item).ToArray();
+
+        public long[] Integers(string key) =>
+            Items(key, JTokenType.Integer).Select(item => (long)item).ToArray();
+
+        public object Scalar(string key) {
+            Known.Add(key);
+            return (json[key] as JValue)?.Value ?? throw Refused(key, "none", "a scalar");
+        }
+
+        public static NodeError Refused(string key, string found, string allowed) =>
+            new NodeError(ExitCode.BadSpec, $"{key}: found {found}; allowed: {allowed}", key);
+
+        JToken Value(string key, JTokenType type) {
+            Known.Add(key);
+            JToken value = json[key];
+            return value?.Type == type ? value : throw Refused(key, $"{value}", $"{type}");
+        }
+
+        IEnumerable<JToken> Items(string key, JTokenType type) {
+            JToken list = Value(key, JTokenType.Array);
+            return list.All(item => item.Type == type)
+                ? list : throw Refused(key, $"{list}", $"a list of {type}");
+        }
+    }
+
+    /// The values of the middleware's settings, by their names.
+    public sealed class Settings {
+        readonly IDictionary<string, object> values;
+
+        public Settings(IDictionary<string, object> values) {
+            this.values = values;
+        }
+
+        public bool Has(string name) => values.ContainsKey(name);
+        public string Text(string name) => Get<string>(name);
+        public long Integer(string name) => Get<long>(name);
+        public bool Flag(string name) => Get<bool>(name);
+
+        T Get<T>(string name) {
+            values.TryGetValue(name, out object value);
+            if (value is T)
+                return (T)value;
+            throw KeyReader.Refused("settings." + name, $"{value}", typeof(T).Name);
+        }
+    }
+}
