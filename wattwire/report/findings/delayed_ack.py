@@ -37,6 +37,60 @@ from wattwire.report.findings.finding import (
 )
 from wattwire.report.parts import Column, Table
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "delayed_ack",
+    {
+        "title": "Messages wait 40 ms for an acknowledgement",
+        "cause": (
+            "Nagle's algorithm holds back a small segment until the previous one is acknowledged. "
+            "The receiver delays that acknowledgement (on Linux by 40 ms) to send it together with "
+            "its reply, and it cannot reply before the second segment arrives. Three conditions "
+            "are needed: a message written in two or more pieces, such as a header and its body, "
+            "or a second message before the first is acknowledged; a persistent connection; a "
+            "socket without TCP_NODELAY. At 40 ms the request or the reply waits; at 80 ms both "
+            "wait."
+        ),
+        "summary": (
+            "{hits} of {treatments:plural treatment}: {inside:count} of {messages:count} messages "
+            "({share:percent 3}) in {runs:plural run} cluster at {centres} ms."
+        ),
+        "centre": "{lowest:number}",
+        "centres": "{lowest:number} to {highest:number}",
+        "common": "Common to these treatments: {levels}.",
+        "excluded": (
+            "{excluded:count} of these {runs:plural run} are excluded from the answers because of "
+            "the machine's state, which does not cause this mode."
+        ),
+        "only_excluded": "Without any other run: {treatments:listed}.",
+        "only_treatment": "the only treatment",
+        "more": "{more} more",
+        "settings": "Settings in these runs, as reported by the nodes: {setting} {values:listed}.",
+        "settings_unknown": ("No node reported whether Nagle's algorithm was on in these runs."),
+        "contrast": (
+            "{on:capital} against {off}, otherwise the same and in the same block: the share in "
+            "the mode fell in {fell} of {pairs:plural pair} of runs, from {with_it:percent} to "
+            "{without_it:percent} (sign test, p = {p:number 2})."
+        ),
+        "confirm_with_blocks": (
+            "To confirm: more blocks (plan.blocks); a sign test needs the mode in {pairs} or more "
+            "pairs of neighbouring runs."
+        ),
+        "confirm_with_factor": "To confirm: {keys} as a factor of the study.",
+        "confirm_otherwise": (
+            "To confirm: a setting of this middleware that switches TCP_NODELAY on (its manifest "
+            "names none), or a packet capture that shows the first piece of a message followed by "
+            "40 ms without packets."
+        ),
+        "table": "Treatments with waiting messages",
+        "note": (
+            "In the mode: at 36 to 56 ms or at 80 to 104 ms. “Next to the mode”: messages in the "
+            "fuller of the two bands that are next to the fuller one and as wide on the log scale."
+        ),
+        "silent": "No latency mode at 40 or 80 ms that TCP could cause.",
+    },
+)
 
 BANDS_US = ((36_000.0, 56_000.0), (80_000.0, 104_000.0))
 FAST_US = 20_000.0
@@ -45,14 +99,6 @@ LEFT_OVER_MAX = 0.1
 PAIRS_NEEDED = 5
 NAMED_MAX = 4
 ACKNOWLEDGED = re.compile(r"\b(mp)?tcp|websocket|\bwss?\b|\bhttp", re.IGNORECASE)
-CAUSE = (
-    "Nagle's algorithm holds back a small segment until the previous one is acknowledged. The "
-    "receiver delays that acknowledgement (on Linux by 40 ms) to send it together with its reply, "
-    "and it cannot reply before the second segment arrives. Three conditions are needed: a message "
-    "written in two or more pieces, such as a header and its body, or a second message before the "
-    "first is acknowledged; a persistent connection; a socket without TCP_NODELAY. At 40 ms the "
-    "request or the reply waits; at 80 ms both wait."
-)
 
 
 @dataclass(frozen=True)
@@ -89,14 +135,18 @@ class Contrast:
         is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
         return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
 
-    def sentence(self, evidence: Evidence) -> str:
+    def sentence(self, evidence: Evidence) -> Phrase:
         """Return a sentence on the contrast."""
         on, off = (told_level(evidence, self.setting, word) for word in (self.on, self.off))
-        return (
-            f"{on[:1].upper()}{on[1:]} against {off}, otherwise the same and in the same block: "
-            f"the share in the mode fell in {self.fell} of {words.plural(self.pairs, 'pair')} of "
-            f"runs, from {words.percent(self.with_it)} to {words.percent(self.without_it)} "
-            f"(sign test, p = {words.number(self.p, 2)})."
+        return PHRASES(
+            "contrast",
+            on=on,
+            off=off,
+            fell=self.fell,
+            pairs=self.pairs,
+            with_it=self.with_it,
+            without_it=self.without_it,
+            p=self.p,
         )
 
 
@@ -137,13 +187,13 @@ def _may_wait(run: Run, off_levels: Sequence[tuple[str, str]], some_fast: bool) 
 def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Finding | Silence:
     """Return the finding over all treatments together, or the reason for none."""
     if not hits:
-        return Silence("No latency mode at 40 or 80 ms that TCP could cause.")
+        return Silence(PHRASES("silent"))
     contrasts = _contrasts(evidence, [run for run in runs if not run.excluded], hits)
     return Finding(
         "delayed-acknowledgements",
-        "Messages wait 40 ms for an acknowledgement",
+        PHRASES("title"),
         any(contrast.proves for contrast in contrasts),
-        CAUSE,
+        PHRASES("cause"),
         (
             _summary(evidence, runs, hits),
             *_excluded_sentences(evidence, hits),
@@ -155,46 +205,49 @@ def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Findin
     )
 
 
-def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> str:
+def _summary(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Phrase:
     treatments = by_treatment(evidence, runs)
     inside = sum(hit.inside for hit in hits)
     total = sum(hit.mode.total for hit in hits)
     centres = sorted(hit.mode.centre / 1000 for hit in hits)
-    centre_text = words.number(centres[0])
-    if words.number(centres[-1]) != centre_text:
-        centre_text += f" to {words.number(centres[-1])}"
-    summary = (
-        f"{len(hits)} of {words.plural(len(treatments), 'treatment')}: {words.count(inside)} of "
-        f"{words.count(total)} messages ({words.percent(inside / total, 3)}) in "
-        f"{words.plural(sum(hit.mode.runs for hit in hits), 'run')} cluster at {centre_text} ms."
+    lowest, highest = centres[0], centres[-1]
+    is_one = words.number(lowest) == words.number(highest)
+    summary = PHRASES(
+        "summary",
+        hits=len(hits),
+        treatments=len(treatments),
+        inside=inside,
+        messages=total,
+        share=inside / total,
+        runs=sum(hit.mode.runs for hit in hits),
+        centres=PHRASES("centre", lowest=lowest)
+        if is_one
+        else PHRASES("centres", lowest=lowest, highest=highest),
     )
     common = shared_levels(evidence, (hit.treatment for hit in hits), treatments)
-    return f"{summary} Common to these treatments: {common}." if common else summary
+    return joined([summary, PHRASES("common", levels=common) if common else ""])
 
 
-def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[str]:
+def _excluded_sentences(evidence: Evidence, hits: Sequence[Hit]) -> list[Phrase]:
     """Return sentences on excluded runs with the mode, and on treatments with no other run."""
     counts = {hit.treatment: sum(run.excluded for run in hit.runs) for hit in hits}
     total = sum(counts.values())
     if not total:
         return []
-    all_excluded = [told_levels(evidence, hit.treatment) or "the only treatment" for hit in hits
-            if counts[hit.treatment] == len(hit.runs)]  # fmt: skip
-    sentence = (
-        f"{words.count(total)} of these {words.plural(sum(len(hit.runs) for hit in hits), 'run')} "
-        "are excluded from the answers because of the machine's state, which does not cause this "
-        "mode."
-    )
+    all_excluded = [
+        told_levels(evidence, hit.treatment) or PHRASES("only_treatment")
+        for hit in hits
+        if counts[hit.treatment] == len(hit.runs)
+    ]
+    sentence = PHRASES("excluded", excluded=total, runs=sum(len(hit.runs) for hit in hits))
     if not all_excluded:
         return [sentence]
-    names = words.listed(
-        all_excluded[:NAMED_MAX]
-        + ([f"{len(all_excluded) - NAMED_MAX} more"] * (len(all_excluded) > NAMED_MAX))
-    )
-    return [f"{sentence} Without any other run: {names}."]
+    named, more = all_excluded[:NAMED_MAX], len(all_excluded) - NAMED_MAX
+    named += [PHRASES("more", more=more)] if more > 0 else []
+    return [joined([sentence, PHRASES("only_excluded", treatments=named)])]
 
 
-def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[str]:
+def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Phrase]:
     """Return sentences on Nagle's algorithm as reported by the nodes of runs with the mode."""
     names = settings_with(evidence, runs, NAGLE_OFF)
     mode_runs = [run for hit in hits for run in hit.runs]
@@ -202,11 +255,14 @@ def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit
         name: sorted({v for run in mode_runs for v in run.in_force(name)}) for name in names
     }
     return [
-        f"Settings in these runs, as reported by the nodes: {words.factor_title(name)} "
-        f"{words.listed([{'yes': 'on', 'no': 'off'}.get(value, value) for value in values])}."
+        PHRASES(
+            "settings",
+            setting=words.factor_title(name),
+            values=[{"yes": "on", "no": "off"}.get(value, value) for value in values],
+        )
         for name, values in values_by_name.items()
         if values
-    ] or ["No node reported whether Nagle's algorithm was on in these runs."]
+    ] or [PHRASES("settings_unknown")]
 
 
 def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Contrast]:
@@ -267,20 +323,13 @@ def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence
     ]
     fixed_names = [name for name in names if len(evidence.factors.get(name, ())) < 2]
     if names and len(fixed_names) < len(names):
-        return (
-            "To confirm: more blocks (plan.blocks); a sign test needs the mode in "
-            f"{PAIRS_NEEDED} or more pairs of neighbouring runs."
-        )
+        return PHRASES("confirm_with_blocks", pairs=PAIRS_NEEDED)
     if fixed_names:
         keys = " or ".join(
             study_key(name, _levels_to_compare(evidence, name)) for name in fixed_names
         )
-        return f"To confirm: {keys} as a factor of the study."
-    return (
-        "To confirm: a setting of this middleware that switches TCP_NODELAY on (its manifest names "
-        "none), or a packet capture that shows the first piece of a message followed by 40 ms "
-        "without packets."
-    )
+        return PHRASES("confirm_with_factor", keys=keys)
+    return PHRASES("confirm_otherwise")
 
 
 def _levels_to_compare(evidence: Evidence, name: str) -> tuple[Any, Any]:
@@ -306,7 +355,7 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
         rows.append(row)
     return Table(
         "finding-delayed-acknowledgements",
-        "Treatments with waiting messages",
+        PHRASES("table"),
         [
             *factor_columns(evidence),
             Column("runs", "runs", "measured"),
@@ -318,6 +367,5 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
             Column("centre", "centre of the mode", "measured", "ms"),
         ],
         rows,
-        "In the mode: at 36 to 56 ms or at 80 to 104 ms. “Next to the mode”: messages in the "
-        "fuller of the two bands that are next to the fuller one and as wide on the log scale.",
+        PHRASES("note"),
     )

@@ -12,6 +12,9 @@ from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.latency import Series
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases("finding", {"shown": "shown by this study", "suspected": "suspected"})
 
 CONFIDENCE = 0.95
 Treatment = tuple[tuple[str, str], ...]
@@ -30,9 +33,9 @@ class Finding:
     parts: tuple[Any, ...] = ()
 
     @property
-    def standing(self) -> str:
+    def standing(self) -> Phrase:
         """Strength of the evidence: shown or suspected."""
-        return "shown by this study" if self.shown else "suspected"
+        return PHRASES("shown" if self.shown else "suspected")
 
 
 @dataclass(frozen=True)

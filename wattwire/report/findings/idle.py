@@ -31,14 +31,42 @@ from wattwire.report.findings.finding import (
 )
 from wattwire.report.parts import Column, Table
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases
 
+PHRASES = Phrases(
+    "idle",
+    {
+        "title": "Latency falls as the rate rises",
+        "cause": (
+            "Between rare messages the CPU enters idle states, lowers its frequency, and other "
+            "programs fill the caches. The next message includes the wake-up time; frequent "
+            "messages avoid it."
+        ),
+        "summary": (
+            "{falling} of {groups:plural group} of runs that differ only in the rate: at {slow} "
+            "the median is {ratios} times that at {fast} ({runs:plural run}; simultaneous "
+            "{confidence:confidence} intervals over blocks exclude 1, see the table)."
+        ),
+        "ratio": "{lowest:number}",
+        "ratios": "{lowest:number} to {highest:number}",
+        "facts": "Machine facts: {facts}.",
+        "confirm": (
+            'To confirm: loop = ["open", "closed"] as a factor shows whether the pause is the '
+            "cause, since calls back to back have no pause; the same study on another occasion "
+            "with idle states disabled (a process that keeps /dev/cpu_dma_latency open at 0), "
+            "compared with this one, shows whether idle states are the cause."
+        ),
+        "table": "Groups whose latency falls as the rate rises",
+        "note": "Geometric-mean ratio of the runs' medians with its simultaneous interval.",
+        "one_rate": ("Dependence of latency on the rate: not tested, the study has one rate."),
+        "few_blocks": "Dependence of latency on the rate: {blocks:plural block}, {needed} needed.",
+        "silent": "No fall of latency with rising rate was detected.",
+    },
+)
 RATE_FACTORS = ("rate_hz", "interval_s")
 RATIO_MIN = 1.1
 RISE_ALLOWED = 1.05
-CAUSE = (
-    "Between rare messages the CPU enters idle states, lowers its frequency, and other programs "
-    "fill the caches. The next message includes the wake-up time; frequent messages avoid it."
-)
+BLOCKS_MIN = 3
 
 
 @dataclass(frozen=True)
@@ -60,7 +88,7 @@ def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) ->
     """Return the finding over all groups; `noise` is the noise floor of each response."""
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:
-        return Silence("Dependence of latency on the rate: not tested, the study has one rate.")
+        return Silence(PHRASES("one_rate"))
     rates = _rates(evidence, factor, runs)
     groups = _groups(evidence, factor, runs, rates)
     threshold = max(math.log(RATIO_MIN), noise.get("latency_p50_us", 0.0))
@@ -75,11 +103,9 @@ def find(evidence: Evidence, runs: Sequence[Run], noise: Mapping[str, float]) ->
             falling.append((group, interval))
     if not falling:
         blocks = max((len(group.logs) for group in groups), default=0)
-        if blocks < 3:
-            return Silence(
-                f"Dependence of latency on the rate: {words.plural(blocks, 'block')}, 3 needed."
-            )
-        return Silence("No fall of latency with rising rate was detected.")
+        if blocks < BLOCKS_MIN:
+            return Silence(PHRASES("few_blocks", blocks=blocks, needed=BLOCKS_MIN))
+        return Silence(PHRASES("silent"))
     return _finding(evidence, factor, falling, groups, rates)
 
 
@@ -119,40 +145,41 @@ def _finding(
     ratios = [math.exp(interval.estimate) for _, interval in falling]
     runs = sum(len(group.logs) * 2 for group, _ in falling)
     slow, fast = (words.level_title(factor, rate, {}) for rate in (rates[0], rates[-1]))
-    summary = (
-        f"{len(falling)} of {words.plural(len(groups), 'group')} of runs that differ only in the "
-        f"rate: at {slow} the median is {_span(ratios)} times that at {fast} "
-        f"({words.plural(runs, 'run')}; simultaneous {words.confidence(CONFIDENCE)} intervals over "
-        "blocks exclude 1, see the table)."
-    )
-    sentences = [summary]
+    sentences = [
+        PHRASES(
+            "summary",
+            falling=len(falling),
+            groups=len(groups),
+            slow=slow,
+            ratios=_span(ratios),
+            fast=fast,
+            runs=runs,
+            confidence=CONFIDENCE,
+        )
+    ]
     hosts = evidence.reader.machine.get("hosts", {}).values()
     facts = {f["key"]: f["value"] for host in hosts for f in host.get("facts", [])}
     idle_facts = [
         f"{k.replace('_', ' ')} {v}" for k, v in facts.items() if "idle" in k or "govern" in k
     ]
     if idle_facts:
-        sentences.append(f"Machine facts: {', '.join(idle_facts)}.")
-    settles = (
-        'To confirm: loop = ["open", "closed"] as a factor shows whether the pause is the cause, '
-        "since calls back to back have no pause; the same study on another occasion with idle "
-        "states disabled (a process that keeps /dev/cpu_dma_latency open at 0), compared with this "
-        "one, shows whether idle states are the cause."
-    )
+        sentences.append(PHRASES("facts", facts=", ".join(idle_facts)))
     return Finding(
         "rate-dependent-latency",
-        "Latency falls as the rate rises",
+        PHRASES("title"),
         False,
-        CAUSE,
+        PHRASES("cause"),
         tuple(sentences),
-        settles,
+        PHRASES("confirm"),
         (_table(evidence, factor, falling),),
     )
 
 
-def _span(ratios: Sequence[float]) -> str:
-    low, high = words.number(min(ratios)), words.number(max(ratios))
-    return low if low == high else f"{low} to {high}"
+def _span(ratios: Sequence[float]) -> Phrase:
+    lowest, highest = min(ratios), max(ratios)
+    if words.number(lowest) == words.number(highest):
+        return PHRASES("ratio", lowest=lowest)
+    return PHRASES("ratios", lowest=lowest, highest=highest)
 
 
 def _table(
@@ -174,7 +201,7 @@ def _table(
         )
     return Table(
         "finding-rate-dependent-latency",
-        "Groups whose latency falls as the rate rises",
+        PHRASES("table"),
         [
             *(column for column in factor_columns(evidence) if column.key != factor),
             Column("blocks", "blocks", "measured"),
@@ -182,5 +209,5 @@ def _table(
             Column("medians", "medians, from slow to fast, µs"),
         ],
         rows,
-        "Geometric-mean ratio of the runs' medians with its simultaneous interval.",
+        PHRASES("note"),
     )

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.latency import Series, excluded_series
-from wattwire.model import words
 from wattwire.report.findings import delayed_ack, idle, sizes
 from wattwire.report.findings.finding import Finding, Silence, excluded_runs, runs_of
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "all_findings",
+    {
+        "in_short": "Found: {findings:listed}.",
+        "finding": "{title:lower} ({standing})",
+        "no_latencies": "No usable run has latencies to analyse.",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -21,13 +30,13 @@ class Findings:
     silent: tuple[Silence, ...]
 
     @property
-    def in_short(self) -> str:
+    def in_short(self) -> Phrase:
         """One sentence on all findings; "" without any."""
-        phrases = [
-            f"{finding.title[:1].lower()}{finding.title[1:]} ({finding.standing})"
+        findings = [
+            PHRASES("finding", title=finding.title, standing=finding.standing)
             for finding in self.items
         ]
-        return f"Found: {words.listed(phrases)}." if phrases else ""
+        return PHRASES("in_short", findings=findings) if findings else Phrase()
 
 
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
@@ -40,7 +49,7 @@ def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
     excluded = excluded_runs(evidence, excluded_series(evidence))
     everything = [*runs, *excluded]
     if not everything:
-        return Findings((), (Silence("No usable run has latencies to analyse."),))
+        return Findings((), (Silence(PHRASES("no_latencies")),))
     waits = delayed_ack.find(evidence, everything, delayed_ack.hits_of(evidence, everything))
     results: list[Finding | Silence] = [waits]
     if runs:

@@ -40,6 +40,84 @@ from wattwire.report.findings.finding import (
 )
 from wattwire.report.parts import Column, Figure, Table
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "sizes",
+    {
+        "rise_title": "Latency rises in a step between {low:count} and {high:count} B",
+        "fall_title": "Latency falls in a step between {low:count} and {high:count} B",
+        "loss_title": "Loss rises in a step between {low:count} and {high:count} B",
+        "waits": (
+            "On one side of the step messages wait 40 ms or twice that for an acknowledgement, on "
+            "the other they do not: see the finding above for the cause. A payload that fills a "
+            "segment does not wait."
+        ),
+        "known_change": "Known change between the two sizes: {causes:listed}.",
+        "no_known_change": "No known change between the two sizes.",
+        # Known changes: sizes on a network, and buffers.
+        "tcp_frame": (
+            "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"
+        ),
+        "udp_frame": (
+            "a UDP datagram of one Ethernet frame (1,472 B of payload at an MTU of 1,500)"
+        ),
+        "jumbo_frame": "a TCP segment of one jumbo frame (8,948 B at an MTU of 9,000)",
+        "loopback_segment": (
+            "the largest TCP segment of the loopback device (65,483 B at an MTU of 65,536)"
+        ),
+        "largest_datagram": "the largest UDP datagram (65,507 B of payload)",
+        "send_buffer": "the socket's send buffer ({granted:count} B granted)",
+        "receive_buffer": "the socket's receive buffer ({granted:count} B granted)",
+        "fragment": "the fragmentation threshold of the middleware ({granted:count} B granted)",
+        # Evidence.
+        "summary": (
+            "{steps} of {groups:plural group} of runs that differ only in the payload: {jump} "
+            "({pairs:plural pair} of runs in the same blocks; simultaneous {confidence:confidence} "
+            "intervals, see the table)."
+        ),
+        "rise": "the median is {ratios} times the value expected from the neighbouring sizes",
+        "fall": "the median is {ratios} times lower at the larger payload",
+        "loss": "the lost share is up to {share:percent} above the trend with the size",
+        "ratio": "{ratio:number}",
+        "ratios": "{lowest:number} to {highest:number}",
+        "common": "Common to these groups: {levels}.",
+        "setting": (
+            "At another level of {setting}, otherwise the same: no step in {compared} of "
+            "{groups:plural group}; the difference inside blocks is significant in {clear}."
+        ),
+        "confirm": (
+            "To confirm: {sizes} in addition to the current sizes, to narrow the step down."
+        ),
+        "confirm_with_buffers": (
+            "To confirm: {sizes} in addition to the current sizes, to narrow the step down; "
+            "{buffers}: a step caused by a buffer moves with the buffer size."
+        ),
+        # Table and figure.
+        "table": "Groups with the step",
+        "note_latency": (
+            "Medians over blocks. Geometric mean over blocks with its simultaneous interval."
+        ),
+        "note_loss": (
+            "Medians over blocks. Lost share above the trend with the size, with its simultaneous "
+            "interval."
+        ),
+        "figure": "Median latency by payload",
+        "caption": (
+            "Each point is the median over blocks of the runs' medians; lines connect measured "
+            "sizes and do not describe the sizes between."
+        ),
+        # Instead of a finding.
+        "few_sizes": (
+            "Steps at a payload size: {sizes:plural payload size}, {needed} or more needed."
+        ),
+        "few_blocks": (
+            "Steps at a payload size: {blocks:plural block with all sizes/blocks with all sizes}, "
+            "{needed} needed."
+        ),
+        "silent": "No step at a payload size beyond the trend with the size.",
+    },
+)
 
 FACTOR = "payload_bytes"
 STEP_MIN = 1.5
@@ -51,25 +129,20 @@ KINDS = {
 }
 """Kind of a step → the sign that makes it positive, and the smallest step reported."""
 JUMPS = {
-    "rise": ("found / expected", "Geometric mean over blocks with its simultaneous interval."),
-    "fall": ("smaller / larger", "Geometric mean over blocks with its simultaneous interval."),
-    "loss": (
-        "lost above the trend",
-        "Lost share above the trend with the size, with its simultaneous interval.",
-    ),
+    "rise": "found / expected",
+    "fall": "smaller / larger",
+    "loss": "lost above the trend",
 }
-LANDMARKS: tuple[tuple[int, str], ...] = (
-    (1448, "a TCP segment of one Ethernet frame (1,448 B of payload at an MTU of 1,500)"),
-    (1472, "a UDP datagram of one Ethernet frame (1,472 B of payload at an MTU of 1,500)"),
-    (8948, "a TCP segment of one jumbo frame (8,948 B at an MTU of 9,000)"),
-    (65_483, "the largest TCP segment of the loopback device (65,483 B at an MTU of 65,536)"),
-    (65_507, "the largest UDP datagram (65,507 B of payload)"),
+"""Kind of a step → heading of its column."""
+BLOCKS_MIN = 3
+LANDMARKS: tuple[tuple[int, Phrase], ...] = (
+    (1448, PHRASES("tcp_frame")),
+    (1472, PHRASES("udp_frame")),
+    (8948, PHRASES("jumbo_frame")),
+    (65_483, PHRASES("loopback_segment")),
+    (65_507, PHRASES("largest_datagram")),
 )
-BUFFERS = {
-    SEND_BUFFER_BYTES: "the socket's send buffer",
-    RECEIVE_BUFFER_BYTES: "the socket's receive buffer",
-    FRAGMENT_BYTES: "the fragmentation threshold of the middleware",
-}
+BUFFERS = (SEND_BUFFER_BYTES, RECEIVE_BUFFER_BYTES, FRAGMENT_BYTES)
 
 
 @dataclass(frozen=True)
@@ -114,18 +187,14 @@ def find(
     """Return a finding for each pair of sizes and kind of step, or the reason for none."""
     levels = evidence.factors.get(FACTOR, ())
     if len(levels) < stats.SIZES_MIN:
-        count_text = words.plural(len(levels) or 1, "payload size")
-        return [], Silence(
-            f"Steps at a payload size: {count_text}, {stats.SIZES_MIN} or more needed."
-        )
+        return [], Silence(PHRASES("few_sizes", sizes=len(levels) or 1, needed=stats.SIZES_MIN))
     groups = _groups(evidence, runs)
     steps = steps_of(groups)
     if not steps:
         blocks = max((len(group.rise) for group in groups), default=0)
-        if blocks < 3:
-            count_text = words.plural(blocks, "block with all sizes", "blocks with all sizes")
-            return [], Silence(f"Steps at a payload size: {count_text}, 3 needed.")
-        return [], Silence("No step at a payload size beyond the trend with the size.")
+        if blocks < BLOCKS_MIN:
+            return [], Silence(PHRASES("few_blocks", blocks=blocks, needed=BLOCKS_MIN))
+        return [], Silence(PHRASES("silent"))
     steps_by_kind: dict[tuple[tuple[int, int], str], list[Step]] = {}
     for step in steps:
         steps_by_kind.setdefault((step.between, step.kind), []).append(step)
@@ -196,30 +265,29 @@ def _finding(
 ) -> Finding:
     low, high = steps[0].between
     kind = steps[0].kind
-    name = "Loss rises" if kind == "loss" else f"Latency {kind}s"
-    waits = _mode_differs(evidence, steps, hits)
-    causes = [] if waits else candidates(evidence, runs, low, high)
-    cause = (
-        "On one side of the step messages wait 40 ms or twice that for an acknowledgement, on the "
-        "other they do not: see the finding above for the cause. A payload that fills a segment "
-        "does not wait."
-        if waits
-        else f"Known change between the two sizes: {words.listed(causes)}."
-        if causes
-        else "No known change between the two sizes."
-    )
+    if _mode_differs(evidence, steps, hits):
+        cause = PHRASES("waits")
+    elif causes := candidates(evidence, runs, low, high):
+        cause = PHRASES("known_change", causes=causes)
+    else:
+        cause = PHRASES("no_known_change")
     comparisons = _setting_comparisons(evidence, groups, steps)
+    is_shown = any(shown for _, shown in comparisons)
     return Finding(
         f"step-{kind}-{low}-{high}",
-        f"{name} in a step between {words.count(low)} and {words.count(high)} B",
-        any(shown for _, shown in comparisons),
+        _title(kind, low, high),
+        is_shown,
         cause,
         (_summary(evidence, groups, steps), *(sentence for sentence, _ in comparisons)),
-        ""
-        if any(shown for _, shown in comparisons)
-        else _proof_sentence(evidence, runs, low, high),
+        "" if is_shown else _proof_sentence(evidence, runs, low, high),
         (_table(evidence, steps),),
     )
+
+
+def _title(kind: str, low: int, high: int) -> Phrase:
+    if kind == "loss":
+        return PHRASES("loss_title", low=low, high=high)
+    return PHRASES("rise_title" if kind == "rise" else "fall_title", low=low, high=high)
 
 
 def _mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
@@ -239,10 +307,10 @@ def _mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]
     return True
 
 
-def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[str]:
+def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[Phrase]:
     """Return the known changes at sizes in [low, high): landmarks, and buffers in force."""
     causes = [description for size, description in LANDMARKS if low <= size < high]
-    for purpose, description in BUFFERS.items():
+    for purpose in BUFFERS:
         for setting in settings_with(evidence, runs, purpose):
             values = {value for run in runs for value in run.in_force(setting)}
             granted = sorted({int(value) for value in values if value.isdecimal()})
@@ -250,41 +318,47 @@ def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> 
             sizes_between = [
                 size for size in granted if low <= size < high or low <= size // 2 < high
             ]
-            causes += [f"{description} ({words.count(size)} B granted)" for size in sizes_between]
+            causes += [_buffer(purpose, size) for size in sizes_between]
     return causes
 
 
-def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]) -> str:
-    blocks = sum(step.interval.count for step in steps)
-    count_text = (
-        f"{len(steps)} of {words.plural(len(groups), 'group')} of runs that differ only in the "
-        "payload"
-    )
-    if steps[0].kind != "loss":
-        ratios = sorted(math.exp(step.interval.estimate) for step in steps)
-        span = words.number(ratios[0])
-        if len(ratios) > 1:
-            span += f" to {words.number(ratios[-1])}"
-        jump = (
-            f"the median is {span} times the value expected from the neighbouring sizes"
-            if steps[0].kind == "rise"
-            else f"the median is {span} times lower at the larger payload"
-        )
-    else:
-        shares = [step.interval.estimate for step in steps]
-        jump = f"the lost share is up to {words.percent(max(shares))} above the trend with the size"
-    text = (
-        f"{count_text}: {jump} ({words.plural(blocks, 'pair')} of runs in the same blocks; "
-        f"simultaneous {words.confidence(CONFIDENCE)} intervals, see the table)."
+def _buffer(purpose: str, granted: int) -> Phrase:
+    if purpose == FRAGMENT_BYTES:
+        return PHRASES("fragment", granted=granted)
+    is_sending = purpose == SEND_BUFFER_BYTES
+    return PHRASES("send_buffer" if is_sending else "receive_buffer", granted=granted)
+
+
+def _summary(evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]) -> Phrase:
+    summary = PHRASES(
+        "summary",
+        steps=len(steps),
+        groups=len(groups),
+        jump=_jump(steps),
+        pairs=sum(step.interval.count for step in steps),
+        confidence=CONFIDENCE,
     )
     step_treatments = [step.group.treatment for step in steps]
     common = shared_levels(evidence, step_treatments, [group.treatment for group in groups])
-    return f"{text} Common to these groups: {common}." if common else text
+    return joined([summary, PHRASES("common", levels=common) if common else ""])
+
+
+def _jump(steps: Sequence[Step]) -> Phrase:
+    """Return how large the step is in its groups."""
+    if steps[0].kind == "loss":
+        return PHRASES("loss", share=max(step.interval.estimate for step in steps))
+    ratios = sorted(math.exp(step.interval.estimate) for step in steps)
+    span = (
+        PHRASES("ratios", lowest=ratios[0], highest=ratios[-1])
+        if len(ratios) > 1
+        else PHRASES("ratio", ratio=ratios[0])
+    )
+    return PHRASES("rise" if steps[0].kind == "rise" else "fall", ratios=span)
 
 
 def _setting_comparisons(
     evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]
-) -> list[tuple[str, bool]]:
+) -> list[tuple[Phrase, bool]]:
     """Return a comparison for each varied setting with a purpose.
 
     Each is a sentence, and whether the step disappears at the setting's other levels.
@@ -301,7 +375,7 @@ def _setting_comparisons(
 
 def _setting_comparison(
     evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step], name: str
-) -> tuple[str, bool] | None:
+) -> tuple[Phrase, bool] | None:
     differences, compared = [], 0
     step_groups = {id(step.group) for step in steps}
     for step in steps:
@@ -320,13 +394,9 @@ def _setting_comparison(
     clear = sum(
         isinstance(interval, stats.Interval) and interval.excludes(0.0) for interval in intervals
     )
-    title = words.factor_title(name)
-    return (
-        f"At another level of {title}, otherwise the same: no step in {compared} of "
-        f"{words.plural(compared, 'group')}; the difference inside blocks is significant in "
-        f"{clear}.",
-        clear == compared,
-    )
+    setting = words.factor_title(name)
+    sentence = PHRASES("setting", setting=setting, compared=compared, groups=compared, clear=clear)
+    return sentence, clear == compared
 
 
 def _differ_in(first: Group, second: Group, name: str) -> bool:
@@ -334,21 +404,20 @@ def _differ_in(first: Group, second: Group, name: str) -> bool:
     return [key for key in left if left[key] != right.get(key)] == [name]
 
 
-def _proof_sentence(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> str:
+def _proof_sentence(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> Phrase:
     inside = [size for size, _ in LANDMARKS if low <= size < high]
     sizes = [value for size in inside[:2] for value in (size, size + 1)]
     closer = study_key(FACTOR, sizes or (low, (low + high) // 2, high))
-    sentence = f"To confirm: {closer} in addition to the current sizes, to narrow the step down"
     names = [
         f"settings.{setting}"
         for purpose in BUFFERS
         for setting in settings_with(evidence, runs, purpose)
     ]
     not_varied = [name for name in names if len(evidence.factors.get(name, ())) < 2]
-    if not_varied:
-        keys = " or ".join(study_key(name, (2 * low, 2 * high)) for name in not_varied)
-        sentence += f"; {keys}: a step caused by a buffer moves with the buffer size"
-    return sentence + "."
+    if not not_varied:
+        return PHRASES("confirm", sizes=closer)
+    keys = " or ".join(study_key(name, (2 * low, 2 * high)) for name in not_varied)
+    return PHRASES("confirm_with_buffers", sizes=closer, buffers=keys)
 
 
 def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
@@ -370,16 +439,16 @@ def _table(evidence: Evidence, steps: Sequence[Step]) -> Table:
     small, large = (f"{words.count(size)} B" for size in steps[0].between)
     return Table(
         f"finding-step-{kind}-{'-'.join(map(str, steps[0].between))}",
-        "Groups with the step",
+        PHRASES("table"),
         [
             *(column for column in factor_columns(evidence) if column.key != FACTOR),
             Column("blocks", "blocks", "measured"),
             Column("low", f"median at {small}", "measured", "µs"),
             Column("high", f"median at {large}", "measured", "µs"),
-            Column("jump", JUMPS[kind][0], "measured"),
+            Column("jump", JUMPS[kind], "measured"),
         ],
         rows,
-        f"Medians over blocks. {JUMPS[kind][1]}",
+        PHRASES("note_loss" if kind == "loss" else "note_latency"),
     )
 
 
@@ -404,9 +473,8 @@ def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
             )
     return Figure(
         "finding-payload-steps",
-        "Median latency by payload",
-        "Each point is the median over blocks of the runs' medians; lines connect measured sizes "
-        "and do not describe the sizes between.",
+        PHRASES("figure"),
+        PHRASES("caption"),
         figures.sizes_chart(
             points,
             list(dict.fromkeys(str(point["colour"]) for point in points)),

@@ -7,32 +7,41 @@ from typing import Any
 from wattwire.report.findings.finding import Finding
 from wattwire.report.findings.part import Findings
 from wattwire.report.parts import Section, Text
+from wattwire.report.words.phrases import Phrases, joined
 
-
-def section(findings: Findings) -> Section:
-    """Return the section on findings."""
-    part = Section("findings", "Findings", has_no_data=not findings.items)
-    part.parts.append(
-        Text(
+PHRASES = Phrases(
+    "findings",
+    {
+        "title": "Findings",
+        "lead": (
             "Detectors search the usable runs for known causes of unusual latencies. The detector "
             "of 40 ms waits also searches excluded runs and counts them separately. Findings are "
             "exploratory: the study did not ask for them. A finding is “shown” only where the "
             "study varied the setting that removes its cause, else “suspected”."
-        )
-    )
+        ),
+        "finding": "{finding}: {standing}",
+        "other_detectors": "Other detectors: {reasons}",
+        "no_finding": "No finding. {reasons}",
+    },
+)
+
+
+def section(findings: Findings) -> Section:
+    """Return the section on findings."""
+    part = Section("findings", PHRASES("title"), has_no_data=not findings.items)
+    part.parts.append(Text(PHRASES("lead")))
     for finding in findings.items:
         part.parts += _finding_parts(finding)
-    reasons = " ".join(silence.words for silence in findings.silent)
+    reasons = joined(silence.words for silence in findings.silent)
     if reasons:
-        part.parts.append(
-            Text(f"{'Other detectors: ' if findings.items else 'No finding. '}{reasons}", "note")
-        )
+        text = PHRASES("other_detectors" if findings.items else "no_finding", reasons=reasons)
+        part.parts.append(Text(text, "note"))
     return part
 
 
 def _finding_parts(finding: Finding) -> list[Any]:
     parts: list[Any] = [
-        Text(f"{finding.title}: {finding.standing}", "question"),
+        Text(PHRASES("finding", finding=finding.title, standing=finding.standing), "question"),
         Text(finding.cause),
         *(Text(sentence, "item") for sentence in finding.evidence),
     ]

@@ -70,6 +70,7 @@ FORMATS: Mapping[str, Callable[[Any, str], str]] = {
     "confidence": lambda level, _: words.confidence(level),
     "p": lambda p, digits: words.p_equals(p, int(digits or 2)),
     "capital": lambda text, _: f"{text[:1].upper()}{text[1:]}",
+    "lower": lambda text, _: f"{text[:1].lower()}{text[1:]}",
     "estimate": lambda interval, _: _limits(interval)[0],
     "limits": lambda interval, _: " to ".join(_limits(interval)[1:]),
     "interval": lambda interval, _: "{} [{}, {}]".format(*_limits(interval)),
