@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.dataset import gather
 from wattwire.report.sections.threats import threats
+from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 
 SHAPE = Shape(blocks=2, patterns=("service",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
@@ -18,26 +19,29 @@ WARM_UP = {"calls": 500, "words": "", "cells": []}
 
 
 @pytest.mark.parametrize(
-    ("lengths_s", "warm_up", "words"),
+    ("lengths_s", "warm_up", "expected"),
     [
-        ((0.05, 0.4), WARM_UP, "shortest window (0.0500 s; the median is 0.225 s) up to 100 %"),
-        ((0.5, 1.9), WARM_UP, "shortest window (0.500 s; the median is 1.20 s) up to 20 %"),
-        ((2.0, 2.5), WARM_UP, ""),
-        ((0.05, 0.4), None, ""),
+        ((0.05, 0.4), WARM_UP, {"shortest_s": 0.05, "median_s": 0.225, "share": 1.0}),
+        ((0.5, 1.9), WARM_UP, {"shortest_s": 0.5, "median_s": 1.2, "share": 0.2}),
+        ((2.0, 2.5), WARM_UP, None),
+        ((0.05, 0.4), None, None),
     ],
 )
 def test_cpu_time_that_lies_between_two_readings_is_said(
-    tmp_path: Path, lengths_s: tuple[float, float], warm_up: object, words: str
+    tmp_path: Path,
+    lengths_s: tuple[float, float],
+    warm_up: object,
+    expected: dict[str, float] | None,
 ) -> None:
     evidence = gather(FileCampaign(write_campaign(tmp_path / "c", SHAPE)))
     half = evidence.usable.height // 2
     lengths = pl.Series("cost_window_s", [lengths_s[0]] * half + [lengths_s[1]] * half)
     evidence = replace(evidence, usable=evidence.usable.with_columns(lengths), warm_up=warm_up)
-    told = construct(evidence)
-    assert ("are read every 0.100 s" in told) == bool(words)
-    assert words in told
-
-
-def construct(evidence: Evidence) -> str:
-    found = threats(evidence, answer_all(evidence))
-    return " ".join(text for kind, text in found if kind == "construct")
+    construct = [
+        text for kind, text in threats(evidence, answer_all(evidence)) if kind == "construct"
+    ]
+    if expected is None:
+        assert phrases_in(construct, "threats.interpolated") == []
+    else:
+        values = only(construct, "threats.interpolated").values
+        assert values == pytest.approx({"period_s": 0.1, **expected})

@@ -19,6 +19,7 @@ from wattwire.report.findings.tests.made_up import (
     grown,
     narrow,
 )
+from wattwire.report.tests.phrase_search import keys_in, only
 
 SWITCHED: dict[str, tuple[Any, ...]] = {
     "language": ("one", "other"),
@@ -46,28 +47,37 @@ def acknowledged(draw: Any = waiting, **more: Any) -> Finding | Silence:
 def test_a_mode_at_40_ms_is_suspected_and_names_the_setting() -> None:
     found = acknowledged(effective=effective_of)
     assert isinstance(found, Finding)
-    assert found.standing == "suspected"
-    assert '"settings.at_once" = [false, true]' in found.settles
-    assert "18 of 24 treatments: 3 240 of 3 240 messages (100 %)" in found.evidence[0].replace(
-        "\u202f", " "
-    )
-    assert "64 B, 1024 B and 16384 B (of 4)" in found.evidence[0]
-    assert "at once off" in found.evidence[1]
+    assert not found.shown
+    assert found.settles.key == "delayed_ack.confirm_with_factor"
+    assert '"settings.at_once" = [false, true]' in found.settles.values["keys"]
+    summary = only(found.evidence, "delayed_ack.summary").values
+    assert (summary["hits"], summary["treatments"]) == (18, 24)
+    assert summary["inside"] == summary["messages"] == 3240 and summary["share"] == 1
+    common = only(found.evidence, "delayed_ack.common").values["levels"]
+    assert common == "64 B, 1024 B and 16384 B (of 4)"
+    settings = only(found.evidence, "delayed_ack.settings")
+    assert settings.values == {"setting": "at once", "values": ["off"]}
 
 
 def test_the_levels_that_would_prove_it_are_those_of_the_manifest(monkeypatch: Any) -> None:
     monkeypatch.setitem(Reader.machine, "switches", {"made_up": ["at_once"]})
     found = acknowledged(effective=effective_of)
     assert isinstance(found, Finding)
-    assert '"settings.at_once" = ["default", "on"]' in found.settles
+    assert '"settings.at_once" = ["default", "on"]' in found.settles.values["keys"]
+
+
+def assert_gone_in_all_pairs(found: Finding) -> None:
+    contrast = only(found.evidence, "delayed_ack.contrast").values
+    assert (contrast["fell"], contrast["pairs"]) == (12, 12)
+    assert (contrast["with_it"], contrast["without_it"]) == (1, 0)
 
 
 def test_it_is_shown_where_the_study_switches_it_off() -> None:
     found = acknowledged(factors=SWITCHED, effective=effective_of)
     assert isinstance(found, Finding)
-    assert found.standing == "shown by this study"
+    assert found.shown
     assert found.settles == ""
-    assert "12 of 12 pairs of runs, from 100 % to 0 %" in " ".join(found.evidence)
+    assert_gone_in_all_pairs(found)
 
 
 def test_a_switch_that_is_left_to_the_library_is_compared_with_on() -> None:
@@ -85,8 +95,8 @@ def test_a_switch_that_is_left_to_the_library_is_compared_with_on() -> None:
         effective=lambda levels: {"at_once": switched(levels)},
     )
     assert isinstance(found, Finding)
-    assert found.standing == "shown by this study"
-    assert "12 of 12 pairs of runs, from 100 % to 0 %" in " ".join(found.evidence)
+    assert found.shown
+    assert_gone_in_all_pairs(found)
 
 
 def test_a_call_of_some_milliseconds_does_not_hide_the_wait() -> None:
@@ -97,14 +107,14 @@ def test_a_call_of_some_milliseconds_does_not_hide_the_wait() -> None:
 
     found = acknowledged(slow, factors=SWITCHED, effective=effective_of)
     assert isinstance(found, Finding)
-    assert found.standing == "shown by this study"
+    assert found.shown
 
 
 def test_few_pairs_ask_for_more_blocks() -> None:
     found = acknowledged(factors=SWITCHED, effective=effective_of, blocks=1)
     assert isinstance(found, Finding)
-    assert found.standing == "suspected"
-    assert "plan.blocks" in found.settles
+    assert not found.shown
+    assert found.settles.key == "delayed_ack.confirm_with_blocks"
 
 
 def test_a_share_of_the_messages_is_enough() -> None:
@@ -140,10 +150,10 @@ def test_latency_that_falls_with_the_rate_is_found() -> None:
     evidence, runs = campaign(np.random.default_rng(5), awake, blocks=5, run_sd=0.03)
     found = idle.find(evidence, runs, {})
     assert isinstance(found, Finding)
-    assert found.standing == "suspected"
-    assert "At 10 Hz".lower() in found.evidence[0].lower()
-    assert "idle driver made_up" in found.evidence[1]
-    assert 'loop = ["open", "closed"]' in found.settles
+    assert not found.shown
+    assert only(found.evidence, "idle.summary").values["slow"] == "10 Hz"
+    assert "idle driver made_up" in only(found.evidence, "idle.facts").values["facts"]
+    assert found.settles.key == "idle.confirm"
 
 
 def test_no_smaller_effect_than_two_identical_labels_is_found() -> None:
@@ -155,12 +165,12 @@ def test_one_rate_and_few_blocks_are_said() -> None:
     factors = {name: levels for name, levels in FACTORS.items() if name != "rate_hz"}
     evidence, runs = campaign(np.random.default_rng(5), narrow, factors=factors)
     silent = idle.find(evidence, runs, {})
-    assert isinstance(silent, Silence) and "one rate" in silent.words
+    assert isinstance(silent, Silence) and silent.words.key == "idle.one_rate"
     evidence, runs = campaign(np.random.default_rng(5), narrow, blocks=2)
     silent = idle.find(evidence, runs, {})
-    assert isinstance(silent, Silence) and "2 blocks, 3 needed" in silent.words
+    assert only(silent, "idle.few_blocks").values == {"blocks": 2, "needed": 3}
     _, unstepped = sizes.find(evidence, runs, [])
-    assert unstepped is not None and "3 needed" in unstepped.words
+    assert only(unstepped, "sizes.few_blocks").values == {"blocks": 2, "needed": 3}
 
 
 def fragmented(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
@@ -174,11 +184,15 @@ def test_a_step_names_what_lies_between_the_sizes() -> None:
     found, silent = sizes.find(evidence, runs, [])
     assert silent is None
     (step,) = found
-    assert step.title == "Latency rises in a step between 1\u202f024 and 16\u202f384 B"
-    assert "1,472 B" in found[0].cause and "65,483" not in found[0].cause
-    assert "payload_bytes = [1448, 1449, 1472, 1473]" in found[0].settles
-    assert '"settings.room" = [2048, 32768]' in found[0].settles
-    assert "4 of 6 groups" in found[0].evidence[0]
+    assert only(step.title, "sizes.rise_title").values == {"low": 1024, "high": 16_384}
+    causes = only(step.cause, "sizes.known_change").values["causes"]
+    assert keys_in(causes) == ["sizes.tcp_frame", "sizes.udp_frame", "sizes.jumbo_frame"]
+    assert only(step.settles, "sizes.confirm_with_buffers").values == {
+        "sizes": "payload_bytes = [1448, 1449, 1472, 1473]",
+        "buffers": '"settings.room" = [2048, 32768]',
+    }
+    summary = only(step.evidence, "sizes.summary").values
+    assert (summary["steps"], summary["groups"]) == (4, 6)
 
 
 def test_lost_messages_make_a_step_and_a_granted_buffer_is_a_candidate() -> None:
@@ -192,9 +206,9 @@ def test_lost_messages_make_a_step_and_a_granted_buffer_is_a_candidate() -> None
         np.random.default_rng(9), overrun, effective=lambda _: {"room": 212_992}
     )
     found, _ = sizes.find(evidence, runs, [])
-    assert len(found) == 1
-    assert found[0].title == "Loss rises in a step between 16\u202f384 and 131\u202f072 B"
-    assert "the socket's receive buffer (212\u202f992 B granted)" in found[0].cause
+    (step,) = found
+    assert only(step.title, "sizes.loss_title").values == {"low": 16_384, "high": 131_072}
+    assert only(step.cause, "sizes.receive_buffer").values == {"granted": 212_992}
 
 
 def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> None:
@@ -204,10 +218,11 @@ def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> N
     hits = delayed_ack.hits_of(evidence, runs)
     found, _ = sizes.find(evidence, runs, hits)
     (step,) = found
-    assert step.title == "Latency falls in a step between 1\u202f024 and 131\u202f072 B"
-    assert "acknowledgement" in found[0].cause
-    assert found[0].standing == "shown by this study"
-    assert "no step in 2 of 2 groups" in " ".join(found[0].evidence)
+    assert only(step.title, "sizes.fall_title").values == {"low": 1024, "high": 131_072}
+    assert step.cause.key == "sizes.waits"
+    assert step.shown
+    setting = only(step.evidence, "sizes.setting").values
+    assert (setting["compared"], setting["groups"]) == (2, 2)
 
 
 def test_a_mode_in_excluded_runs_is_found_and_marked_as_excluded() -> None:
@@ -217,9 +232,11 @@ def test_a_mode_in_excluded_runs_is_found_and_marked_as_excluded() -> None:
     every = [*others, *slow]
     found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
     assert isinstance(found, Finding)
-    (marked,) = [one for one in found.evidence if "excluded from the answers" in one]
-    assert marked.startswith("27 of these 54 runs are excluded"), marked
-    assert "Without any other run: one, 64 B, 10 Hz" in marked and "5 more" in marked
+    marked = only(found.evidence, "delayed_ack.excluded").values
+    assert marked == {"excluded": 27, "runs": 54}
+    treatments = only(found.evidence, "delayed_ack.only_excluded").values["treatments"]
+    assert treatments[0] == "one, 64 B, 10 Hz"
+    assert treatments[-1].values == {"more": 5}
     rows = found.parts[0].rows
     assert {row["excluded"] for row in rows if row["language"] == "one"} == {3}
     assert {row["excluded"] for row in rows if row["language"] == "other"} == {0}
@@ -231,4 +248,4 @@ def test_excluded_runs_prove_nothing() -> None:
     )
     every = [replace(run, excluded=True) for run in runs]
     found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
-    assert isinstance(found, Finding) and found.standing == "suspected"
+    assert isinstance(found, Finding) and not found.shown
