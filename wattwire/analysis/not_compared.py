@@ -105,7 +105,8 @@ def why_not(
 
 def _reason(frame: pl.DataFrame, response: Response, without: Mask, at_levels: Mask) -> str:
     excluded = frame.filter(pl.Series(without & at_levels))
-    too_few = carried.why_not(excluded, response.column)
+    has_value = ~np.isnan(column(excluded, response.column))
+    too_few = carried.why_not(excluded.filter(pl.Series(has_value)), response.column)
     if too_few and not np.isposinf(column(excluded, response.column)).any():
         return f"{response.title}: {too_few}"
     runs = f"{words.count(excluded.height)} of {words.plural(int(at_levels.sum()), 'run')}"

@@ -177,9 +177,12 @@ def test_lost_messages_of_a_topic_leave_its_costs_compared(tmp_path: Path) -> No
     assert isinstance(result_of(answers, "cpu_us_per_message", 4).result, stats.Ratio)
 
 
-def test_a_run_that_died_without_a_latency_takes_its_treatment_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("counted", [{}, {"expected": 0.0, "expected_after_warmup": 0.0}])
+def test_a_run_that_died_without_a_latency_takes_its_treatment_out(
+    tmp_path: Path, counted: dict[str, float]
+) -> None:
     """Else the treatment's better runs alone would be compared."""
-    gone = {"latency_p50_us": None, "outcome": "died", "lost": 0.0}
+    gone = {"latency_p50_us": None, "outcome": "died", "lost": 0.0} | counted
     folder, _ = changed(campaign(tmp_path / "c"), DEAD, 1, **gone)
     _, answers = answers_of(folder)
     refused = str(result_of(answers, "latency_p50_us", 4).result)
