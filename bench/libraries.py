@@ -32,7 +32,11 @@ def server(
 ) -> Iterator[str]:
     """Run a bare server and yield its first line of output, "" unless it `speaks`."""
     output = subprocess.PIPE if speaks else subprocess.DEVNULL
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=output, text=True, env=env)
+    # A session of its own, as nodes have: the kernel schedules sessions as groups, and to go from
+    # one to another takes longer than to go from process to process.
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=output, text=True, env=env, start_new_session=True
+    )
     try:
         yield process.stdout.readline().strip() if process.stdout else ""
     finally:
@@ -42,7 +46,10 @@ def server(
 
 def printed_ns(argv: list[str], env: dict[str, str] | None = None) -> float:
     """Return the time in ns that a program prints."""
-    result = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120, env=env)
+    result = subprocess.run(
+        argv, capture_output=True, text=True, check=True, timeout=120, env=env,
+        start_new_session=True,
+    )  # fmt: skip
     return float(result.stdout)
 
 

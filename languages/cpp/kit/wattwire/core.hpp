@@ -110,7 +110,8 @@ class Core {
       current_seq_ = schedule_.node << 48 | kProbe;
       ++probes_;
       try {
-        Bytes buffer = payload_.stamp(current_seq_, now_ns());
+        current_begin_ns_ = now_ns();
+        Bytes buffer = payload_.stamp(current_seq_, current_begin_ns_);
         if (call(buffer, std::min<int64_t>(left, 250000000))) return now_ns() - begin;
       } catch (const SendFailed& error) {  // not there yet
         reason = error.what();
@@ -171,6 +172,8 @@ class Core {
     pending_.reset();
   }
 
+  // When the open blocking call, or probe, began: the timeout counts from there.
+  int64_t call_begin_ns() const { return current_begin_ns_; }
   // Whether this may be the reply to the open blocking call; true where nobody can tell.
   bool is_reply(Bytes data) const { return replies_.may_be(current_seq_, data, payload_); }
 
@@ -301,7 +304,7 @@ class Core {
   const int64_t timeout_ns_, spin_ns_, quiet_ns_, linger_ns_;
   std::mutex mutex_;
   uint64_t current_seq_ = 0;
-  int64_t arrival_ns_ = 0;
+  int64_t current_begin_ns_ = 0, arrival_ns_ = 0;
   uint64_t sent_ = 0, received_ = 0, foreign_ = 0, corrupt_ = 0, probes_ = 0;
 
  private:

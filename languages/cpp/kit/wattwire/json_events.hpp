@@ -12,8 +12,9 @@ namespace wattwire {
 template <class Reader>
 bool parse_json(std::string_view text, Reader* reader) {
   if (text.substr(0, 3) == "\xEF\xBB\xBF") return false;  // the library would pass over this mark
-  auto input = nlohmann::detail::input_adapter(text.data(), text.data() + text.size());
-  return nlohmann::detail::parser<nlohmann::json, decltype(input)>(std::move(input))
+  using Input = decltype(nlohmann::detail::input_adapter(text.data(), text.data()));
+  return nlohmann::detail::parser<nlohmann::json, Input>(
+             nlohmann::detail::input_adapter(text.data(), text.data() + text.size()))
       .sax_parse(reader, true);
 }
 

@@ -1,6 +1,7 @@
 // What a cell calls: see languages/cpp/README.md for the whole API and its order.
 #pragma once
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -32,7 +33,7 @@ struct Cell {
 
 // Raises Unsupported where the cell lacks what the specification asks for (C-03).
 inline void check_capabilities(const Spec& spec, const Cell& cell) {
-  const std::string role = spec.string("role");
+  const std::string& role = spec.string("role");
   Names roles;
   for (const auto& entry : cell.roles) roles.push_back(entry.first);
   if (!has(roles, role)) throw Unsupported("role " + role + "; this cell has " + join(roles));
@@ -47,9 +48,11 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
   for (const auto& name : wanted)
     if (!has(cell.capabilities, name))
       throw Unsupported(name + "; this cell has " + join(cell.capabilities));
-  for (const auto& [name, values] : cell.values)
-    if (const std::string& found = spec.at("settings." + name).source; !has(values, found))
-      throw Unsupported("settings." + name + " " + found + "; this cell has " + join(values));
+  for (const auto& [name, values] : cell.values) {
+    const std::string key = "settings." + name;
+    if (const std::string& found = spec.at(key).source; !has(values, found))
+      throw Unsupported(key + " " + found + "; this cell has " + join(values));
+  }
   const bool record = spec.string("payload.encoding") == "record";
   const auto most =
       record && cell.record_bytes_max ? cell.record_bytes_max : cell.payload_bytes_max;
@@ -74,6 +77,9 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
     auto* spec = new Spec(given["--spec"], cell.settings);
     check_capabilities(*spec, cell);
     dialogue->listen();
+    // The thread that listens makes glibc guard each system call of this one against cancellation,
+    // by two atomic operations: 4 % of a round trip over UDP. Nobody cancels this thread.
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
     auto* kit = new Kit(*spec, dialogue, process_start_ns);
     cell.roles.at(spec->string("role"))(*kit);
     kit->finish(given["--out"]);

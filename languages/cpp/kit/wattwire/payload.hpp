@@ -241,15 +241,20 @@ class Payload {
 
   // True for a whole payload of these nodes with the right trailer and first fill word or fill.
   bool read_plain(const Bytes& data, Checked* result) const {
-    uint64_t seq;
-    std::memcpy(&seq, data.data, 8);
-    if (std::memcmp(data.data + length - 8, &seq, 8) != 0 ||
-        std::memcmp(data.data + fill_at_, fill_.data(), full_ ? fill_.size() : 8) != 0 ||
-        !knows(seq))
+    const uint64_t seq = word_at(data.data);
+    if (word_at(data.data + length - 8) != seq ||
+        word_at(data.data + fill_at_) != word_at(fill_.data()) || !knows(seq))
       return false;
+    if (full_ && std::memcmp(data.data + fill_at_, fill_.data(), fill_.size()) != 0) return false;
     result->seq = seq;
     std::memcpy(&result->begin_ns, data.data + 8, 8);
     return true;
+  }
+
+  static uint64_t word_at(const uint8_t* data) {
+    uint64_t word;
+    std::memcpy(&word, data, 8);
+    return word;
   }
 
   // Whether one of the nodes sends this sequence.

@@ -244,6 +244,7 @@ class Scheduler : public Core {
     ++sent_;
     if (first_begin_ns_ == kUnknownNs) first_begin_ns_ = begin_ns;
     current_seq_ = slot->seq;
+    current_begin_ns_ = begin_ns;
     return payload->stamp(slot->seq, begin_ns);
   }
 

@@ -1,0 +1,217 @@
+// Drives the kit without a middleware, and prints what a window took: `messages PATH ENCODING REPLY
+// COUNT`, where PATH is one of kPaths below. The first line is the number of allocations, each
+// other line a function of the kit or its JSON library that was entered, with how often.
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+
+#include "wattwire/kit.hpp"
+#include "wattwire/record_json.hpp"
+
+using namespace wattwire;
+
+namespace {
+
+std::atomic<bool> watching{false};
+std::atomic<uint64_t> allocations{0};
+
+struct Entered {
+  std::atomic<void*> function{nullptr};
+  std::atomic<uint64_t> count{0};
+};
+std::array<Entered, 16384> entered;
+
+__attribute__((no_instrument_function)) void* counted(size_t bytes) {
+  if (watching.load(std::memory_order_relaxed)) allocations.fetch_add(1);
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) { return counted(bytes); }
+void* operator new[](size_t bytes) { return counted(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+// The compiler calls this wherever a function begins (-finstrument-functions).
+extern "C" __attribute__((no_instrument_function)) void __cyg_profile_func_enter(void* function,
+                                                                                 void*) {
+  static thread_local bool inside = false;  // what is called here is no part of the window
+  if (inside) return;
+  inside = true;
+  for (size_t at = reinterpret_cast<size_t>(function) / 16 % entered.size(); watching;
+       at = (at + 1) % entered.size()) {
+    void* found = nullptr;
+    if (entered[at].function.compare_exchange_strong(found, function) || found == function) {
+      entered[at].count.fetch_add(1);
+      break;
+    }
+  }
+  inside = false;
+}
+extern "C" __attribute__((no_instrument_function)) void __cyg_profile_func_exit(void*, void*) {}
+
+namespace {
+
+constexpr uint64_t kSender = 1, kReceiver = 2;
+constexpr size_t kBytes = 128;  // as a record: two samples
+
+[[noreturn]] void report() {
+  watching = false;
+  std::cout << allocations << "\n";
+  for (const Entered& entry : entered) {
+    Dl_info info = {};
+    if (entry.count == 0 || dladdr(entry.function, &info) == 0 || info.dli_sname == nullptr)
+      continue;
+    int status = 0;
+    char* name = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+    std::cout << (status == 0 ? name : info.dli_sname) << " " << entry.count << "\n";
+  }
+  std::cout.flush();
+  _exit(0);
+}
+
+struct Case {
+  std::string path, encoding, reply;
+  uint64_t count;
+
+  bool action() const { return path == "goals" || path == "goal-server"; }
+  bool topic() const { return path == "send_all" || path == "publish" || path == "received"; }
+  bool sends() const { return path != "received" && path != "serve" && path != "goal-server"; }
+  bool closed() const { return path == "call_all"; }
+};
+
+std::string spec_text(const Case& c) {
+  const int64_t count = static_cast<int64_t>(c.count);
+  const char* role = c.topic()    ? (c.sends() ? "publisher" : "subscriber")
+                     : c.action() ? (c.sends() ? "action_client" : "action_server")
+                                  : (c.sends() ? "client" : "server");
+  Object spec;
+  for (const char* key :
+       {"run", "cell", "payload.literal", "tls.authority", "tls.certificate", "tls.key"})
+    spec.add(key, "");
+  for (const char* key :
+       {"index", "phase_ns", "count_beyond", "warmup_ns", "quiet_ms", "linger_ms", "spin_ns"})
+    spec.add(key, 0);
+  for (const char* key : {"overrun_ns", "timeout_ns"}) spec.add(key, int64_t{60000000000});
+  spec.add("contract", kContract)
+      .add("pattern", c.topic()    ? "topic"
+                      : c.action() ? "action"
+                                   : "service")
+      .add("role", role)
+      .add("node", c.sends() ? kSender : kReceiver)
+      .add("peers.count", 1)
+      .add("peers.endpoints", std::vector<std::string>{})
+      .add("loop", c.closed() ? "closed" : "open")
+      .add("period_ns", c.closed() ? 0 : 1)
+      .add("duration_ns", c.closed() ? 0 : count)
+      .add("count", c.closed() ? count : 0)
+      .add("outstanding_max", c.path == "calls" ? 2 : 1)
+      .add("ready_timeout_ms", 1000)
+      .add("pacing", "kit")
+      .add("payload.bytes", kBytes)
+      .add("payload.encoding", c.encoding)
+      .add("payload.seed", 7)
+      .add("reply", c.reply)
+      .add("reply.literal", "a literal that no short string holds")
+      .add("verify", "full")
+      .add("action.feedback", 3)
+      .add("record.capacity", 8 * c.count);
+  std::string text = spec.text();
+  const std::string nodes = std::to_string(c.sends() ? kReceiver : kSender);
+  return text.substr(0, text.size() - 1) + ", \"peers.nodes\": [" + nodes + "]}";
+}
+
+// The other side: a second kit's checks and replies, made before the window where they allocate.
+class Peer {
+ public:
+  explicit Peer(const Case& c)
+      : spec_(spec_text({c.path == "received" ? "send_all" : "serve", c.encoding, c.reply, 1}),
+              "peer", {}),
+        replies_(spec_) {
+    Bytes made = replies_.reply_to(Payload({kBytes, false, 7, "", true, true}, {1}).stamp(1, 1));
+    (void)made;  // the first record answered on a thread allocates its name
+  }
+  Bytes answer(Bytes request) const { return replies_.reply_to(request); }
+
+ private:
+  Spec spec_;
+  Replies replies_;
+};
+
+void send(Kit& kit, const Case& c) {
+  const Peer peer(c);
+  auto whole = [&](Slot* slot, Bytes buffer) {
+    kit.accepted(slot);
+    for (int64_t feedback = 0; feedback < kit.feedback_count(); ++feedback)
+      kit.feedback(buffer, slot);
+    kit.complete(slot, peer.answer(buffer));
+  };
+  auto nothing = [](int64_t timeout_ns) {
+    if (timeout_ns >= 100000000) report();  // nothing is left to wait for but STOP
+  };
+  kit.wait_go();
+  watching = true;
+  uint64_t left = c.count;
+  if (c.path == "send_all") kit.send_all([&](Bytes) { return --left > 0 || (report(), true); });
+  if (c.path == "call_all")
+    kit.call_all([&](Bytes buffer, int64_t) -> std::optional<Bytes> {
+      if (--left == 0) report();
+      return peer.answer(buffer);
+    });
+  if (c.path == "calls") {
+    std::atomic<uint64_t> open{c.count};
+    kit.calls([&](size_t, Bytes buffer, int64_t) -> std::optional<Bytes> {
+      if (--open == 0) report();
+      return peer.answer(buffer);
+    });
+  }
+  kit.drive(whole, nothing);
+}
+
+void receive(Kit& kit, const Case& c) {
+  Payload message({kBytes, c.encoding == "text", 7, "", true, c.encoding == "record"}, {kSender});
+  sleep_until_ns(kit.wait_go());  // what comes before the start may be a probe
+  watching = true;
+  for (uint64_t counter = 0; counter < c.count; ++counter) {
+    const Bytes data = message.stamp(kSender << 48 | counter, now_ns());
+    if (c.path == "received") kit.received(data);
+    if (c.path == "serve" && kit.serve(data)) kit.served();
+    if (c.path != "goal-server") continue;
+    auto goal = kit.goal(data);
+    kit.accept(*goal);
+    for (int64_t feedback = 0; feedback < kit.feedback_count(); ++feedback) {
+      kit.feedback_begin(*goal);
+      kit.feedback_sent(*goal);
+    }
+    kit.result(*goal);
+    kit.finish_goal(*goal);
+  }
+  report();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  const Case c = {argv[1], argv[2], argv[3], std::strtoull(argv[4], nullptr, 10)};
+  int input[2];
+  if (pipe(input) != 0 || dup2(input[0], 0) < 0 || dup2(open("/dev/null", O_WRONLY), 3) < 0)
+    return 1;
+  const Spec spec(spec_text(c), "this test", {});
+  Dialogue dialogue;
+  Kit kit(spec, &dialogue, now_ns());
+  dialogue.listen();
+  const std::string go = "GO " + std::to_string(now_ns() + 200000000) + "\n";
+  if (write(input[1], go.data(), go.size()) < 0) return 1;
+  c.sends() ? send(kit, c) : receive(kit, c);
+}
