@@ -16,6 +16,61 @@ from wattwire.model.validity import conditions_before
 from wattwire.model.variants import SAME_THING
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words import unanswered
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "design",
+    {
+        # The line below the page's first sentence.
+        "runs": "{runs:plural run} in the design: {counts}",
+        "controls": "{runs:plural control run}: {counts}",
+        "counts": "{usable:count} usable, {excluded:count} excluded",
+        "counts_untried": "{counts}, {untried:count} not tried yet",
+        "control_counts": "{usable:count} usable, {unusable:count} unusable",
+        "skipped": "{treatments:plural treatment} skipped",
+        "part": "part of the study's design",
+        "line": "{clauses}.",
+        "machine": "{machine}.",
+        "processor_count": "{cpus} CPUs",
+        "memory": "{memory_gib:number} GiB",
+        "kernel": "kernel {kernel}",
+        # The section.
+        "title": "Study design and runs",
+        "scope": (
+            "This campaign covers a part of the study's design: {part}. The rest was neither built "
+            "nor run, so the results do not extend to it."
+        ),
+        "goal": (
+            "Analyse {object} to {purpose}: {focus}, from the viewpoint of {viewpoint}, {context}."
+        ),
+        "questions": "Questions and metrics",
+        "held_factor": "{factor} (held at {level})",
+        "correlates": "{responses}; correlates: {correlates}",
+        # The table of runs and machine.
+        "table": "Runs and machine",
+        "treatments": "treatments",
+        "blocks": "blocks",
+        "measured_runs": "measured runs of the design",
+        "run_counts": "{runs:count}: {counts}",
+        "control_runs": "control runs",
+        "no_control_run": "none",
+        "skipped_label": "treatments skipped",
+        "skipped_count": "{treatments:count} (reasons: audit trail)",
+        "none_skipped": "0",
+        "window": "window of a run",
+        "machine_label": "machine",
+        "part_label": "part of the design",
+        "in_all_runs": "in all runs",
+        "in_variant": "in {variant}",
+        "variant_unchanged": "as in the study",
+        "measured_time": "measured time, sum of all attempts",
+        "waiting_time": "additional waiting for a quiet machine",
+        "wall_clock_time": (
+            "wall-clock time from the first run to the last, with waiting and pauses"
+        ),
+        "time": "{time:duration}",
+    },
+)
 
 HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz", "interval_s",
         "clients")  # fmt: skip
@@ -24,20 +79,20 @@ HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz",
 
 def section(evidence: Evidence) -> Section:
     """Return the section on goal, questions, metrics and executed runs."""
-    part = Section("design", "Study design and runs")
+    part = Section("design", PHRASES("title"))
     if evidence.part:
-        scope = f"This campaign covers a part of the study's design: {evidence.part}."
-        part.parts.append(
-            Text(f"{scope} The rest was neither built nor run, so the results do not extend to it.")
-        )
+        part.parts.append(Text(PHRASES("scope", part=evidence.part)))
     goal = evidence.study.goal
     if goal:
-        part.parts.append(
-            Text(
-                f"Analyse {goal.object} to {goal.purpose}: {goal.focus}, "
-                f"from the viewpoint of {goal.viewpoint}, {goal.context}."
-            )
+        text = PHRASES(
+            "goal",
+            object=goal.object,
+            purpose=goal.purpose,
+            focus=goal.focus,
+            viewpoint=goal.viewpoint,
+            context=goal.context,
         )
+        part.parts.append(Text(text))
     questions = [
         {
             "id": question.id,
@@ -51,7 +106,7 @@ def section(evidence: Evidence) -> Section:
         part.parts.append(
             Table(
                 "questions",
-                "Questions and metrics",
+                PHRASES("questions"),
                 [
                     Column("id", ""),
                     Column("text", "question"),
@@ -69,8 +124,15 @@ def section(evidence: Evidence) -> Section:
 
 def _factors(evidence: Evidence, question: Question) -> list[str]:
     """Return the titles of a question's factors; a held factor has its one level added."""
-    held = {name: f" (held at {words.plain(level)})" for name, level in evidence.held(question)}
-    return [words.factor_title(factor) + held.get(factor, "") for factor in question.factors]
+    held = dict(evidence.held(question))
+    titles = []
+    for factor in question.factors:
+        title = words.factor_title(factor)
+        if factor in held:
+            level = words.plain(held[factor])
+            title = PHRASES("held_factor", factor=title, level=level)
+        titles.append(title)
+    return titles
 
 
 def _metrics(evidence: Evidence, question: Question) -> str:
@@ -79,41 +141,41 @@ def _metrics(evidence: Evidence, question: Question) -> str:
         words.listed([resolve(name, evidence.described).title for name in names])
         for names in (question.responses, question.beside)
     )
-    return f"{titles}; correlates: {correlates}" if correlates else titles
+    if not correlates:
+        return titles
+    return PHRASES("correlates", responses=titles, correlates=correlates)
 
 
-def second_line(evidence: Evidence) -> str:
+def second_line(evidence: Evidence) -> Phrase:
     """Return the line under the first sentence: run counts, omissions and the machine."""
-    clauses = [
-        f"{words.plural(len(evidence.designed), 'run')} in the design: {_design_counts(evidence)}"
-    ]
+    clauses = [PHRASES("runs", runs=len(evidence.designed), counts=_design_counts(evidence))]
     controls = evidence.controls_planned
     if controls:
-        controls_text = words.plural(len(controls), "control run")
-        clauses.append(f"{controls_text}: {_control_counts(evidence)}")
+        clauses.append(PHRASES("controls", runs=len(controls), counts=_control_counts(evidence)))
     if evidence.skipped:
-        clauses.append(f"{words.plural(len(evidence.skipped), 'treatment')} skipped")
+        clauses.append(PHRASES("skipped", treatments=len(evidence.skipped)))
     if evidence.part:
-        clauses.append("part of the study's design")
+        clauses.append(PHRASES("part"))
     machine = machine_line(evidence.reader.machine)
-    return "; ".join(clauses) + "." + ("" if machine == words.MISSING else f" {machine}.")
+    texts = [PHRASES("line", clauses=joined(clauses, "; "))]
+    texts += [] if machine == words.MISSING else [PHRASES("machine", machine=machine)]
+    return joined(texts)
 
 
-def _design_counts(evidence: Evidence) -> str:
-    counts = [f"{words.count(evidence.usable.height)} usable"]
-    counts.append(f"{words.count(evidence.excluded.height)} excluded")
-    untried = evidence.untried(evidence.designed)
-    return ", ".join(counts + ([f"{words.count(untried)} not tried yet"] if untried else []))
+def _design_counts(evidence: Evidence) -> Phrase:
+    counts = PHRASES("counts", usable=evidence.usable.height, excluded=evidence.excluded.height)
+    return _with_untried(counts, evidence.untried(evidence.designed))
 
 
-def _control_counts(evidence: Evidence) -> str:
+def _control_counts(evidence: Evidence) -> Phrase:
     untried = evidence.untried(evidence.controls_planned)
     unusable = len(evidence.controls_planned) - untried - evidence.controls.height
-    counts = [
-        f"{words.count(evidence.controls.height)} usable",
-        f"{words.count(unusable)} unusable",
-    ]
-    return ", ".join(counts + ([f"{words.count(untried)} not tried yet"] if untried else []))
+    counts = PHRASES("control_counts", usable=evidence.controls.height, unusable=unusable)
+    return _with_untried(counts, untried)
+
+
+def _with_untried(counts: Phrase, untried: int) -> Phrase:
+    return PHRASES("counts_untried", counts=counts, untried=untried) if untried else counts
 
 
 def _run_table(evidence: Evidence) -> Table:
@@ -126,33 +188,38 @@ def _run_table(evidence: Evidence) -> Table:
         (words.factor_title(name), ", ".join(_level(evidence, name, level) for level in levels))
         for name, levels in evidence.factors.items()
     ]
-    controls = words.count(len(evidence.controls_planned))
-    left_out = words.count(len(evidence.skipped))
+    controls, skipped = len(evidence.controls_planned), len(evidence.skipped)
+    designed = len(evidence.designed)
     facts += [
         *_shared_levels(evidence),
-        ("treatments", words.count(len(treatments))),
-        ("blocks", words.count(len(blocks))),
+        (PHRASES("treatments"), words.count(len(treatments))),
+        (PHRASES("blocks"), words.count(len(blocks))),
         (
-            "measured runs of the design",
-            f"{words.count(len(evidence.designed))}: {_design_counts(evidence)}",
+            PHRASES("measured_runs"),
+            PHRASES("run_counts", runs=designed, counts=_design_counts(evidence)),
         ),
         (
-            "control runs",
-            f"{controls}: {_control_counts(evidence)}" if controls != "0" else "none",
+            PHRASES("control_runs"),
+            PHRASES("run_counts", runs=controls, counts=_control_counts(evidence))
+            if controls
+            else PHRASES("no_control_run"),
         ),
         (
-            "treatments skipped",
-            left_out + (" (reasons: audit trail)" if evidence.skipped else ""),
+            PHRASES("skipped_label"),
+            PHRASES("skipped_count", treatments=skipped) if skipped else PHRASES("none_skipped"),
         ),
-        ("window of a run", words.duration(float(np.median(known_s))) if known_s.size else "–"),
+        (
+            PHRASES("window"),
+            PHRASES("time", time=float(np.median(known_s))) if known_s.size else words.MISSING,
+        ),
         *_time_taken(evidence),
-        ("machine", machine_line(evidence.reader.machine)),
+        (PHRASES("machine_label"), machine_line(evidence.reader.machine)),
     ]
     if evidence.part:
-        facts.insert(0, ("part of the design", evidence.part))
+        facts.insert(0, (PHRASES("part_label"), evidence.part))
     return Table(
         "what-was-run",
-        "Runs and machine",
+        PHRASES("table"),
         [Column("what", ""), Column("value", "")],
         [{"what": label, "value": value} for label, value in facts],
     )
@@ -176,13 +243,14 @@ def _shared_levels(evidence: Evidence) -> list[tuple[str, str]]:
         if fixed.get(name) not in (None, "") and name not in evidence.factors
         if name not in changed
     ]
-    facts = [("in all runs", ", ".join(titles))] if titles else []
+    facts: list[tuple[str, str]] = [(PHRASES("in_all_runs"), ", ".join(titles))] if titles else []
     for name, levels in variant_levels.items() if changed else ():
         all_settings = {**{key: fixed[key] for key in changed if key in fixed}, **levels}
         text = words.listed(
             [f"{key} = {words.plain(level)}" for key, level in all_settings.items()]
         )
-        facts.append((f"in {name}", text or "as in the study"))
+        label = PHRASES("in_variant", variant=name)
+        facts.append((label, text or PHRASES("variant_unchanged")))
     return facts
 
 
@@ -203,11 +271,10 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
         return []
     wall_s = (max(ends_ns) - min(begins_ns)) / 1e9 if ends_ns else None
     return [
-        ("measured time, sum of all attempts", words.duration(measured_s)),
-        ("additional waiting for a quiet machine", words.duration(waited_s)),
-        ("wall-clock time from the first run to the last, with waiting and pauses",
-         words.duration(wall_s)),
-    ]  # fmt: skip
+        (PHRASES("measured_time"), PHRASES("time", time=measured_s)),
+        (PHRASES("waiting_time"), PHRASES("time", time=waited_s)),
+        (PHRASES("wall_clock_time"), PHRASES("time", time=wall_s)),
+    ]
 
 
 def machine_line(machine: Mapping[str, Any]) -> str:
@@ -217,13 +284,13 @@ def machine_line(machine: Mapping[str, Any]) -> str:
         facts = {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
         items = [str(facts["cpu_name"])] if facts.get("cpu_name") else []
         cpus = next((facts[key] for key in ("cpus", "cores") if facts.get(key)), None)
-        items += [f"{cpus} CPUs"] if cpus else []
+        items += [PHRASES("processor_count", cpus=cpus)] if cpus else []
         memory = next(
             (facts[key] for key in facts if key.startswith("memory") and facts[key]), None
         )
         if isinstance(memory, (int, float)):
-            items.append(f"{words.number(memory / 2**30)} GiB")
+            items.append(PHRASES("memory", memory_gib=memory / 2**30))
         kernel = next((facts[key] for key in facts if key.startswith("kernel")), None)
-        items += [f"kernel {kernel}"] if kernel else []
+        items += [PHRASES("kernel", kernel=kernel)] if kernel else []
         lines.append(", ".join(items))
     return "; ".join(line for line in lines if line) or words.MISSING

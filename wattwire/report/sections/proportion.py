@@ -20,7 +20,62 @@ from wattwire.report.figures.panels import panels_per_row, titles_of
 from wattwire.report.figures.scatter import points_of
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats import association
+
+PHRASES = Phrases(
+    "proportion",
+    {
+        "title": "Is energy in proportion to time and resources?",
+        "no_energy": (
+            "Cannot be answered here: no meter measured energy. An estimate from CPU time would be "
+            "in proportion to CPU time by construction, so none is used."
+        ),
+        "lead": (
+            "Association is not proportion: energy is in proportion to a quantity where b is 1 in "
+            "energy ~ quantity to the power of b. Points are treatments (medians over their "
+            "runs), not runs."
+        ),
+        "table": "Energy against time and resources",
+        "grows": "grows, not in proportion",
+        "falls": "falls",
+        "not_in_proportion": "not in proportion",
+        "in_proportion": "about in proportion",
+        "cannot_tell": "cannot tell",
+        "rho": "{rho:number} ({p:p 3}, {method})",
+        "note": (
+            "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals "
+            "from ten treatments on. About in proportion: the whole interval of b is between "
+            "{low:g} and {high:g}; cannot tell: it includes 1 and exceeds these limits. Inside "
+            "treatments: correlation over runs after subtracting each treatment's mean."
+        ),
+        "without_points": "No treatment has energy and {quantities:listed}.",
+        "without_points_of": "No treatment of {where} has energy and {quantities:listed}.",
+        "shared_by_cpu": (
+            "Where a meter divides a machine's energy by CPU time, as software meters do for one "
+            "process, energy correlates with CPU time by construction."
+        ),
+        "fold": "Energy–delay products and Pareto fronts",
+        "scatter": "{energy:capital} against {delay}",
+        "scatter_caption": (
+            "Small points are runs, large ones the medians of each treatment: towards the lower "
+            "left both are better. Runs without positive values of both are omitted."
+        ),
+        "products": "{energy:capital} times {delay}",
+        "products_note": (
+            "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, "
+            "from three runs with both values on. On the front: no other treatment has less of one "
+            "and no more of the other; for differences between neighbours see the answers. Sorted "
+            "by product."
+        ),
+        "products_note_of_many": (
+            "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, "
+            "from three runs with both values on. On the front: no other treatment there has less "
+            "of one and no more of the other; for differences between neighbours see the answers. "
+            "Sorted by product."
+        ),
+    },
+)
 
 ENERGY_OF_RUN = "energy_uj_per_message"
 """A run's measured energy; its correlates are the run's other responses."""
@@ -36,10 +91,6 @@ RESOURCES = (
 FIGURES_MAX = 2
 PROPORTION = (0.8, 1.2)
 """Energy is called proportional where the whole interval of the exponent is inside these limits."""
-SHARED_BY_CPU = (
-    "Where a meter divides a machine's energy by CPU time, as software meters do for one "
-    "process, energy correlates with CPU time by construction."
-)
 
 
 @dataclass(frozen=True)
@@ -56,28 +107,17 @@ def section(evidence: Evidence) -> Section | None:
     """Return the section on proportionality; None without usable runs or varied factors."""
     if evidence.usable.height == 0 or not evidence.varied:
         return None
-    part = Section("proportion", "Is energy in proportion to time and resources?")
+    part = Section("proportion", PHRASES("title"))
     energies = subjects(evidence)
     if not energies:
         part.has_no_data = True
-        part.parts.append(
-            Text(
-                "Cannot be answered here: no meter measured energy. An estimate from CPU time "
-                "would be in proportion to CPU time by construction, so none is used."
-            )
-        )
+        part.parts.append(Text(PHRASES("no_energy")))
         return part
     strata = _strata(evidence)
-    part.parts.append(
-        Text(
-            "Association is not proportion: energy is in proportion to a quantity where b is 1 in "
-            "energy ~ quantity to the power of b. Points are treatments (medians over their "
-            "runs), not runs."
-        )
-    )
+    part.parts.append(Text(PHRASES("lead")))
     part.parts.append(_associations(evidence, energies, strata))
     if energies[0].energy != ENERGY_OF_RUN:
-        part.parts.append(Text(SHARED_BY_CPU, "note"))
+        part.parts.append(Text(PHRASES("shared_by_cpu"), "note"))
     fronts: list[Figure | Table] = []
     for number, subject in enumerate(energies, 1):
         if subject.delay is not None:
@@ -85,7 +125,7 @@ def section(evidence: Evidence) -> Section | None:
                 fronts.append(_scatter(evidence, subject, subject.delay, strata, number))
             fronts.append(_products(evidence, subject, subject.delay, strata, number))
     if fronts:
-        part.parts.append(Fold("Energy–delay products and Pareto fronts", fronts))
+        part.parts.append(Fold(PHRASES("fold"), fronts))
     return part
 
 
@@ -213,21 +253,14 @@ def _associations(
     ]
     if all(not row["where"] for row in rows):
         columns = columns[1:]
-    return Table(
-        "proportion",
-        "Energy against time and resources",
-        columns,
-        rows,
-        "95 % intervals, not corrected for multiple comparisons; exploratory. Rank intervals from "
-        "ten treatments on. About in proportion: the whole interval of b is between "
-        f"{PROPORTION[0]:g} and {PROPORTION[1]:g}; cannot tell: it includes 1 and exceeds these "
-        "limits. Inside treatments: correlation over runs after subtracting each treatment's mean."
-        + "".join(
-            f" No treatment{f' of {where}' if where else ''} has energy and "
-            f"{words.listed(list(quantities))}."
-            for where, quantities in without_points.items()
-        ),
-    )
+    notes = [PHRASES("note", low=PROPORTION[0], high=PROPORTION[1])]
+    for where, quantities in without_points.items():
+        notes.append(
+            PHRASES("without_points_of", where=where, quantities=quantities)
+            if where
+            else PHRASES("without_points", quantities=quantities)
+        )
+    return Table("proportion", PHRASES("table"), columns, rows, joined(notes))
 
 
 def _association_row(
@@ -255,18 +288,18 @@ def _interval_or_text(result: Any) -> Any:
         return result
     if isinstance(result.interval, stats.Interval):
         return result.interval
-    return f"{words.number(result.estimate)} ({words.p_equals(result.p, 3)}, {result.p_method})"
+    return PHRASES("rho", rho=result.estimate, p=result.p, method=result.p_method)
 
 
-def reading(power: Any) -> str:
+def reading(power: Any) -> Phrase:
     """Return what an exponent says about proportion, in words; "" where there is no interval."""
     if not isinstance(power, stats.Interval):
-        return ""
+        return Phrase()
     if power.excludes(1.0):
         if power.excludes(0.0):
-            return "grows, not in proportion" if power.estimate > 0 else "falls"
-        return "not in proportion"
-    return "about in proportion" if power.within(*PROPORTION) else "cannot tell"
+            return PHRASES("grows" if power.estimate > 0 else "falls")
+        return PHRASES("not_in_proportion")
+    return PHRASES("in_proportion" if power.within(*PROPORTION) else "cannot_tell")
 
 
 def _within_treatments(evidence: Evidence, frame: pl.DataFrame, energy: str, name: str) -> Any:
@@ -299,9 +332,8 @@ def _scatter(
         points += points_of(evidence, frame, delays, joules, evidence.primary, stratum.title)
     return Figure(
         f"energy-delay-{number}-runs",
-        f"{energy_of.title[:1].upper()}{energy_of.title[1:]} against {delay_of.title}",
-        "Small points are runs, large ones the medians of each treatment: towards the lower left "
-        "both are better. Runs without positive values of both are omitted.",
+        PHRASES("scatter", energy=energy_of.title, delay=delay_of.title),
+        PHRASES("scatter_caption"),
         figures.scatter_chart(
             points,
             titles_of(evidence, evidence.primary),
@@ -327,7 +359,7 @@ def _products(
     energy, delay = (resolve(name, evidence.described) for name in (subject.energy, delay_name))
     return Table(
         f"energy-delay-{number}",
-        f"{energy.title[:1].upper()}{energy.title[1:]} times {delay.title}",
+        PHRASES("products", energy=energy.title, delay=delay.title),
         [
             *factor_columns(evidence),
             Column("runs", "runs", "measured"),
@@ -337,11 +369,7 @@ def _products(
             Column("front", "on the Pareto front"),
         ],
         rows,
-        "Medians over runs; the product is a geometric mean over runs with a 95 % t interval, from "
-        "three runs with both values on. On the front: no other treatment"
-        + (" there" if len(strata) > 1 else "")
-        + " has less of one and no more of the other; for differences between neighbours see the "
-        "answers. Sorted by product.",
+        PHRASES("products_note_of_many" if len(strata) > 1 else "products_note"),
     )
 
 

@@ -10,6 +10,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import proportion
+from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
 from wattwire.stats import Interval, TooFew
 
@@ -25,7 +26,7 @@ def tables(part) -> dict:
 
 def test_modelled_energy_answers_nothing(tmp_path) -> None:
     part = proportion.section(evidence_of(tmp_path))
-    assert part.parts[0].words.startswith("Cannot be answered here: no meter measured energy.")
+    assert part.parts[0].words.key == "proportion.no_energy"
     assert part.has_no_data
     assert tables(part) == {}
 
@@ -57,8 +58,8 @@ def test_a_planted_exponent_is_found_and_not_called_proportion(planted) -> None:
     assert row["points"] == 8
     assert isinstance(row["exponent"], Interval)
     assert row["exponent"].estimate == pytest.approx(0.5, abs=1e-6)
-    assert row["reads"] == "grows, not in proportion"
-    assert row["spearman"].startswith("1.00 (p = ")  # eight points: no interval
+    assert row["reads"].key == "proportion.grows"
+    assert row["spearman"].values["rho"] == pytest.approx(1)  # eight points: no interval
     assert not isinstance(row["inside"], Interval)  # nothing varies inside a treatment
 
 
@@ -107,7 +108,7 @@ def test_a_role_s_energy_goes_with_its_own_columns_and_the_client_s_time(tmp_pat
     }
     assert all(name.endswith(".server.0") for name, _ in subject.beside)
     part = proportion.section(evidence)
-    assert any("by construction" in one.words for one in part.parts if one.shape == "text")
+    assert only(part, "proportion.shared_by_cpu")
 
 
 def test_what_no_question_compares_parts_the_table(tmp_path) -> None:
@@ -126,17 +127,17 @@ def test_three_treatments_are_too_few(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "told"),
+    ("low", "high", "key"),
     [
-        (0.9, 1.1, "about in proportion"),
-        (0.3, 1.1, "cannot tell"),
-        (-0.2, 1.4, "cannot tell"),
-        (0.3, 0.7, "grows, not in proportion"),
-        (1.2, 1.5, "grows, not in proportion"),
-        (-0.2, 0.4, "not in proportion"),
-        (-0.9, -0.4, "falls"),
+        (0.9, 1.1, "proportion.in_proportion"),
+        (0.3, 1.1, "proportion.cannot_tell"),
+        (-0.2, 1.4, "proportion.cannot_tell"),
+        (0.3, 0.7, "proportion.grows"),
+        (1.2, 1.5, "proportion.grows"),
+        (-0.2, 0.4, "proportion.not_in_proportion"),
+        (-0.9, -0.4, "proportion.falls"),
     ],
 )
-def test_an_exponent_reads_as(low: float, high: float, told: str) -> None:
+def test_an_exponent_reads_as(low: float, high: float, key: str) -> None:
     interval = Interval((low + high) / 2, low, high, 0.95, 10, "t")
-    assert proportion.reading(interval) == told
+    assert proportion.reading(interval).key == key

@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wattwire.model import words
 from wattwire.model.warm_up import SETTLING_CALLS, SETTLING_S
+from wattwire.report.words.phrases import Phrase, Phrases
 from wattwire.stats.series.settling import TOLERANCE
 
+PHRASES = Phrases(
+    "warm_up",
+    {
+        "ruled": (
+            "Settling runs before the first block ({cells:count} cells, {calls_max:,} calls or "
+            "{seconds_max:g} s each; excluded from all answers) determined after how many calls "
+            "each cell's median latency stays within {percent:g} % of its last quarter: the "
+            "largest of these numbers, {calls:plural call} of each client, is the warm-up of all "
+            "treatments"
+        ),
+    },
+)
 
-def ruled(found: Mapping[str, Any]) -> str:
+
+def ruled(found: Mapping[str, Any]) -> Phrase:
     """Return how the number of warm-up calls was determined, for a page's methods."""
-    return (
-        f"Settling runs before the first block ({words.count(len(found['cells']))} cells, "
-        f"{SETTLING_CALLS:,} calls or {SETTLING_S:g} s each; excluded from all answers) determined "
-        f"after how many calls each cell's median latency stays within {100 * TOLERANCE:g} % of "
-        f"its last quarter: the largest of these numbers, {words.plural(found['calls'], 'call')} "
-        "of each client, is the warm-up of all treatments"
+    return PHRASES(
+        "ruled",
+        cells=len(found["cells"]),
+        calls_max=SETTLING_CALLS,
+        seconds_max=SETTLING_S,
+        percent=100 * TOLERANCE,
+        calls=found["calls"],
     )
