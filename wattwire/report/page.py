@@ -4,54 +4,33 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
-from wattwire.analysis.contrasts import Answers, answer_all
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.analysis.latency import Series, all_series
-from wattwire.analysis.limits import check_limits, in_short
+from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
 from wattwire.report.html.columnar_json import packed_charts, script_json
+from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart, page_parts
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
-from wattwire.report.sections import (
-    audit,
-    controls,
-    costs,
-    counts,
-    design,
-    explore,
-    harness,
-    latency,
-    limits,
-    paper_path,
-    proportion,
-    published,
-    replication,
-    requested_tables,
-    settings,
-    syscalls,
-    threats,
-    variants,
-)
-from wattwire.report.sections.answers import section as answers_section
-from wattwire.report.sections.findings import section as findings_section
-from wattwire.report.tables import steady_state
-from wattwire.report.words import concurrency, unanswered
+from wattwire.report.words import unanswered
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
+
+VALIDITY_PLACE = 20
+"""Notices on validity limits are between the limits' line and the unanswered questions."""
 
 
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
@@ -86,31 +65,24 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         answers = answer_all(evidence)
         numbers = document(evidence, answers)
         series = all_series(evidence)
-        detected = findings.look(evidence, series)
+        data = PageData(evidence, answers, numbers, series, findings.look(evidence, series))
+        parts = [part for part in page_parts() if not (part.measured_only and evidence.imported)]
         sections, thinner = [], Thinner()
-        for built in _sections(evidence, (answers, numbers), series, detected):
-            if built is not None:
-                section = bounded(built, thinner)
-                sections.append(section)
-                drawer.begin(figures_of(section.parts))
+        for built in _sections(parts, data):
+            section = bounded(built, thinner)
+            sections.append(section)
+            drawer.begin(figures_of(section.parts))
         tables = tables_of([part for section in sections for part in section.parts])
         _write_tables(tables, folder / "tables", printed)
-        third_line = replication.in_short(evidence) or detected.in_short
-        unsettled = steady_state.told_unsettled(evidence, series)
-        idle = concurrency.sentence(evidence)
-        headline = unanswered.headline(evidence, answers)
-        first = " ".join(filter(None, (headline, variants.headline(evidence), unsettled, idle)))
-        stamps, gaps = numbers["validity_notices"], unanswered.questions(evidence, answers)
-        checks = check_limits(evidence)
-        limits_line = in_short(checks) if checks else ""
-        design_line = design.second_line(evidence)
-        head_lines = (first, limits_line, *stamps, " ".join(gaps), design_line, third_line)
-        (folder / "answer.txt").write_text("\n".join([first, *gaps, ""]), "utf-8")
+        title, lines = _head(parts, data)
+        gaps = unanswered.questions(evidence, answers)
+        (folder / "answer.txt").write_text("\n".join([title, *gaps, ""]), "utf-8")
+        stamps = numbers["validity_notices"]
         (folder / "validity.txt").write_text("".join(f"{stamp}\n" for stamp in stamps), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
-        page.write_text(_render(evidence, head_lines, sections, drawer, printed), "utf-8")
+        page.write_text(_render(evidence, (title, *lines), sections, drawer, printed), "utf-8")
     return page
 
 
@@ -119,49 +91,19 @@ def bounded(section: Section, thinner: Thinner) -> Section:
     return replace(section, parts=thinner.parts(section.parts))
 
 
-def _sections(
-    evidence: Evidence,
-    answered: tuple[Answers, Mapping[str, Any]],
-    series: Mapping[str, Series],
-    detected: findings.Findings,
-) -> Iterator[Section | None]:
-    """Yield the page's sections in order: figures are drawn while the next section is built.
-
-    `answered` holds the answers and the content of report/analysis.json.
-    """
-    answers, numbers = answered
-    yield answers_section(evidence, answers, numbers)
-    yield variants.section(evidence)
-    yield limits.section(evidence)
-    yield requested_tables.section(evidence)
-    yield design.section(evidence)
-    yield from replication.sections(evidence)
-    if evidence.imported:
-        yield explore.section(evidence)
-    else:
-        yield findings_section(detected)
-        yield from _measured_here(evidence, series)
-    yield proportion.section(evidence)
-    yield paper_path.section(evidence)
-    yield threats.section(evidence, answers)
-    yield audit.trail(evidence)
+def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
+    """Yield the page's sections in order: figures are drawn while the next section is built."""
+    for part in parts:
+        yield from (section for section in part.build(data) if section is not None)
 
 
-def _measured_here(evidence: Evidence, series: Mapping[str, Series]) -> Iterator[Section | None]:
-    """Yield the sections that need messages, meters and nodes of a campaign measured here."""
-    latency_section = latency.section(evidence, series)
-    steady_fold = steady_state.fold(evidence, series)
-    if steady_fold is not None:
-        latency_section.parts.append(steady_fold)
-    yield latency_section
-    yield costs.section(evidence)
-    yield syscalls.section(evidence)
-    yield explore.section(evidence)
-    yield published.section(evidence)
-    yield counts.section(evidence)
-    yield controls.section(evidence)
-    yield harness.section(evidence)
-    yield settings.section(evidence)
+def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, list[str]]:
+    """Return the page's title and the lines below it, in order."""
+    head_lines = [line for part in parts for line in part.head(data)]
+    head_lines += [HeadLine(VALIDITY_PLACE, text) for text in data.document["validity_notices"]]
+    head_lines.sort(key=lambda line: line.place)
+    title = " ".join(line.text for line in head_lines if line.place == TITLE and line.text)
+    return title, [line.text for line in head_lines if line.place != TITLE]
 
 
 def _write_tables(tables: Sequence[Table], folder: Path, printed: bool) -> None:

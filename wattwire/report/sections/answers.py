@@ -27,10 +27,11 @@ from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report import figures
+from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
-from wattwire.report.words import best_alternative, correlation, stopping
+from wattwire.report.words import best_alternative, correlation, stopping, unanswered
 from wattwire.report.words.answers import claim, few_degrees, nothing_to_compare, sentence_of_all
 from wattwire.report.words.changes import change_sentence
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -442,3 +443,14 @@ def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
         rows,
         PHRASES("by_level_note", confidence=CONFIDENCE),
     )
+
+
+def _head(data: PageData) -> list[HeadLine]:
+    gap_sentences = unanswered.questions(data.evidence, data.answers)
+    return [
+        HeadLine(TITLE, unanswered.headline(data.evidence, data.answers)),
+        HeadLine(30, " ".join(gap_sentences)),
+    ]
+
+
+PART = PagePart(10, lambda data: [section(data.evidence, data.answers, data.document)], _head)

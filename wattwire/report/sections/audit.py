@@ -17,6 +17,7 @@ from wattwire.model.derived import column
 from wattwire.model.validity import VALIDITY
 from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.sections.settings import pairs
 
@@ -368,3 +369,6 @@ def _machine(evidence: Evidence) -> Table:
         ],
         rows,
     )
+
+
+PART = PagePart(200, lambda data: [trail(data.evidence)])

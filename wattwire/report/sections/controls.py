@@ -17,6 +17,7 @@ from wattwire.analysis.controls import PAIRS_MIN, asked_responses, control_pairs
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words.phrases import Phrases
 
@@ -118,3 +119,6 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         rows,
         PHRASES("note", confidence=0.95, pairs=PAIRS_MIN),
     )
+
+
+PART = PagePart(140, lambda data: [section(data.evidence)], measured_only=True)

@@ -24,6 +24,7 @@ from wattwire.report.figures.panels import (
     titles_of,
     treatment_of,
 )
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrases
@@ -402,3 +403,6 @@ def band(low: FloatArray, high: FloatArray) -> Band | None:
     """Return the means of the finite low and high ends, shape (runs,) each; None without any."""
     low, high = low[np.isfinite(low)], high[np.isfinite(high)]
     return Band(float(low.mean()), float(high.mean())) if low.size and high.size else None
+
+
+PART = PagePart(90, lambda data: [section(data.evidence)], measured_only=True)

@@ -10,6 +10,7 @@ import numpy as np
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -212,3 +213,6 @@ def _starts_table(evidence: Evidence) -> Table:
 
 def _seconds(reports: Sequence[dict[str, Any]], key: str) -> list[float]:
     return [report[key] / 1e9 for report in reports if report.get(key) is not None]
+
+
+PART = PagePart(130, lambda data: [section(data.evidence)], measured_only=True)

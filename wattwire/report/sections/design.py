@@ -14,6 +14,7 @@ from wattwire.model import words
 from wattwire.model.questions import Question
 from wattwire.model.validity import conditions_before
 from wattwire.model.variants import SAME_THING
+from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words import unanswered
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -294,3 +295,10 @@ def machine_line(machine: Mapping[str, Any]) -> str:
         items += [PHRASES("kernel", kernel=kernel)] if kernel else []
         lines.append(", ".join(items))
     return "; ".join(line for line in lines if line) or words.MISSING
+
+
+PART = PagePart(
+    50,
+    lambda data: [section(data.evidence)],
+    lambda data: [HeadLine(40, second_line(data.evidence))],
+)

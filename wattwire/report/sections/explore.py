@@ -24,6 +24,7 @@ from wattwire.report.figures.downsample import spread
 from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
 from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
 from wattwire.report.html.columnar_json import packed_columns, script_json
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Fold, Section, Text
 
 DIGITS = 5
@@ -271,3 +272,6 @@ def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
     """Return the response of every row to DIGITS digits; None where unknown or infinite (lost)."""
     values = column(frame, response.column).tolist()
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]
+
+
+PART = PagePart(110, lambda data: [section(data.evidence)])

@@ -6,6 +6,7 @@ from typing import Any
 
 from wattwire.report.findings.finding import Finding
 from wattwire.report.findings.part import Findings
+from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Section, Text
 from wattwire.report.words.phrases import Phrases, joined
 
@@ -48,3 +49,11 @@ def _finding_parts(finding: Finding) -> list[Any]:
     if finding.settles:
         parts.append(Text(finding.settles, "item"))
     return [*parts, *finding.parts]
+
+
+PART = PagePart(
+    70,
+    lambda data: [section(data.findings)],
+    lambda data: [HeadLine(60, data.findings.in_short)],
+    measured_only=True,
+)

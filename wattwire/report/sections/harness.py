@@ -9,6 +9,7 @@ import numpy as np
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.derived import column
 from wattwire.model.metrics import METRICS
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words.phrases import Phrases
 
@@ -94,3 +95,6 @@ def _wide_table(table_id: str, title: str, rows: list[dict[str, Any]]) -> Table:
         ],
         rows,
     )
+
+
+PART = PagePart(150, lambda data: [section(data.evidence)], measured_only=True)

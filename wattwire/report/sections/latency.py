@@ -23,8 +23,11 @@ from wattwire.report.figures.panels import (
     titles_of,
     treatment_of,
 )
+from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
+from wattwire.report.tables import steady_state
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words import concurrency
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(
@@ -87,6 +90,8 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     undated = sum(s.loose for s in series.values())
     if undated:
         part.parts.append(Text(PHRASES("undated", losses=undated), "note"))
+    steady_fold = steady_state.fold(evidence, every)
+    part.parts += [steady_fold] if steady_fold is not None else []
     return part
 
 
@@ -215,3 +220,13 @@ def _among_lost(runs: list[FloatArray], share: float) -> bool:
 
 def _lost_count(runs: list[FloatArray]) -> int:
     return sum(int(np.isinf(values).sum()) for values in runs)
+
+
+def _head(data: PageData) -> list[HeadLine]:
+    return [
+        HeadLine(TITLE, steady_state.told_unsettled(data.evidence, data.series)),
+        HeadLine(TITLE, concurrency.sentence(data.evidence)),
+    ]
+
+
+PART = PagePart(80, lambda data: [section(data.evidence, data.series)], _head, measured_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.limits import CONFIDENCE, any_broken, check_limits, in_short
+from wattwire.report.page_parts import HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words.phrases import Phrases
 
@@ -57,3 +58,11 @@ def section(evidence: Evidence) -> Section | None:
         )
     )
     return part
+
+
+def _head(data: PageData) -> list[HeadLine]:
+    checked = check_limits(data.evidence)
+    return [HeadLine(10, in_short(checked))] if checked else []
+
+
+PART = PagePart(30, lambda data: [section(data.evidence)], _head)

@@ -13,6 +13,7 @@ from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.paper_path import Walk
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.stats import NotComputable, TooFew, paper
 from wattwire.stats.paper.rates import MODELS, Rate, rates_for
@@ -412,3 +413,6 @@ def _pairs_table(result: Walked, number: int, title: str) -> Table | None:
         for correction in corrections
     ]
     return Table(f"paper-path-{number}-pairs", f"Pairs: {title}", columns, rows)
+
+
+PART = PagePart(180, lambda data: [section(data.evidence)])

@@ -18,6 +18,7 @@ from wattwire.model.derived import FloatArray, column
 from wattwire.report import figures
 from wattwire.report.figures.panels import panels_per_row, titles_of
 from wattwire.report.figures.scatter import points_of
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrase, Phrases, joined
@@ -396,3 +397,6 @@ def _product_rows(
             }
         )
     return sorted(rows, key=lambda row: row["order"])
+
+
+PART = PagePart(170, lambda data: [section(data.evidence)])

@@ -16,6 +16,7 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
 from wattwire.model.paths import is_plain_name
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.sections.costs import band
 from wattwire.report.words.phrases import Phrase, Phrases
@@ -274,3 +275,6 @@ def why_absent(evidence: Evidence, wanted: Mapping[str, str]) -> str:
         for reason in evidence.runs[run].get("reasons", [])
     )
     return PHRASES("excluded", reasons="; ".join(codes) or PHRASES("no_reason"))
+
+
+PART = PagePart(120, lambda data: [section(data.evidence)], measured_only=True)

@@ -11,6 +11,7 @@ import polars as pl
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
+from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Fold, Marked, Section, Table, Text
 from wattwire.store import ImportedCampaign
 
@@ -407,3 +408,10 @@ def _excluded_table(reader: ImportedCampaign) -> Table:
     ]
     note = "set_aside.csv lists each. Where the row count is empty, whole files were excluded."
     return Table("set-aside", "Excluded files and rows", columns, table_rows, note)
+
+
+PART = PagePart(
+    60,
+    lambda data: sections(data.evidence),
+    lambda data: [HeadLine(50, in_short(data.evidence))],
+)

@@ -14,6 +14,7 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.output_requests import Shown, ShownTable, ShownValue
 from wattwire.report.figures import requested_figures
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.tables import ranking
 from wattwire.report.tables.published_values import Printed, printed_of
@@ -230,3 +231,6 @@ def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int]) -> str:
         else PHRASES("several_runs", fewest=min(counts), most=max(counts))
     )
     return PHRASES("note", runs=runs, pooled=PHRASES("pooled", factors=pooled) if pooled else "")
+
+
+PART = PagePart(40, lambda data: [section(data.evidence)])

@@ -7,6 +7,7 @@ from typing import Any
 
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.model import words
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.words.phrases import Phrases
 
@@ -133,3 +134,6 @@ def flat(table: Mapping[str, Any], above: str = "") -> dict[str, str]:
 def pairs(table: Mapping[str, Any]) -> str:
     """Return a nested table as text: `a = 1, b.c = 2`."""
     return ", ".join(f"{key} = {value}" for key, value in flat(table).items())
+
+
+PART = PagePart(160, lambda data: [section(data.evidence)], measured_only=True)

@@ -20,6 +20,7 @@ from wattwire.model.derived import column
 from wattwire.model.service_names import service_of
 from wattwire.report.figures.calls import OTHER, calls_chart
 from wattwire.report.figures.style import PALETTE, rounded
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrase, Phrases
@@ -429,3 +430,6 @@ def _figure(treatments: Sequence[Traced]) -> Figure:
         ]
     chart = calls_chart(points, [treatment.title for treatment in treatments], [*frequent, OTHER])
     return Figure("syscalls", PHRASES("figure"), PHRASES("caption"), chart)
+
+
+PART = PagePart(100, lambda data: [section(data.evidence)], measured_only=True)

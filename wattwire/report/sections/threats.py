@@ -19,6 +19,7 @@ from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Section, Text
 from wattwire.report.sections import audit
 from wattwire.report.sections.answers import gaps
@@ -469,3 +470,6 @@ def _external(evidence: Evidence) -> Iterator[Phrase]:
 def is_virtual(facts: Mapping[str, Any]) -> bool:
     """Return whether the host was a virtual machine, according to its facts."""
     return facts.get("virtualisation") not in (None, "none", "")
+
+
+PART = PagePart(190, lambda data: [section(data.evidence, data.answers)])

@@ -11,6 +11,7 @@ from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.errors import UsageError
 from wattwire.model.variants import FACTOR
+from wattwire.report.page_parts import TITLE, HeadLine, PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.print.comparison import basis, completed
 from wattwire.report.words.phrases import Phrases
@@ -88,3 +89,10 @@ def _table(rows: list[dict[str, Any]], note: str) -> Table:
         rows,
         note,
     )
+
+
+PART = PagePart(
+    20,
+    lambda data: [section(data.evidence)],
+    lambda data: [HeadLine(TITLE, headline(data.evidence))],
+)

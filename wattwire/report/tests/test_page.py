@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import pkgutil
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from wattwire.report import build_report
+from wattwire.report import build_report, page_parts, sections
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
@@ -351,3 +353,11 @@ def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:
         (run, "2", "no, another attempt does")
     ]
     assert rows[0]["reasons"] == "agent: gone"
+
+
+def test_the_page_finds_its_sections_and_refuses_two_of_one_place(monkeypatch):
+    names = [module.name for module in pkgutil.iter_modules(sections.__path__) if not module.ispkg]
+    assert len(page_parts.page_parts()) == len(names) > 15
+    monkeypatch.setattr(sections.limits, "PART", replace(sections.limits.PART, place=10))
+    with pytest.raises(ValueError, match="sections answers and limits: both have place 10"):
+        page_parts.page_parts.__wrapped__()

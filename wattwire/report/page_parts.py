@@ -1,0 +1,79 @@
+"""What a file of `sections/` registers: its place, when it is on the page, and how it is made.
+
+The page has no list of its sections: `page.py` finds every module of `sections/` and sorts them by
+place, so that a section is added or removed with its own files alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from wattwire.analysis.contrasts import Answers
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.latency import Series
+from wattwire.report import sections
+from wattwire.report.findings import Findings
+from wattwire.report.parts import Section
+
+TITLE = 0
+"""The place of sentences of the page's title; lines below it follow by place."""
+
+
+@dataclass(frozen=True)
+class PageData:
+    """Everything that sections are made of; `document` is the content of analysis.json."""
+
+    evidence: Evidence
+    answers: Answers
+    document: Mapping[str, Any]
+    series: Mapping[str, Series]
+    findings: Findings
+
+
+@dataclass(frozen=True)
+class HeadLine:
+    """A line at the top of the page. Lines of the place TITLE form its title, in page order."""
+
+    place: int
+    text: str
+
+
+def no_lines(data: PageData) -> Iterable[HeadLine]:
+    """Return no line: the default of a section that has none at the top of the page."""
+    return ()
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """A section's place, its function, and its lines at the top of the page.
+
+    Sections for measured campaigns need messages, meters and nodes, which imported ones lack.
+    """
+
+    place: int
+    build: Callable[[PageData], Iterable[Section | None]]
+    head: Callable[[PageData], Iterable[HeadLine]] = no_lines
+    measured_only: bool = False
+
+
+@cache
+def page_parts() -> tuple[PagePart, ...]:
+    """Return the parts of all modules in `sections/`, in the page's order.
+
+    Raises ValueError where two of them have one place.
+    """
+    by_place: dict[int, tuple[str, PagePart]] = {}
+    for module in pkgutil.iter_modules(sections.__path__):
+        if module.ispkg:  # the folder of its tests
+            continue
+        part: PagePart = importlib.import_module(f"{sections.__name__}.{module.name}").PART
+        if part.place in by_place:
+            other = by_place[part.place][0]
+            raise ValueError(f"sections {other} and {module.name}: both have place {part.place}")
+        by_place[part.place] = (module.name, part)
+    return tuple(part for _, (_, part) in sorted(by_place.items()))
