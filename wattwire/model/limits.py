@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from wattwire.model.errors import UsageError, nearest, unknown
+from wattwire.model.fields import given, needed, number, read_table
 from wattwire.model.treatment import Level
 from wattwire.model.variants import FACTOR as VARIANT
-
-LIMIT_KEYS = ("response", "max", "min", "where")
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,10 @@ class Limit:
     `where` maps factors to their required level; an empty table selects every treatment.
     """
 
-    response: str
-    max: float | None = None
-    min: float | None = None
-    where: dict[str, Level] = field(default_factory=dict)
+    response: str = needed('a column, as "latency_p99_us"')
+    max: float | None = number("a number", math.isfinite)
+    min: float | None = number("a number", math.isfinite)
+    where: dict[str, Level] = given("{factor = level}", {})
 
     def concerns(self, levels: Mapping[str, Any]) -> bool:
         """Return whether the limit applies to a treatment with these levels."""
@@ -49,37 +48,19 @@ def parse_limits(
 def _parse_limit(
     item: Mapping[str, Any], factors: Mapping[str, tuple[Level, ...]], place: str
 ) -> Limit:
-    for key in item:
-        if key not in LIMIT_KEYS:
-            raise unknown(place, "key", key, LIMIT_KEYS)
-    response = item.get("response")
-    if not isinstance(response, str) or not response:
-        value_text = "nothing" if response is None else repr(response)
-        raise UsageError(
-            f'{place}: response: found {value_text}; allowed: a column, as "latency_p99_us"'
-        )
-    bounds = {key: _bound(item, key, place) for key in ("max", "min")}
-    high, low = bounds["max"], bounds["min"]
+    limit = read_table(Limit, item, place)
+    high, low, response = limit.max, limit.min, limit.response
     if high is None and low is None:
         raise UsageError(f"{place}: {response}: neither max nor min; give at least one of them")
     if high is not None and low is not None and low > high:
         raise UsageError(f"{place}: {response}: min {low:g} is above max {high:g}; nothing fits")
-    return Limit(response, high, low, _where(item.get("where", {}), factors, place))
+    _check_where(limit.where, factors, place)
+    return limit
 
 
-def _bound(item: Mapping[str, Any], key: str, place: str) -> float | None:
-    value = item.get(key)
-    if value is None:
-        return None
-    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not numeric or not abs(value) <= sys.float_info.max:
-        raise UsageError(f"{place}: {key}: found {value!r}; allowed: a number")
-    return float(value)
-
-
-def _where(table: Any, factors: Mapping[str, tuple[Level, ...]], place: str) -> dict[str, Level]:
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")
+def _check_where(
+    table: Mapping[str, Level], factors: Mapping[str, tuple[Level, ...]], place: str
+) -> None:
     for key, level in table.items():
         if key == VARIANT and key not in factors:
             raise UsageError(
@@ -92,4 +73,3 @@ def _where(table: Any, factors: Mapping[str, tuple[Level, ...]], place: str) -> 
             allowed = ", ".join(map(repr, factors[key]))
             close = nearest(str(level), [str(known_level) for known_level in factors[key]])
             raise UsageError(f"{place}: where.{key}: found {level!r}; allowed: {allowed}.{close}")
-    return dict(table)

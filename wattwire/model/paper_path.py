@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire.model.errors import UsageError, nearest, unknown
+from wattwire.model.fields import given, names, needed, read_table
 from wattwire.model.treatment import Level
-
-WALK_KEYS = ("response", "by", "where")
 
 
 @dataclass(frozen=True)
@@ -19,9 +18,9 @@ class Walk:
     `where` maps factors to the levels that a run may have; an empty table selects every run.
     """
 
-    response: str
-    by: tuple[str, ...]
-    where: dict[str, tuple[Level, ...]] = field(default_factory=dict)
+    response: str = needed('a name, as "power_w"')
+    by: tuple[str, ...] = names("a list of factors, as ['language']", needed=True, word="factor")
+    where: dict[str, tuple[Level, ...]] = given("{factor = level}", {})
 
 
 def parse_walks(
@@ -40,44 +39,23 @@ def parse_walks(
         raise UsageError(f"{where}: paper_path: found {items!r}; allowed: tables [[paper_path]]")
     known_levels = {**{name: (level,) for name, level in fixed.items()}, **factors}
     return tuple(
-        _walk(item, factors, known_levels, check_level, f"{where}: paper_path {number}")
+        _walk(item, known_levels, check_level, f"{where}: paper_path {number}")
         for number, item in enumerate(items, 1)
     )
 
 
 def _walk(
     item: Mapping[str, Any],
-    factors: Mapping[str, tuple[Level, ...]],
     known_levels: Mapping[str, tuple[Level, ...]],
     check_level: Callable[[str, Any, str], Level],
     place: str,
 ) -> Walk:
-    for key in item:
-        if key not in WALK_KEYS:
-            raise unknown(place, "key", key, WALK_KEYS)
-    response, by = item.get("response"), item.get("by")
-    if not isinstance(response, str) or not response:
-        value_text = "nothing" if response is None else repr(response)
-        raise UsageError(f'{place}: response: found {value_text}; allowed: a name, as "power_w"')
-    if not isinstance(by, list) or not by or not all(isinstance(name, str) for name in by):
-        value_text = "nothing" if by is None else repr(by)
-        raise UsageError(
-            f"{place}: by: found {value_text}; allowed: a list of factors, as "
-            f"{list(factors)[:1] or ['language']!r}"
-        )
-    for name in by:
-        if name not in known_levels:
-            raise unknown(f"{place}: by", "factor", name, factors)
-    if len(set(by)) != len(by):
-        raise UsageError(f"{place}: by: a factor is given twice in {by!r}; name it once")
-    table = item.get("where", {})
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{place}: where: found {table!r}; allowed: {{factor = level}}")
+    walk = read_table(Walk, item, place, {"factor": known_levels})
     levels_by_factor = {
         name: _levels(name, level, known_levels, check_level, f"{place}: where")
-        for name, level in table.items()
+        for name, level in walk.where.items()
     }
-    return Walk(response, tuple(by), levels_by_factor)
+    return replace(walk, where=levels_by_factor)
 
 
 def _levels(

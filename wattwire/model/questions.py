@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wattwire.model.errors import UsageError, unknown
-
-QUESTION_KEYS = ("id", "text", "factors", "responses", "beside")
-LISTS = ("factors", "responses", "beside")
+from wattwire.model.fields import given, read_table
 
 
 @dataclass(frozen=True)
@@ -22,9 +19,9 @@ class Question:
 
     id: str = ""
     text: str = ""
-    factors: tuple[str, ...] = ()
-    responses: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    factors: tuple[str, ...] = given("a list of names", ())
+    responses: tuple[str, ...] = given("a list of names", ())
+    beside: tuple[str, ...] = given("a list of names", ())
 
 
 def parse_questions(items: Sequence[Mapping[str, Any]], where: str) -> tuple[Question, ...]:
@@ -33,14 +30,5 @@ def parse_questions(items: Sequence[Mapping[str, Any]], where: str) -> tuple[Que
 
 
 def _question(item: Mapping[str, Any], where: str) -> Question:
-    for key in item:
-        if key not in QUESTION_KEYS:
-            raise unknown(f"{where}: question", "key", key, QUESTION_KEYS)
-        if key in LISTS and not (
-            isinstance(item[key], list) and all(isinstance(name, str) for name in item[key])
-        ):
-            raise UsageError(
-                f"{where}: question: {key}: found {item[key]!r}; allowed: a list of names"
-            )
-    factors, responses, beside = (tuple(item.get(key, ())) for key in LISTS)
-    return Question(str(item.get("id", "")), str(item.get("text", "")), factors, responses, beside)
+    texts = {key: str(item[key]) for key in ("id", "text") if key in item}
+    return read_table(Question, {**item, **texts}, f"{where}: question")

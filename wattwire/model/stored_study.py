@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from wattwire.model.errors import UsageError
-from wattwire.model.limits import LIMIT_KEYS
-from wattwire.model.output_requests import FIGURE_KEYS, RANKING_KEYS, TABLE_KEYS
-from wattwire.model.paper_path import WALK_KEYS
-from wattwire.model.questions import QUESTION_KEYS
+from wattwire.model.limits import Limit
+from wattwire.model.output_requests import ShownFigure, ShownRanking, ShownTable
+from wattwire.model.paper_path import Walk
+from wattwire.model.questions import Question
 from wattwire.model.study import TOP_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
 from wattwire.model.treatment import Level
 from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
-from wattwire.model.variants import VARIANT_KEYS
+from wattwire.model.variants import Variant
 
 PART = "only"
 """Key of a measured campaign's study: the requested part of the design."""
 ADDED_KEYS = ("name", PART)
 """Keys that `wattwire run` adds to the document of the study."""
-_TABLES: dict[str, Collection[str]] = {
-    table: frozenset(key.name for key in fields(kind))
-    for table, kind in (
-        ("plan", Plan), ("meters", MeterUse), (VALIDITY, ValidityLimits), ("answers", AnswerRules),
-    )
-}  # fmt: skip
-_LISTS: dict[str, Collection[str]] = {
-    "question": QUESTION_KEYS, "limit": LIMIT_KEYS, "paper_path": WALK_KEYS, "table": TABLE_KEYS,
-    "figure": FIGURE_KEYS, "ranking": RANKING_KEYS,
+_TABLES = {"plan": Plan, "meters": MeterUse, VALIDITY: ValidityLimits, "answers": AnswerRules}
+_LISTS = {
+    "question": Question, "limit": Limit, "paper_path": Walk, "table": ShownTable,
+    "figure": ShownFigure, "ranking": ShownRanking,
 }  # fmt: skip
 
 
@@ -85,22 +80,23 @@ def _any_level(_factor: str, level: Any, _where: str) -> Level:
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document without keys that this version does not know."""
-    known = {key: value for key, value in document.items() if key in TOP_KEYS}
-    for table, keys in _TABLES.items():
-        if table in known:
-            known[table] = _only(known[table], keys)
+    """Return the document without keys that this version does not know, and without nulls."""
+    known = {k: value for k, value in document.items() if k in TOP_KEYS and value is not None}
+    for name, kind in _TABLES.items():
+        if name in known:
+            known[name] = _only(known[name], kind)
+    for name, kind in _LISTS.items():
+        if isinstance(known.get(name), list):
+            known[name] = [_only(item, kind) for item in known[name]]
     if isinstance(known.get("variants"), Mapping):
         tables = known["variants"].items()
-        known["variants"] = {name: _only(table, VARIANT_KEYS) for name, table in tables}
-    for name, keys in _LISTS.items():
-        if isinstance(known.get(name), list):
-            known[name] = [_only(item, keys) for item in known[name]]
+        known["variants"] = {name: _only(table, Variant) for name, table in tables}
     return known
 
 
-def _only(table: Any, keys: Collection[str]) -> Any:
-    """Return the table with these keys only; anything else as it is, for its own message."""
+def _only(table: Any, kind: Any) -> Any:
+    """Return the table with the keys of a dataclass only; anything else as it is."""
     if not isinstance(table, Mapping):
         return table
-    return {key: value for key, value in table.items() if key in keys}
+    keys = {declared.name for declared in fields(kind)}
+    return {key: value for key, value in table.items() if key in keys and value is not None}

@@ -11,6 +11,7 @@ from typing import Any
 from wattwire.model.answerable import check_answerable
 from wattwire.model.baselines import check_baselines
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.fields import WORDS, given, number, read_table
 from wattwire.model.limits import Limit, parse_limits
 from wattwire.model.output_requests import Shown, parse_shown
 from wattwire.model.paper_path import Walk, parse_walks
@@ -29,12 +30,6 @@ LEVEL_TYPES: dict[str, type] = {
     "outstanding_max": int, "action_feedback": int, "variant": str, "server_language": str,
 }  # fmt: skip
 """Names of factors and fixed levels → their types. The manifest checks `settings.NAME`."""
-
-WORDS: dict[type, str] = {
-    str: "a string", int: "an integer", float: "a finite number", bool: "true or false",
-    tuple: "a list",
-}  # fmt: skip
-"""Types of a study's values → their names in error messages."""
 
 ALLOWED_LEVELS: dict[str, tuple[str, ...]] = {
     "pattern": tuple(PATTERN_ROLES),
@@ -57,6 +52,8 @@ TICK_HZ_MAX = 1000.0
 TRACED = "syscalls"
 """Value of `control` for a run that counts system calls."""
 ANSWER_SCALES = ("log", "plain")
+ANSWER_WORDS = {"scale": ANSWER_SCALES}
+BEST_OF = 'a list of factors, e.g. ["middleware", "language"]'
 STOP_BLOCKS_MIN = 10
 """Fewest blocks after which a campaign may stop by width: with fewer, only a fixed number of
 blocks keeps the coverage of the confidence intervals."""
@@ -124,7 +121,7 @@ class Plan:
 class MeterUse:
     """Meters of a study (empty: every default meter) and the rate of the tick tier in hertz."""
 
-    use: tuple[str, ...] = ()
+    use: tuple[str, ...] = given("a list of meters' names", ())
     tick_hz: float = 10.0
 
 
@@ -143,17 +140,17 @@ class Goal:
 class AnswerRules:
     """How the questions are answered: table [answers]."""
 
-    baseline: dict[str, Level] = field(default_factory=dict)
+    baseline: dict[str, Level] = given("a table", {})
     """Factor → the level that the others are compared with; by default a factor's first level."""
     family: str = ""
     """The answers whose intervals hold together, in words."""
-    margin: float | None = None
+    margin: float | None = number("between 0 and 1", lambda value: 0 < value < 1)
     """Relative difference within which two levels are equivalent; None: nothing is equivalent."""
-    looks: int = 1
+    looks: int = given("1 or 2", 1, allows=(1, 2).__contains__)
     """Number of times that a comparison is judged; 2 measures a worse one again."""
-    scale: str = "log"
+    scale: str = given("a scale", "log", word="scale")
     """Scale of interactions, one of ANSWER_SCALES."""
-    best_of: tuple[str, ...] = ()
+    best_of: tuple[str, ...] = given(BEST_OF, ())
     """Factors whose combinations are ranked."""
 
 
@@ -311,7 +308,7 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         for key, level in document.get("fixed", {}).items()
     }
     study = Study(name, factors=factors, fixed=fixed)
-    meters = document.get("meters", {})
+    plan = _plan_values(document.get("plan", {}), where)
     goal = document.get("goal")
     return replace(
         study,
@@ -319,12 +316,12 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         goal=Goal(**{f.name: str(goal.get(f.name, "")) for f in fields(Goal)}) if goal else None,
         source=document.get("source", ""),
         published=document.get("published", ""),
-        plan=_table(Plan, _plan_values(document.get("plan", {}), where), f"{where}: plan"),
+        plan=read_table(Plan, plan, f"{where}: plan", called=CALLED, dot="."),
         validity=parse_validity(document.get(VALIDITY, {}), f"{where}: {VALIDITY}"),
-        meters=_table(
-            MeterUse, {**meters, "use": tuple(meters.get("use", ()))}, f"{where}: meters"
+        meters=read_table(MeterUse, document.get("meters", {}), f"{where}: meters", dot="."),
+        answers=read_table(
+            AnswerRules, document.get("answers", {}), f"{where}: answers", ANSWER_WORDS, dot="."
         ),
-        answers=_answers(document.get("answers", {}), where),
         questions=parse_questions(document.get("question", []), where),
         excludes=tuple(document.get("exclude", {}).get("treatments", ())),
         includes=tuple(document.get("include", {}).get("treatments", ())),
@@ -339,17 +336,15 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
 
 def parse_validity(table: Mapping[str, Any], where: str) -> ValidityLimits:
     """Return the limits of a table [validity]. Raises UsageError for an unknown or wrong limit."""
-    limits: ValidityLimits = _table(ValidityLimits, table, where)
-    return limits
+    return read_table(ValidityLimits, table, where, dot=".")
 
 
 def _check_names(study: Study, where: str) -> None:
-    """Raise UsageError for unknown factors in questions, and for absent ones in [exclude] and
-    [include]."""
-    for number, question in enumerate(study.questions, 1):
+    """Raise UsageError for factors that questions, [exclude] and [include] cannot name."""
+    for position, question in enumerate(study.questions, 1):
         for name in question.factors:
             if not _may_vary(name):
-                place = f"{where}: question {question.id or number}: factors"
+                place = f"{where}: question {question.id or position}: factors"
                 raise unknown(place, "factor", name, study.factors)
     for table, treatments in (("exclude", study.excludes), ("include", study.includes)):
         for key in (key for treatment in treatments for key in treatment):
@@ -379,40 +374,12 @@ def _check_shapes(document: Mapping[str, Any], where: str) -> None:
             f"{where}: published: found {published!r}; allowed: the name of a .csv file in the "
             "study's folder, without a path"
         )
-    name_lists = {
-        "meters.use": (document.get("meters", {}).get("use", []), "meters' names"),
-        "awaits": (document.get("awaits", []), "names of middleware or languages"),
-    }
-    for key, (value, description) in name_lists.items():
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise UsageError(f"{where}: {key}: found {value!r}; allowed: a list of {description}")
-
-
-def _answers(table: Mapping[str, Any], where: str) -> AnswerRules:
-    """Return [answers]. Raises UsageError for keys and values that the analysis would ignore."""
-    known_keys = [key.name for key in fields(AnswerRules)]
-    for key in table:
-        if key not in known_keys:
-            raise unknown(f"{where}: answers", "key", key, known_keys)
-    margin = table.get("margin", 0.05)
-    if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 < margin < 1:
-        raise UsageError(f"{where}: answers.margin: found {margin!r}; allowed: between 0 and 1")
-    looks = table.get("looks", 1)
-    if isinstance(looks, bool) or looks not in (1, 2):
-        raise UsageError(f"{where}: answers.looks: found {looks!r}; allowed: 1 or 2")
-    best_of = table.get("best_of", [])
-    if not isinstance(best_of, list) or not all(isinstance(name, str) for name in best_of):
+    awaits = document.get("awaits", [])
+    if not isinstance(awaits, list) or not all(isinstance(name, str) for name in awaits):
         raise UsageError(
-            f"{where}: answers.best_of: found {best_of!r}; allowed: a list of factors, e.g. "
-            '["middleware", "language"]'
+            f"{where}: awaits: found {awaits!r}; allowed: a list of names of middleware or "
+            "languages"
         )
-    if table.get("scale", "log") not in ANSWER_SCALES:
-        raise unknown(f"{where}: answers", "scale", str(table["scale"]), ANSWER_SCALES)
-    baseline = table.get("baseline", {})
-    if not isinstance(baseline, Mapping):
-        raise UsageError(f"{where}: answers.baseline: found {baseline!r}; allowed: a table")
-    stated = {"baseline": dict(baseline), "best_of": tuple(best_of)}
-    return AnswerRules(**{**table, **stated})
 
 
 def _check_baseline(study: Study, where: str) -> None:
@@ -420,8 +387,8 @@ def _check_baseline(study: Study, where: str) -> None:
     for name in study.answers.best_of:
         if not _may_vary(name):
             raise UsageError(
-                f"{where}: answers.best_of: found {list(study.answers.best_of)!r}; allowed: a list "
-                'of factors, e.g. ["middleware", "language"]'
+                f"{where}: answers.best_of: found {list(study.answers.best_of)!r}; allowed: "
+                + BEST_OF
             )
     for key, level in study.answers.baseline.items():
         # A preset may fix a factor or leave levels out, so its baseline may be unused here.
@@ -517,27 +484,6 @@ def check_level(key: str, level: Any, where: str) -> Level:
     if key in MAXIMUM_LEVELS and level > MAXIMUM_LEVELS[key]:
         raise UsageError(f"{where}: found {level!r}; allowed: at most {MAXIMUM_LEVELS[key]:,}")
     return level
-
-
-def _table(kind: Any, table: Mapping[str, Any], where: str) -> Any:
-    """Return a dataclass from a TOML table; only integers are converted, to floats."""
-    known_fields = {f.name: f for f in fields(kind)}
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in known_fields:
-            raise unknown(where, "key", key, known_fields, CALLED)
-        default = known_fields[key].default
-        required_type = type(default)
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        checked = float(value) if required_type is float and is_integer else value
-        if not isinstance(checked, required_type) or (
-            required_type is not bool and isinstance(checked, bool)
-        ):
-            raise UsageError(f"{where}.{key}: found {value!r}; allowed: {WORDS[required_type]}")
-        if isinstance(checked, (int, float)) and (checked < 0 or not math.isfinite(checked)):
-            raise UsageError(f"{where}.{key}: found {value!r}; allowed: a finite number, 0 or more")
-        values[key] = checked
-    return kind(**values)
 
 
 def _plan_values(table: Mapping[str, Any], where: str) -> dict[str, Any]:

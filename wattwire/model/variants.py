@@ -6,14 +6,14 @@ A study has the factor `variant`, and a table `[variants.NAME]` for each of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.fields import given, read_table
 from wattwire.model.treatment import Level
 
 FACTOR = "variant"
-VARIANT_KEYS = ("root", "levels", "commit")
 SAME_THING = ({"interval_s", "rate_hz"},)
 """Sets of keys for the same quantity: a level of one key replaces that of the other."""
 
@@ -27,9 +27,9 @@ class Variant:
     `commit` is the commit that the root was made from, where it is known; for the record only.
     """
 
-    root: str = ""
-    levels: dict[str, Level] = field(default_factory=dict)
-    commit: str = ""
+    root: str = given("a folder's path")
+    levels: dict[str, Level] = given("{key = level}", {})
+    commit: str = given("a commit's name")
 
     def over(self, fixed: Mapping[str, Level]) -> dict[str, Level]:
         """Return the fixed levels of the study with those of this variant in their place."""
@@ -79,16 +79,8 @@ def check_variants(
 def _parse_variant(table: Any, check_level: CheckLevel, place: str) -> Variant:
     if not isinstance(table, Mapping):
         raise UsageError(f"{place}: found {table!r}; allowed: a table with root or levels")
-    for key in table:
-        if key not in VARIANT_KEYS:
-            raise unknown(place, "key", key, VARIANT_KEYS)
-    root, commit = table.get("root", ""), table.get("commit", "")
-    if not isinstance(root, str):
-        raise UsageError(f"{place}: root: found {root!r}; allowed: a folder's path")
-    if not isinstance(commit, str):
-        raise UsageError(f"{place}: commit: found {commit!r}; allowed: a commit's name")
-    levels = table.get("levels", {})
-    if not isinstance(levels, Mapping):
-        raise UsageError(f"{place}: levels: found {levels!r}; allowed: {{key = level}}")
-    checked = {key: check_level(key, levels[key], f"{place}: levels.{key}") for key in levels}
-    return Variant(root, checked, commit)
+    variant = read_table(Variant, table, place)
+    levels = variant.levels.items()
+    return replace(
+        variant, levels={k: check_level(k, v, f"{place}: levels.{k}") for k, v in levels}
+    )

@@ -60,6 +60,12 @@ def test_keys_of_later_versions_are_kept_in_the_document_alone():
     assert study.document["novel"] == 1 and study.stated("plan")["novel"] == 1
 
 
+def test_a_null_is_a_value_that_is_not_there():
+    study = stored(source=None, goal=None, answers={"margin": None}, plan={"blocks": None})
+    assert (study.source, study.goal, study.answers.margin) == ("", None, None)
+    assert study.plan.blocks == Plan.blocks
+
+
 def test_an_imported_study_may_have_any_factor_level_and_question():
     study = stored(
         factors={"platform": ["arm", 2, None], "variant": ["a", "b"], "rate_hz": [1]},

@@ -1,0 +1,124 @@
+"""Tables of a study as dataclasses: each field declares what is allowed, one reader checks it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import Field, field, fields
+from typing import Any, TypeVar
+
+from wattwire.model.errors import UsageError, unknown
+
+WORDS: dict[type, str] = {
+    str: "a string", int: "an integer", float: "a finite number", bool: "true or false",
+    tuple: "a list", dict: "a table",
+}  # fmt: skip
+"""Types of a study's values → their names in error messages."""
+NO_WORDS: Mapping[str, Collection[str]] = {}
+NO_SYNONYMS: Mapping[str, str] = {}
+Table = TypeVar("Table")
+
+
+def given(allowed: str, default: Any = "", **rules: Any) -> Any:
+    """Declare a field: `allowed` describes its values in error messages.
+
+    A value has the type of the default, or of the rule `kind`. Other rules: `needed`, an empty
+    value is refused; `allows`, a predicate; `word`, the vocabulary of a text or of the names of a
+    list; `once`, no name of a list may be given twice; `items`, the dataclass of a list's tables.
+    """
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata={"kind": dict, "allowed": allowed, **rules})
+    return field(default=default, metadata={"allowed": allowed, **rules})
+
+
+def needed(allowed: str, **rules: Any) -> Any:
+    """Declare a text that may not be left out."""
+    return given(allowed, needed=True, **rules)
+
+
+def names(allowed: str, default: tuple[str, ...] = (), **rules: Any) -> Any:
+    """Declare a list of different names."""
+    return given(allowed, default, once=True, **rules)
+
+
+def number(allowed: str, allows: Callable[[float], bool], default: float | None = None) -> Any:
+    """Declare a number for which `allows` is true."""
+    return given(allowed, default, kind=float, allows=allows)
+
+
+def read_table(
+    kind: type[Table],
+    table: Mapping[str, Any],
+    place: str,
+    vocabularies: Mapping[str, Collection[str]] = NO_WORDS,
+    called: Mapping[str, str] = NO_SYNONYMS,
+    dot: str = ": ",
+) -> Table:
+    """Return the dataclass `kind` with the values of a TOML table.
+
+    `vocabularies` maps the rule `word` to the known words, `called` synonyms of keys to the keys;
+    `dot` joins place and key. Raises UsageError for an unknown key, for a value that its field
+    does not allow, and for a missing one that is needed.
+    """
+    known_fields: dict[str, Field[Any]] = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    for key in table:
+        if key not in known_fields:
+            raise unknown(place, "key", key, known_fields, called)
+    return kind(
+        **{
+            key: _value(declared, table.get(key, ""), f"{place}{dot}{key}", vocabularies)
+            for key, declared in known_fields.items()
+            if key in table or declared.metadata.get("needed")
+        }
+    )
+
+
+def _value(
+    declared: Field[Any], value: Any, place: str, vocabularies: Mapping[str, Collection[str]]
+) -> Any:
+    """Return the value of one field. Raises UsageError where the field does not allow it."""
+    rules: Mapping[str, Any] = declared.metadata
+    kind, word = rules.get("kind", type(declared.default)), rules.get("word", "")
+    typed = _typed(value, kind, Mapping if "items" in rules else str)
+    allowed = rules.get("allowed") or WORDS[kind]
+    if typed is not None and "allowed" not in rules and kind in (int, float):
+        rules, allowed = {"allows": _not_negative}, "a finite number, 0 or more"
+    is_empty = rules.get("needed") and not typed
+    if typed is None or is_empty or not rules.get("allows", _anything)(typed):
+        listed = f": {', '.join(sorted(vocabularies[word]))}" if word and kind is str else ""
+        value_text = "nothing" if value == "" else repr(value)
+        raise UsageError(f"{place}: found {value_text}; allowed: {allowed}{listed}")
+    if "items" in rules:
+        return tuple(
+            read_table(rules["items"], item, f"{place} {position}", vocabularies)
+            for position, item in enumerate(typed, 1)
+        )
+    if rules.get("once") and len(set(typed)) != len(typed):
+        raise UsageError(f"{place}: a {word or 'name'} is given twice in {value!r}; name it once")
+    for name in (typed if kind is tuple else (typed,)) if word and typed else ():
+        if name not in vocabularies[word]:
+            raise unknown(place, word, name, vocabularies[word])
+    return declared.default if typed == () else typed
+
+
+def _typed(value: Any, kind: type, item_kind: type) -> Any:
+    """Return the value as `kind`: integers as floats, lists as tuples; None for another type."""
+    if kind is tuple:
+        is_list = isinstance(value, list) and all(
+            isinstance(i, item_kind) and i != "" for i in value
+        )
+        return tuple(value) if is_list else None
+    if kind is dict:
+        return dict(value) if isinstance(value, Mapping) else None
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value) if abs(value) <= sys.float_info.max else None
+    is_flag = isinstance(value, bool)
+    return value if isinstance(value, kind) and is_flag == (kind is bool) else None
+
+
+def _not_negative(value: float) -> bool:
+    return 0 <= value <= sys.float_info.max
+
+
+def _anything(_value: Any) -> bool:
+    return True
