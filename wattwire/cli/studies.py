@@ -13,7 +13,7 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.cli.quantities import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
-from wattwire.model.baselines import check_baselines
+from wattwire.model.answerable import check_baselines
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (

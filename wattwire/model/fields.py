@@ -60,7 +60,8 @@ def read_table(
     `dot` joins place and key. Raises UsageError for an unknown key, for a value that its field
     does not allow, and for a missing one that is needed.
     """
-    known_fields: dict[str, Field[Any]] = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    declared_fields: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
+    known_fields = {declared.name: declared for declared in declared_fields}
     for key in table:
         if key not in known_fields:
             raise unknown(place, "key", key, known_fields, called)

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from wattwire.model.answerable import check_answerable
-from wattwire.model.baselines import check_baselines
+from wattwire.model.answerable import check_answerable, check_baselines
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import WORDS, given, number, read_table
 from wattwire.model.limits import Limit, parse_limits
