@@ -1,35 +1,20 @@
-"""Latency modes at 40 ms or twice that: Nagle's algorithm and delayed acknowledgements.
-
-What: treatments with a mode of latency at 36 to 56 ms or 80 to 104 ms (one wait or two, each
-rounded up to the kernel's timer tick, and the call itself, which in some libraries takes 5 ms).
-How: `stats.mode_between` on each treatment's latencies; where settings of the right purposes vary,
-the share of messages in the mode is compared between neighbouring runs of a block.
-What it misses: a mode of less than 1 % of the messages. It reports nothing if nodes report
-another transport, or that the delay is switched off. A handler that takes 40 ms by itself has
-the same mode: without a contrast the cause remains a suspicion.
-Reference: RFC 896; RFC 9293 §3.7.4 and §3.8.6.3; Linux include/net/tcp.h, TCP_DELACK_MIN.
-"""
+"""Waits for an acknowledgement in words; `analysis/findings/ack_waits.py` detects them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from wattwire import stats
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.findings import ack_waits
+from wattwire.analysis.findings.ack_waits import Contrast, Hit
+from wattwire.analysis.findings.runs import Run, by_treatment, settings_with
 from wattwire.model import words
-from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
+from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK
 from wattwire.report.findings.finding import (
+    Detector,
     Finding,
-    Run,
     Silence,
-    Treatment,
-    by_treatment,
-    settings_with,
     shared_levels,
     study_key,
     told_level,
@@ -92,103 +77,17 @@ PHRASES = Phrases(
     },
 )
 
-BANDS_US = ((36_000.0, 56_000.0), (80_000.0, 104_000.0))
-FAST_US = 20_000.0
-P_MAX = 0.05
-LEFT_OVER_MAX = 0.1
+
 PAIRS_NEEDED = 5
 NAMED_MAX = 4
-ACKNOWLEDGED = re.compile(r"\b(mp)?tcp|websocket|\bwss?\b|\bhttp", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Hit:
-    """A treatment with a mode in one of the bands; `inside` counts both bands."""
-
-    treatment: Treatment
-    runs: tuple[Run, ...]
-    mode: stats.Mode
-    inside: int
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Contrast of two levels of a setting: share of messages in the mode, by pairs of runs."""
-
-    setting: str
-    purpose: str
-    on: str
-    off: str
-    with_it: float
-    without_it: float
-    fell: int
-    pairs: int
-
-    @property
-    def p(self) -> float:
-        """p of the sign test: probability of at least as many falling pairs by chance."""
-        return stats.sign_p(self.fell, self.pairs)
-
-    @property
-    def proves(self) -> bool:
-        """Whether the mode nearly disappears with the setting: at most LEFT_OVER_MAX remains."""
-        is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
-        return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
-
-    def sentence(self, evidence: Evidence) -> Phrase:
-        """Return a sentence on the contrast."""
-        on, off = (told_level(evidence, self.setting, word) for word in (self.on, self.off))
-        return PHRASES(
-            "contrast",
-            on=on,
-            off=off,
-            fell=self.fell,
-            pairs=self.pairs,
-            with_it=self.with_it,
-            without_it=self.without_it,
-            p=self.p,
-        )
-
-
-def in_mode(run: Run) -> float:
-    """Return the share of a run's messages in either band."""
-    inside = [(run.values_us >= low) & (run.values_us < high) for low, high in BANDS_US]
-    return float(np.mean(inside[0] | inside[1]))
-
-
-def hits_of(evidence: Evidence, runs: Sequence[Run]) -> list[Hit]:
-    """Return treatments with a mode that acknowledgements may cause, each with the fuller band."""
-    off_levels = [(name, "yes") for purpose in (NAGLE_OFF, QUICK_ACK)
-           for name in settings_with(evidence, runs, purpose)]  # fmt: skip
-    some_fast = any(run.p50_us < FAST_US for run in runs)
-    hits = []
-    for treatment, members in by_treatment(evidence, runs).items():
-        possible = [run for run in members if _may_wait(run, off_levels, some_fast)]
-        series = [run.values_us for run in possible]
-        modes = [stats.mode_between(series, low, high) for low, high in BANDS_US]
-        present = [mode for mode in modes if mode is not None]
-        if present:
-            fullest = max(present, key=lambda mode: mode.inside)
-            inside = round(sum(in_mode(run) * run.values_us.size for run in possible))
-            hits.append(Hit(treatment, tuple(possible), fullest, inside))
-    return hits
-
-
-def _may_wait(run: Run, off_levels: Sequence[tuple[str, str]], some_fast: bool) -> bool:
-    """Return whether this run's messages may have waited for acknowledgements."""
-    if any(run.in_force(name) == {word} for name, word in off_levels):
-        return False
-    if run.transports and not any(ACKNOWLEDGED.search(word) for word in run.transports):
-        return False
-    # Between hosts, 40 ms may be the network's latency, unless another run is faster.
-    return some_fast or len(run.hosts) < 2
-
-
-def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Finding | Silence:
+def find(evidence: Evidence, runs: Sequence[Run]) -> Finding | Silence:
     """Return the finding over all treatments together, or the reason for none."""
+    hits = ack_waits.hits_of(evidence, runs)
     if not hits:
         return Silence(PHRASES("silent"))
-    contrasts = _contrasts(evidence, [run for run in runs if not run.excluded], hits)
+    contrasts = ack_waits.contrasts(evidence, [run for run in runs if not run.excluded], hits)
     return Finding(
         "delayed-acknowledgements",
         PHRASES("title"),
@@ -198,7 +97,7 @@ def find(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> Findin
             _summary(evidence, runs, hits),
             *_excluded_sentences(evidence, hits),
             *_nagle_sentences(evidence, runs, hits),
-            *(contrast.sentence(evidence) for contrast in contrasts),
+            *(_contrast_sentence(evidence, contrast) for contrast in contrasts),
         ),
         _proof_sentence(evidence, runs, contrasts),
         (_table(evidence, hits),),
@@ -265,52 +164,18 @@ def _nagle_sentences(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit
     ] or [PHRASES("settings_unknown")]
 
 
-def _contrasts(evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]) -> list[Contrast]:
-    contrasts = []
-    for purpose in (NAGLE_OFF, QUICK_ACK, WRITES_PER_MESSAGE):
-        for setting in settings_with(evidence, runs, purpose):
-            name = f"settings.{setting}"
-            levels = sorted(evidence.factors.get(name, ()))
-            if len(levels) < 2:
-                continue
-            without, with_it = _contrasted_levels(purpose, levels)
-            contrast = _contrast(evidence, runs, hits, (name, purpose, without, with_it))
-            if contrast is not None:
-                contrasts.append(contrast)
-    return contrasts
-
-
-def _contrasted_levels(purpose: str, levels: Sequence[Any]) -> tuple[str, str]:
-    """Return the level expected to be without the mode, and the level expected to have it."""
-    if set(levels) <= set(SWITCH):
-        return "on", next(level for level in SWITCH if level in levels and level != "on")
-    extremes = words.plain(levels[0]), words.plain(levels[-1])
-    return extremes if purpose == WRITES_PER_MESSAGE else extremes[::-1]
-
-
-def _contrast(
-    evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit], setting: tuple[str, str, str, str]
-) -> Contrast | None:
-    name, purpose, without, with_it = setting
-    hit_treatments = {hit.treatment for hit in hits}
-    runs_by_level: dict[tuple[int, Treatment], dict[str, Run]] = {}
-    for run in runs:
-        level = words.plain(run.levels.get(name))
-        runs_by_level.setdefault((run.block, run.treatment(evidence.varied, (name,))), {})[
-            level
-        ] = run
-    pairs = [
-        (in_mode(by_level[with_it]), in_mode(by_level[without]))
-        for by_level in runs_by_level.values()
-        if with_it in by_level
-        and without in by_level
-        and by_level[with_it].treatment(evidence.varied) in hit_treatments
-    ]
-    if not pairs:
-        return None
-    high, low = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
-    fell = sum(with_share > without_share for with_share, without_share in pairs)
-    return Contrast(name, purpose, without, with_it, high, low, fell, len(pairs))
+def _contrast_sentence(evidence: Evidence, contrast: Contrast) -> Phrase:
+    on, off = (told_level(evidence, contrast.setting, word) for word in (contrast.on, contrast.off))
+    return PHRASES(
+        "contrast",
+        on=on,
+        off=off,
+        fell=contrast.fell,
+        pairs=contrast.pairs,
+        with_it=contrast.with_it,
+        without_it=contrast.without_it,
+        p=contrast.p,
+    )
 
 
 def _proof_sentence(evidence: Evidence, runs: Sequence[Run], contrasts: Sequence[Contrast]) -> str:
@@ -369,3 +234,12 @@ def _table(evidence: Evidence, hits: Sequence[Hit]) -> Table:
         rows,
         PHRASES("note"),
     )
+
+
+# Excluded runs count as well: load does not cause a mode at 40 ms, and a waiting node leaves the
+# machine idle for others.
+DETECTOR = Detector(
+    10,
+    lambda searched: [find(searched.evidence, [*searched.runs, *searched.excluded])],
+    needs_usable_runs=False,
+)

@@ -1,23 +1,17 @@
-"""Parts common to all detectors: runs with their levels and latencies, and findings."""
+"""What all findings share: their parts, the registration of detectors, and levels in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
-from wattwire.analysis.dataset import Evidence, all_levels
-from wattwire.analysis.latency import Series
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.findings.runs import Run, Treatment
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases("finding", {"shown": "shown by this study", "suspected": "suspected"})
-
-CONFIDENCE = 0.95
-Treatment = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -46,122 +40,21 @@ class Silence:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run: its levels as words, its latencies in µs, shape (deliveries,), in due order.
+class Searched:
+    """What detectors search: usable runs with latencies, and excluded ones, each in run order."""
 
-    The latency of a lost message is +inf.
-    """
-
-    name: str
-    block: int
-    levels: Mapping[str, Any]
-    values_us: FloatArray
-    p50_us: float
-    loss_share: float
-    nodes: Sequence[Mapping[str, Any]] = field(repr=False, default=())
-    excluded: bool = False
-    """Whether the answers exclude the run because of the machine's state."""
-
-    def treatment(self, varied: Iterable[str], without: Sequence[str] = ()) -> Treatment:
-        """Return the varied levels of this run as words, except the factors in `without`."""
-        return tuple(
-            (name, words.plain(self.levels.get(name))) for name in varied if name not in without
-        )
-
-    def in_force(self, name: str) -> set[str]:
-        """Return the levels of a setting that nodes reported at READY, as words; may be empty."""
-        effective = [(node.get("ready") or {}).get("effective") or {} for node in self.nodes]
-        return {words.plain(levels[name]) for levels in effective if name in levels}
-
-    @property
-    def transports(self) -> set[str]:
-        """The transports of the messages, as reported by nodes; empty if none reported one."""
-        return self.in_force("transport")
-
-    @property
-    def hosts(self) -> set[str]:
-        """The hosts of the nodes."""
-        return {str(node.get("host", "")) for node in self.nodes}
+    evidence: Evidence
+    runs: Sequence[Run]
+    excluded: Sequence[Run]
 
 
-def runs_of(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
-    """Return every usable run with latencies, in run order."""
-    return list(_runs(evidence, series, evidence.usable, excluded=False))
+@dataclass(frozen=True)
+class Detector:
+    """A detector's place among the findings, and its function."""
 
-
-def excluded_runs(evidence: Evidence, series: Mapping[str, Series]) -> list[Run]:
-    """Return the excluded runs of `series`, in run order, marked as excluded."""
-    return list(_runs(evidence, series, evidence.excluded, excluded=True)) if series else []
-
-
-def _runs(
-    evidence: Evidence, series: Mapping[str, Series], frame: pl.DataFrame, excluded: bool
-) -> Iterator[Run]:
-    for row in frame.iter_rows(named=True):
-        run = row["run"]
-        if run not in series or not series[run].values_us.size:
-            continue
-        document = evidence.runs[run]
-        p50, loss = row.get("latency_p50_us"), row.get("loss_share")
-        yield Run(
-            run,
-            int(row["block"]),
-            _distinct(evidence, all_levels(document)),
-            series[run].values_us,
-            float("nan") if p50 is None else float(p50),
-            float("nan") if loss is None else float(loss),
-            document.get("nodes", []),
-            excluded,
-        )
-
-
-def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the levels, with a longer word for each whose plain word is not unique."""
-    distinct = {}
-    for name, level in levels.items():
-        word = evidence.word(name, level)
-        distinct[name] = level if word == words.plain(level) else word
-    return distinct
-
-
-def setting_purposes(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
-    """Return middleware → setting → purpose, as the campaign's manifests had them."""
-    machine = evidence.reader.machine
-    # Campaigns of an earlier version call them roles.
-    return machine.get("setting_purposes") or machine.get("setting_roles") or {}
-
-
-def settings_with(evidence: Evidence, runs: Sequence[Run], purpose: str) -> list[str]:
-    """Return the names of the settings with a purpose in the manifests of the middleware used."""
-    purposes_by_middleware = setting_purposes(evidence)
-    used = {str(node.get("cell", "")).split("/")[0] for run in runs for node in run.nodes}
-    names = (
-        name
-        for middleware in sorted(used)
-        for name, its_purpose in purposes_by_middleware.get(middleware, {}).items()
-        if its_purpose == purpose
-    )
-    return list(dict.fromkeys(names))
-
-
-def by_treatment(
-    evidence: Evidence, runs: Sequence[Run], without: Sequence[str] = ()
-) -> dict[Treatment, list[Run]]:
-    """Return the runs by varied levels, except the factors in `without`, in the study's order."""
-    grouped: dict[Treatment, list[Run]] = {}
-    for run in runs:
-        grouped.setdefault(run.treatment(evidence.varied, without), []).append(run)
-    planned = {
-        name: [evidence.word(name, v) for v in levels] for name, levels in evidence.factors.items()
-    }
-
-    def planned_position(treatment: Treatment) -> tuple[int, ...]:
-        return tuple(
-            planned[name].index(word) if word in planned[name] else len(planned[name])
-            for name, word in treatment
-        )
-
-    return {treatment: grouped[treatment] for treatment in sorted(grouped, key=planned_position)}
+    place: int
+    look: Callable[[Searched], Sequence[Finding | Silence]]
+    needs_usable_runs: bool = True
 
 
 def told_levels(evidence: Evidence, treatment: Treatment) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.findings.runs import excluded_runs, runs_of
 from wattwire.analysis.latency import Series, excluded_series
-from wattwire.report.findings import delayed_ack, idle, sizes
-from wattwire.report.findings.finding import Finding, Silence, excluded_runs, runs_of
+from wattwire.report.findings.finding import Detector, Finding, Searched, Silence
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -40,23 +43,28 @@ class Findings:
 
 
 def look(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
-    """Apply every detector to the usable runs; `series` has each run's latencies.
-
-    Waits for an acknowledgement are searched in excluded runs as well: load does not cause a mode
-    at 40 ms, and a waiting node leaves the machine idle for others.
-    """
-    runs = runs_of(evidence, series)
+    """Apply every detector to the usable runs; `series` has each run's latencies."""
     excluded = excluded_runs(evidence, excluded_series(evidence))
-    everything = [*runs, *excluded]
-    if not everything:
+    searched = Searched(evidence, runs_of(evidence, series), excluded)
+    if not searched.runs and not excluded:
         return Findings((), (Silence(PHRASES("no_latencies")),))
-    waits = delayed_ack.find(evidence, everything, delayed_ack.hits_of(evidence, everything))
-    results: list[Finding | Silence] = [waits]
-    if runs:
-        stepped, unstepped = sizes.find(evidence, runs, delayed_ack.hits_of(evidence, runs))
-        results += [*stepped, *([unstepped] if unstepped else [])]
-        results.append(idle.find(evidence, runs, noise(evidence)))
+    results = [
+        result
+        for detector in detectors()
+        if searched.runs or not detector.needs_usable_runs
+        for result in detector.look(searched)
+    ]
     return Findings(
         tuple(result for result in results if isinstance(result, Finding)),
         tuple(result for result in results if isinstance(result, Silence)),
     )
+
+
+@cache
+def detectors() -> tuple[Detector, ...]:
+    """Return the detectors of all modules in this folder, by place."""
+    folder = __name__.rpartition(".")[0]
+    names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    modules = [importlib.import_module(f"{folder}.{name}") for name in names]
+    found = [module.DETECTOR for module in modules if hasattr(module, "DETECTOR")]
+    return tuple(sorted(found, key=lambda detector: detector.place))

@@ -1,39 +1,34 @@
-"""Steps at a payload size: jumps of latency or loss by more than the size explains.
-
-What: neighbouring payload sizes between which the median latency or the lost share jumps, in
-runs that differ in the payload alone.
-How: `stats.step_logs` and `stats.loss_excess` inside each block, `stats.block_intervals` over
-blocks, Bonferroni over all pairs of sizes in all groups. A step of latency must exceed
-STEP_MIN, one of loss LOSS_MIN. Candidate causes are sizes at which something is known to change
-between the two payloads, and the 40 ms mode where it is on one side only.
-What it misses: the limits stated in `stats.steps`; which of several candidates is the cause.
-Reference: RFC 791, RFC 894 (a frame of 1,500 B); Linux drivers/net/loopback.c (its MTU, 64 KiB).
-"""
+"""Steps at a payload size in words; `analysis/findings/size_steps.py` detects them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import replace
 
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.findings import ack_waits
+from wattwire.analysis.findings.ack_waits import Hit
+from wattwire.analysis.findings.runs import CONFIDENCE, Run, Treatment, settings_with
+from wattwire.analysis.findings.size_steps import (
+    BLOCKS_MIN,
+    FACTOR,
+    Group,
+    SettingComparison,
+    Step,
+    groups_of,
+    mode_differs,
+    setting_comparisons,
+    steps_of,
+)
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
 from wattwire.model.setting_purposes import FRAGMENT_BYTES, RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES
 from wattwire.report import figures
-from wattwire.report.findings.delayed_ack import Hit
 from wattwire.report.findings.finding import (
-    CONFIDENCE,
+    Detector,
     Finding,
-    Run,
     Silence,
-    Treatment,
-    by_treatment,
-    setting_purposes,
-    settings_with,
     shared_levels,
     study_key,
     told_levels,
@@ -119,22 +114,14 @@ PHRASES = Phrases(
     },
 )
 
-FACTOR = "payload_bytes"
-STEP_MIN = 1.5
-LOSS_MIN = 0.01
-KINDS = {
-    "rise": (1.0, math.log(STEP_MIN)),
-    "fall": (-1.0, math.log(STEP_MIN)),
-    "loss": (1.0, LOSS_MIN),
-}
-"""Kind of a step → the sign that makes it positive, and the smallest step reported."""
+
 JUMPS = {
     "rise": "found / expected",
     "fall": "smaller / larger",
     "loss": "lost above the trend",
 }
 """Kind of a step → heading of its column."""
-BLOCKS_MIN = 3
+
 LANDMARKS: tuple[tuple[int, Phrase], ...] = (
     (1448, PHRASES("tcp_frame")),
     (1472, PHRASES("udp_frame")),
@@ -145,115 +132,27 @@ LANDMARKS: tuple[tuple[int, Phrase], ...] = (
 BUFFERS = (SEND_BUFFER_BYTES, RECEIVE_BUFFER_BYTES, FRAGMENT_BYTES)
 
 
-@dataclass(frozen=True)
-class Group:
-    """Runs that differ in the payload alone.
-
-    `rise`, `fall` and `loss` have shape (blocks, pairs of sizes): the log of latency over the
-    expected one, the log of the larger size's latency over the smaller's, and the lost share
-    above the expected one.
-    """
-
-    treatment: Treatment
-    sizes: tuple[int, ...]
-    rise: FloatArray
-    fall: FloatArray
-    loss: FloatArray
-    medians_us: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step between two neighbouring sizes in one group.
-
-    `kind` is "rise" or "fall" of latency, with an interval on the log scale, or "loss", with an
-    interval of the share. `place` is the index of the smaller size.
-    """
-
-    group: Group
-    place: int
-    kind: str
-    interval: stats.Interval
-
-    @property
-    def between(self) -> tuple[int, int]:
-        """The two sizes in bytes."""
-        return self.group.sizes[self.place], self.group.sizes[self.place + 1]
-
-
-def find(
-    evidence: Evidence, runs: Sequence[Run], hits: Sequence[Hit]
-) -> tuple[list[Finding], Silence | None]:
+def find(evidence: Evidence, runs: Sequence[Run]) -> list[Finding | Silence]:
     """Return a finding for each pair of sizes and kind of step, or the reason for none."""
     levels = evidence.factors.get(FACTOR, ())
     if len(levels) < stats.SIZES_MIN:
-        return [], Silence(PHRASES("few_sizes", sizes=len(levels) or 1, needed=stats.SIZES_MIN))
-    groups = _groups(evidence, runs)
+        return [Silence(PHRASES("few_sizes", sizes=len(levels) or 1, needed=stats.SIZES_MIN))]
+    groups = groups_of(evidence, runs)
     steps = steps_of(groups)
     if not steps:
         blocks = max((len(group.rise) for group in groups), default=0)
         if blocks < BLOCKS_MIN:
-            return [], Silence(PHRASES("few_blocks", blocks=blocks, needed=BLOCKS_MIN))
-        return [], Silence(PHRASES("silent"))
+            return [Silence(PHRASES("few_blocks", blocks=blocks, needed=BLOCKS_MIN))]
+        return [Silence(PHRASES("silent"))]
     steps_by_kind: dict[tuple[tuple[int, int], str], list[Step]] = {}
     for step in steps:
         steps_by_kind.setdefault((step.between, step.kind), []).append(step)
     ordered = sorted(steps_by_kind.items(), key=lambda item: item[0])
+    hits = ack_waits.hits_of(evidence, runs)
     findings = [_finding(evidence, runs, groups, same_steps, hits) for _, same_steps in ordered]
-    if findings:
-        figure = _figure(evidence, groups)
-        findings[0] = Finding(**{**vars(findings[0]), "parts": (*findings[0].parts, figure)})
-    return findings, None
-
-
-def _groups(evidence: Evidence, runs: Sequence[Run]) -> list[Group]:
-    groups = []
-    for treatment, members in by_treatment(evidence, runs, (FACTOR,)).items():
-        sizes = tuple(sorted({int(run.levels[FACTOR]) for run in members}))
-        if len(sizes) < stats.SIZES_MIN:
-            continue
-        blocks: dict[int, dict[int, Run]] = {}
-        for run in members:
-            blocks.setdefault(run.block, {})[int(run.levels[FACTOR])] = run
-        rows = [
-            [runs_by_size[size] for size in sizes]
-            for runs_by_size in blocks.values()
-            if len(runs_by_size) == len(sizes)
-        ]
-        p50 = np.array([[run.p50_us for run in row] for row in rows]).reshape(-1, len(sizes))
-        lost = np.array([[run.loss_share for run in row] for row in rows]).reshape(-1, len(sizes))
-        known = np.isfinite(p50).all(axis=1) & (p50 > 0).all(axis=1)
-        pairs = len(sizes) - 1
-        logs = [stats.step_logs(sizes, row) for row in p50[known]]
-        loss = [stats.loss_excess(sizes, row) for row in lost[np.isfinite(lost).all(axis=1)]]
-        medians = tuple(float(v) for v in np.median(p50, axis=0)) if len(rows) else ()
-        groups.append(
-            Group(
-                treatment,
-                sizes,
-                np.array([rise for rise, _ in logs]).reshape(-1, pairs),
-                np.array([fall for _, fall in logs]).reshape(-1, pairs),
-                np.array(loss).reshape(-1, pairs),
-                medians,
-            )
-        )
-    return groups
-
-
-def steps_of(groups: Sequence[Group]) -> list[Step]:
-    """Return every step significant at the simultaneous level over all pairs in all groups."""
-    group_places = [(group, place) for group in groups for place in range(len(group.sizes) - 1)]
-    level = stats.bonferroni(CONFIDENCE, max(1, len(KINDS) * len(group_places)))
-    steps = []
-    for kind, (sign, threshold) in KINDS.items():
-        columns = [sign * getattr(group, kind)[:, place] for group, place in group_places]
-        intervals = stats.block_intervals(columns, level)
-        for (group, place), interval in zip(group_places, intervals, strict=True):
-            if not isinstance(interval, stats.Interval) or interval.low <= 0:
-                continue
-            if interval.estimate >= threshold:
-                steps.append(Step(group, place, kind, interval))
-    return steps
+    figure = _figure(evidence, groups)
+    findings[0] = replace(findings[0], parts=(*findings[0].parts, figure))
+    return [*findings]
 
 
 def _finding(
@@ -265,20 +164,20 @@ def _finding(
 ) -> Finding:
     low, high = steps[0].between
     kind = steps[0].kind
-    if _mode_differs(evidence, steps, hits):
+    if mode_differs(evidence, steps, hits):
         cause = PHRASES("waits")
     elif causes := candidates(evidence, runs, low, high):
         cause = PHRASES("known_change", causes=causes)
     else:
         cause = PHRASES("no_known_change")
-    comparisons = _setting_comparisons(evidence, groups, steps)
-    is_shown = any(shown for _, shown in comparisons)
+    comparisons = setting_comparisons(evidence, groups, steps)
+    is_shown = any(comparison.shows for comparison in comparisons)
     return Finding(
         f"step-{kind}-{low}-{high}",
         _title(kind, low, high),
         is_shown,
         cause,
-        (_summary(evidence, groups, steps), *(sentence for sentence, _ in comparisons)),
+        (_summary(evidence, groups, steps), *map(_setting_sentence, comparisons)),
         "" if is_shown else _proof_sentence(evidence, runs, low, high),
         (_table(evidence, steps),),
     )
@@ -288,23 +187,6 @@ def _title(kind: str, low: int, high: int) -> Phrase:
     if kind == "loss":
         return PHRASES("loss_title", low=low, high=high)
     return PHRASES("rise_title" if kind == "rise" else "fall_title", low=low, high=high)
-
-
-def _mode_differs(evidence: Evidence, steps: Sequence[Step], hits: Sequence[Hit]) -> bool:
-    """Return whether in every group of the step exactly one of the two sizes has the 40 ms mode."""
-    hit_treatments = {hit.treatment for hit in hits}
-    for step in steps:
-        sides = [
-            tuple(
-                (name, str(size) if name == FACTOR else dict(step.group.treatment)[name])
-                for name in evidence.varied
-            )
-            in hit_treatments
-            for size in step.between
-        ]
-        if sides[0] == sides[1]:
-            return False
-    return True
 
 
 def candidates(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> list[Phrase]:
@@ -356,52 +238,14 @@ def _jump(steps: Sequence[Step]) -> Phrase:
     return PHRASES("rise" if steps[0].kind == "rise" else "fall", ratios=span)
 
 
-def _setting_comparisons(
-    evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step]
-) -> list[tuple[Phrase, bool]]:
-    """Return a comparison for each varied setting with a purpose.
-
-    Each is a sentence, and whether the step disappears at the setting's other levels.
-    """
-    purposes = setting_purposes(evidence)
-    names_with_purpose = {f"settings.{name}" for table in purposes.values() for name in table}
-    comparisons = []
-    for name in (name for name in evidence.varied if name in names_with_purpose):
-        comparison = _setting_comparison(evidence, groups, steps, name)
-        if comparison is not None:
-            comparisons.append(comparison)
-    return comparisons
-
-
-def _setting_comparison(
-    evidence: Evidence, groups: Sequence[Group], steps: Sequence[Step], name: str
-) -> tuple[Phrase, bool] | None:
-    differences, compared = [], 0
-    step_groups = {id(step.group) for step in steps}
-    for step in steps:
-        step_values = getattr(step.group, step.kind)[:, step.place]
-        for other in groups:
-            if id(other) in step_groups or not _differ_in(step.group, other, name):
-                continue
-            other_values = getattr(other, step.kind)
-            if other.sizes == step.group.sizes and len(other_values) == len(step_values):
-                differences.append(step_values - other_values[:, step.place])
-                compared += 1
-    if not differences:
-        return None
-    level = stats.bonferroni(CONFIDENCE, len(differences))
-    intervals = stats.block_intervals(differences, level)
-    clear = sum(
-        isinstance(interval, stats.Interval) and interval.excludes(0.0) for interval in intervals
+def _setting_sentence(comparison: SettingComparison) -> Phrase:
+    return PHRASES(
+        "setting",
+        setting=words.factor_title(comparison.setting),
+        compared=comparison.compared,
+        groups=comparison.compared,
+        clear=comparison.clear,
     )
-    setting = words.factor_title(name)
-    sentence = PHRASES("setting", setting=setting, compared=compared, groups=compared, clear=clear)
-    return sentence, clear == compared
-
-
-def _differ_in(first: Group, second: Group, name: str) -> bool:
-    left, right = dict(first.treatment), dict(second.treatment)
-    return [key for key in left if left[key] != right.get(key)] == [name]
 
 
 def _proof_sentence(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -> Phrase:
@@ -486,3 +330,6 @@ def _figure(evidence: Evidence, groups: Sequence[Group]) -> Figure:
 
 def _panel_title(evidence: Evidence, levels: Treatment) -> str:
     return told_levels(evidence, levels) if levels else ""
+
+
+DETECTOR = Detector(20, lambda searched: find(searched.evidence, searched.runs))

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.dataset import by_treatment, gather, levels_run, same_level
+from wattwire.analysis.findings.runs import by_treatment as runs_by_treatment
+from wattwire.analysis.findings.runs import runs_of
 from wattwire.analysis.latency import all_series
 from wattwire.model import words
 from wattwire.report import findings
-from wattwire.report.findings.finding import by_treatment as runs_by_treatment
-from wattwire.report.findings.finding import runs_of
 from wattwire.report.sections import costs
 from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
 

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.findings.runs import Run
 from wattwire.model.derived import FloatArray
 from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, RECEIVE_BUFFER_BYTES
 from wattwire.model.stored_study import StoredStudy
-from wattwire.report.findings.finding import Run
 from wattwire.store import Messages
 
 Draw = Callable[[np.random.Generator, Mapping[str, Any], float], FloatArray]

@@ -22,10 +22,9 @@ PROMISED = 0.05
 def alarms(shape: str, seed: int) -> dict[str, bool]:
     """Which detectors find something in one campaign of that shape."""
     evidence, runs = campaign(np.random.default_rng([seed, 7]), NULLS[shape])
-    hits = delayed_ack.hits_of(evidence, runs)
     return {
-        "delayed acknowledgements": bool(hits),
-        "steps": bool(sizes.find(evidence, runs, hits)[0]),
+        "delayed acknowledgements": isinstance(delayed_ack.find(evidence, runs), Finding),
+        "steps": isinstance(sizes.find(evidence, runs)[0], Finding),
         "rate": isinstance(idle.find(evidence, runs, {}), Finding),
     }
 

@@ -41,7 +41,7 @@ def effective_of(levels: Mapping[str, Any]) -> dict[str, Any]:
 
 def acknowledged(draw: Any = waiting, **more: Any) -> Finding | Silence:
     evidence, runs = campaign(np.random.default_rng(3), draw, **more)
-    return delayed_ack.find(evidence, runs, delayed_ack.hits_of(evidence, runs))
+    return delayed_ack.find(evidence, runs)
 
 
 def test_a_mode_at_40_ms_is_suspected_and_names_the_setting() -> None:
@@ -169,7 +169,7 @@ def test_one_rate_and_few_blocks_are_said() -> None:
     evidence, runs = campaign(np.random.default_rng(5), narrow, blocks=2)
     silent = idle.find(evidence, runs, {})
     assert only(silent, "idle.few_blocks").values == {"blocks": 2, "needed": 3}
-    _, unstepped = sizes.find(evidence, runs, [])
+    (unstepped,) = sizes.find(evidence, runs)
     assert only(unstepped, "sizes.few_blocks").values == {"blocks": 2, "needed": 3}
 
 
@@ -181,9 +181,7 @@ def fragmented(rng: np.random.Generator, levels: Mapping[str, Any], scale: float
 
 def test_a_step_names_what_lies_between_the_sizes() -> None:
     evidence, runs = campaign(np.random.default_rng(9), fragmented, blocks=6)
-    found, silent = sizes.find(evidence, runs, [])
-    assert silent is None
-    (step,) = found
+    (step,) = sizes.find(evidence, runs)
     assert only(step.title, "sizes.rise_title").values == {"low": 1024, "high": 16_384}
     causes = only(step.cause, "sizes.known_change").values["causes"]
     assert keys_in(causes) == ["sizes.tcp_frame", "sizes.udp_frame", "sizes.jumbo_frame"]
@@ -205,8 +203,7 @@ def test_lost_messages_make_a_step_and_a_granted_buffer_is_a_candidate() -> None
     evidence, runs = campaign(
         np.random.default_rng(9), overrun, effective=lambda _: {"room": 212_992}
     )
-    found, _ = sizes.find(evidence, runs, [])
-    (step,) = found
+    (step,) = sizes.find(evidence, runs)
     assert only(step.title, "sizes.loss_title").values == {"low": 16_384, "high": 131_072}
     assert only(step.cause, "sizes.receive_buffer").values == {"granted": 212_992}
 
@@ -215,9 +212,7 @@ def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> N
     evidence, runs = campaign(
         np.random.default_rng(3), waiting, factors=SWITCHED, effective=effective_of, blocks=4
     )
-    hits = delayed_ack.hits_of(evidence, runs)
-    found, _ = sizes.find(evidence, runs, hits)
-    (step,) = found
+    (step,) = sizes.find(evidence, runs)
     assert only(step.title, "sizes.fall_title").values == {"low": 1024, "high": 131_072}
     assert step.cause.key == "sizes.waits"
     assert step.shown
@@ -230,7 +225,7 @@ def test_a_mode_in_excluded_runs_is_found_and_marked_as_excluded() -> None:
     slow = [replace(run, excluded=True) for run in runs if run.levels["language"] == "one"]
     others = [run for run in runs if run.levels["language"] != "one"]
     every = [*others, *slow]
-    found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
+    found = delayed_ack.find(evidence, every)
     assert isinstance(found, Finding)
     marked = only(found.evidence, "delayed_ack.excluded").values
     assert marked == {"excluded": 27, "runs": 54}
@@ -247,5 +242,5 @@ def test_excluded_runs_prove_nothing() -> None:
         np.random.default_rng(3), waiting, factors=SWITCHED, effective=effective_of
     )
     every = [replace(run, excluded=True) for run in runs]
-    found = delayed_ack.find(evidence, every, delayed_ack.hits_of(evidence, every))
+    found = delayed_ack.find(evidence, every)
     assert isinstance(found, Finding) and not found.shown
