@@ -1,6 +1,7 @@
 """A bare pair of Cyclone DDS topics: `pong DOMAIN` or `ping DOMAIN BYTES COUNT`, on loopback.
 
-Ping prints the median round trip in ns; pong answers until it is ended.
+Request and reply are nested as in the interface definition of the cells, so that the library
+serialises the same. Ping prints the median round trip in ns; pong answers until it is ended.
 """
 
 import os
@@ -14,7 +15,7 @@ from cyclonedds.core import Policy, Qos, ReadCondition, SampleState, ViewState, 
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import final
-from cyclonedds.idl.types import byte, sequence, uint64
+from cyclonedds.idl.types import byte, sequence, uint32, uint64
 from cyclonedds.pub import DataWriter
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
@@ -24,39 +25,51 @@ CONFIGURATION = """<CycloneDDS><Domain Id="any">
 <AllowMulticast>false</AllowMulticast></General>
 <Discovery><Peers><Peer Address="127.0.0.1"/></Peers>
 <ParticipantIndex>auto</ParticipantIndex></Discovery></Domain></CycloneDDS>"""
-SECOND_NS = 1_000_000_000
+BLOCKING_NS = 100_000_000
+TIMEOUT_NS = 2_000_000_000
+CLIENT = 2
 
 
 @dataclass
 @final
-class Message(IdlStruct, typename="bare.Message"):
-    number: uint64
+class Bytes(IdlStruct, typename="bare.Bytes"):
     data: sequence[byte]
 
 
+@dataclass
+@final
+class Call(IdlStruct, typename="bare.Call"):
+    client: uint32
+    number: uint64
+
+
+@dataclass
+@final
+class BytesCall(IdlStruct, typename="bare.BytesCall"):
+    call: Call
+    body: Bytes
+
+
 class Side:
-    """A writer, a reader and what waits for it; open on return, both matched."""
+    """A writer, a reader and what waits for it."""
 
     def __init__(self, domain: int, own: str, other: str) -> None:
-        qos = Qos(Policy.Reliability.Reliable(SECOND_NS), Policy.History.KeepAll)
+        qos = Qos(Policy.Reliability.Reliable(BLOCKING_NS), Policy.History.KeepAll)
         self._domain = Domain(domain, CONFIGURATION)
         participant = DomainParticipant(domain)
-        self.writer = DataWriter(participant, Topic(participant, own, Message), qos=qos)
-        self._reader = DataReader(participant, Topic(participant, other, Message), qos=qos)
+        self.writer = DataWriter(participant, Topic(participant, own, BytesCall), qos=qos)
+        self._reader = DataReader(participant, Topic(participant, other, BytesCall), qos=qos)
         self._unread = ReadCondition(
             self._reader, SampleState.NotRead | ViewState.Any | Instance.Any
         )
         self._waiting = WaitSet(participant)
         self._waiting.attach(self._unread)
 
-    def matched(self) -> bool:
-        return bool(
-            self.writer.get_matched_subscriptions() and self._reader.get_matched_publications()
-        )
-
-    def take(self) -> list[Message]:
-        self._waiting.wait(SECOND_NS)
-        return self._reader.take(32, condition=self._unread)
+    def take(self, timeout_ns: int) -> list[BytesCall]:
+        self._waiting.wait(timeout_ns)
+        taken = self._reader.take(32, condition=self._unread)
+        # A writer that has gone leaves a sample without data.
+        return [sample for sample in taken if sample.sample_info.valid_data]
 
 
 def pong(domain: int) -> None:
@@ -64,21 +77,34 @@ def pong(domain: int) -> None:
     print("ready", flush=True)
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     while True:
-        # A writer that has gone leaves a sample without data.
-        for message in filter(lambda sample: isinstance(sample, Message), side.take()):
-            side.writer.write(Message(message.number, message.data))
+        for request in side.take(TIMEOUT_NS):
+            side.writer.write(BytesCall(request.call, Bytes(bytes(request.body.data))))
+
+
+def answered(side: Side, number: int, payload: bytes, timeout_ns: int) -> bool:
+    """Return whether the reply to this call came in time."""
+    deadline_ns = time.monotonic_ns() + timeout_ns
+    side.writer.write(BytesCall(Call(CLIENT, number), Bytes(payload)))
+    while (left_ns := deadline_ns - time.monotonic_ns()) > 0:
+        for reply in side.take(left_ns):
+            if reply.call.client == CLIENT and reply.call.number == number:
+                return bytes(reply.body.data) == payload
+    return False
 
 
 def ping(domain: int, length: int, count: int) -> None:
     side = Side(domain, "bare_request", "bare_reply")
-    while not side.matched():
-        time.sleep(0.01)
     payload, times = bytes(length), []
-    for number in range(count):
+    # The other side may not know of this one yet: what is sent before that is never answered.
+    for number in range(200):
+        if answered(side, number, payload, TIMEOUT_NS // 20):
+            break
+    else:
+        sys.exit("no reply to the first call")
+    for number in range(1000, 1000 + count):
         begin_ns = time.monotonic_ns()
-        side.writer.write(Message(number, payload))
-        while not any(reply.number == number for reply in side.take()):
-            pass
+        if not answered(side, number, payload, TIMEOUT_NS):
+            sys.exit(f"no reply to call {number - 1000} in {TIMEOUT_NS / 1e9:g} s")
         times.append(time.monotonic_ns() - begin_ns)
     print(sorted(times)[count // 2])
 

@@ -13,6 +13,8 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+TIMEOUT_S = 2.0
+
 
 def connected(host: str, port: int, topic: str, on_message: mqtt.CallbackOnMessage) -> mqtt.Client:
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
@@ -38,8 +40,12 @@ def pong(host: str, port: int) -> None:
 
 
 def ping(host: str, port: int, length: int, count: int) -> None:
-    replies: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    client = connected(host, port, "bare/reply", lambda *args: replies.put(args[2].payload))
+    replies: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
+
+    def on_reply(_client: object, _data: object, reply: mqtt.MQTTMessage) -> None:
+        replies.put((reply.properties.CorrelationData, reply.payload))
+
+    client = connected(host, port, "bare/reply", on_reply)
     properties = Properties(PacketTypes.PUBLISH)
     properties.ResponseTopic = "bare/reply"
     times = []
@@ -48,7 +54,8 @@ def ping(host: str, port: int, length: int, count: int) -> None:
         properties.CorrelationData = number.to_bytes(8, "little")
         begin_ns = time.monotonic_ns()
         client.publish("bare/request", payload, properties=properties)
-        replies.get(timeout=5)
+        if replies.get(timeout=TIMEOUT_S) != (properties.CorrelationData, payload):
+            sys.exit(f"another reply than that to call {number}")
         times.append(time.monotonic_ns() - begin_ns)
     print(sorted(times)[len(times) // 2])
     client.disconnect()

@@ -12,6 +12,7 @@ import time
 import zenoh
 
 KEY = "bare/service"
+TIMEOUT_S = 2.0
 
 
 def opened(side: str, endpoint: str) -> zenoh.Session:
@@ -35,12 +36,18 @@ def pong(endpoint: str) -> None:
 
 def ping(endpoint: str, length: int, count: int) -> None:
     session = opened("connect", endpoint)
+    key = session.declare_keyexpr(KEY)
     payload, times = bytes(length), []
     while len(times) < count:
         begin_ns = time.monotonic_ns()
-        for reply in session.get(KEY, payload=payload):
-            if reply.ok:
-                times.append(time.monotonic_ns() - begin_ns)
+        try:
+            # The first reply is the only one: what follows it is not waited for.
+            reply = session.get(key, payload=payload, timeout=TIMEOUT_S).recv()
+        except zenoh.ZError:  # none came: at first the queryable is not known yet
+            time.sleep(0.005)
+            continue
+        if reply.ok is not None and len(reply.ok.payload.to_bytes()) == length:
+            times.append(time.monotonic_ns() - begin_ns)
     print(sorted(times)[count // 2])
     session.close()
 

@@ -3,6 +3,7 @@
 Annotations are evaluated: no `from __future__ import annotations` here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,12 +113,28 @@ MESSAGES = {"bytes": Bytes, "text": Text, "record": Record}
 CALLS = {"bytes": BytesCall, "text": TextCall, "record": RecordCall}
 
 
-def message_of(kit: Kit, data: Any) -> Any:
-    """The DDS message that carries the kit's buffer or reply."""
-    if kit.encoding == "bytes":
-        return Bytes(bytes(data))
-    if kit.encoding == "text":
-        return Text(bytes(data).decode("ascii"))
+def encoder(kit: Kit) -> Callable[[Any], Any]:
+    """Return what makes the DDS message of the kit's buffer or reply.
+
+    The encoding is looked up here, not for each message.
+    """
+    return {"bytes": _encode_bytes, "text": _encode_text, "record": _encode_record}[kit.encoding]
+
+
+def decoder(kit: Kit) -> Callable[[Any], Any]:
+    """Return what makes of an arrival what the kit takes."""
+    return {"bytes": _decode_bytes, "text": _decode_text, "record": _decode_record}[kit.encoding]
+
+
+def _encode_bytes(data: Any) -> Bytes:
+    return Bytes(bytes(data))
+
+
+def _encode_text(data: Any) -> Text:
+    return Text(bytes(data).decode("ascii"))
+
+
+def _encode_record(data: KitRecord) -> Record:
     return Record(
         Header(data.seq, data.send_ns),
         data.name,
@@ -127,12 +144,15 @@ def message_of(kit: Kit, data: Any) -> Any:
     )
 
 
-def data_of(message: Any) -> Any:
-    """What the kit takes for an arrival."""
-    if isinstance(message, Bytes):
-        return bytes(message.data)
-    if isinstance(message, Text):
-        return message.data
+def _decode_bytes(message: Bytes) -> bytes:
+    return bytes(message.data)
+
+
+def _decode_text(message: Text) -> str:
+    return message.data
+
+
+def _decode_record(message: Record) -> KitRecord:
     pose = message.pose
     return KitRecord(
         message.header.seq,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from messages import CALLS, Call, data_of, message_of
+from messages import CALLS, Call, decoder, encoder
 from participant import Participant, write
 from wattwire_kit import Kit, SendFailed
 
@@ -16,17 +16,18 @@ from wattwire_kit import Kit, SendFailed
 def serve(kit: Kit) -> None:
     participant = Participant(kit)
     kind = CALLS[kit.encoding]
+    encode, decode = encoder(kit), decoder(kit)
     replies = participant.writer("reply", kind)
     requests = participant.reader("request", kind)
     participant.ready(participant.await_matched(replies, requests), requests)
 
     def poll(timeout_s: float) -> None:
         for request in participant.take(requests, timeout_s):
-            reply = kit.serve(data_of(request.body))
+            reply = kit.serve(decode(request.body))
             if reply is None:
                 continue
             with suppress(SendFailed):
-                write(replies, kind(request.call, message_of(kit, reply)))
+                write(replies, kind(request.call, encode(reply)))
                 kit.served()
 
     kit.poll(poll)
@@ -35,6 +36,7 @@ def serve(kit: Kit) -> None:
 def call(kit: Kit) -> None:
     participant = Participant(kit)
     kind = CALLS[kit.encoding]
+    encode, decode = encoder(kit), decoder(kit)
     requests = participant.writer("request", kind)
     replies = participant.reader("reply", kind)
     client = kit.spec["node"]
@@ -43,7 +45,7 @@ def call(kit: Kit) -> None:
     def send(buffer: Any) -> int:
         nonlocal number
         number += 1
-        write(requests, kind(Call(client, number), message_of(kit, buffer)))
+        write(requests, kind(Call(client, number), encode(buffer)))
         return number
 
     def own(timeout_s: float) -> list[Any]:
@@ -56,7 +58,7 @@ def call(kit: Kit) -> None:
         while (left_ns := deadline_ns - kit.now()) > 0:
             for reply in own(left_ns / 1e9):
                 if reply.call.number == awaited:
-                    return data_of(reply.body)
+                    return decode(reply.body)
         return None
 
     slots: dict[int, Any] = {}
@@ -67,7 +69,7 @@ def call(kit: Kit) -> None:
     def poll(timeout_s: float) -> None:
         for reply in own(timeout_s):
             if reply.call.number in slots:
-                kit.complete(slots.pop(reply.call.number), data_of(reply.body))
+                kit.complete(slots.pop(reply.call.number), decode(reply.body))
 
     participant.ready(participant.await_matched(requests, replies), requests)
     if kit.spec["loop"] == "open" and kit.spec["outstanding_max"] > 1:

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from messages import MESSAGES, data_of, message_of
+from messages import MESSAGES, decoder, encoder
 from participant import DDSException, Participant, write
 from wattwire_kit import Kit
 
@@ -15,7 +15,8 @@ def publish(kit: Kit) -> None:
     participant = Participant(kit)
     writer = participant.writer("topic", MESSAGES[kit.encoding])
     participant.ready(participant.await_matched(writer=writer), writer)
-    kit.send_all(lambda buffer: write(writer, message_of(kit, buffer)))
+    encode = encoder(kit)
+    kit.send_all(lambda buffer: write(writer, encode(buffer)))
     drain(kit, writer)
 
 
@@ -37,8 +38,10 @@ def subscribe(kit: Kit) -> None:
     reader = participant.reader("topic", MESSAGES[kit.encoding])
     participant.ready(participant.await_matched(reader=reader), reader)
 
+    decode = decoder(kit)
+
     def poll(timeout_s: float) -> None:
         for message in participant.take(reader, timeout_s):
-            kit.received(data_of(message))
+            kit.received(decode(message))
 
     kit.poll(poll)

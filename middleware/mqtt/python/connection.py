@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import paho.mqtt.client as mqtt
@@ -84,14 +83,16 @@ class Connection:
 
     # --- opening ------------------------------------------------------------------------------
 
-    def subscribe(self, topic: str, on_message: Callable[[mqtt.MQTTMessage], None]) -> str:
-        """Subscribes and waits for the SUBACK: what is published from now on arrives."""
+    def subscribe(self, topic: str, on_message: mqtt.CallbackOnMessage) -> str:
+        """Subscribes and waits for the SUBACK: what is published from now on arrives.
 
-        def callback(_client: Any, _userdata: Any, message: mqtt.MQTTMessage) -> None:
-            on_message(message)
+        A role has one topic, so that paho need not look for the topic's callback.
+        """
+        self.client.on_message = on_message
+        return self._subscribe(topic)
 
+    def _subscribe(self, topic: str) -> str:
         self._answered.clear()
-        self.client.message_callback_add(topic, callback)
         _, mid = self.client.subscribe(topic, qos=self.qos)
         self._await(self._answered, "SUBACK")
         granted = self._granted.get(mid, "no answer")
@@ -101,14 +102,15 @@ class Connection:
 
     def _ask_broker_version(self) -> None:
         """Mosquitto keeps its version as a retained message; another broker may have none."""
-        told = threading.Event()
+        answered = threading.Event()
 
-        def on_version(message: mqtt.MQTTMessage) -> None:
+        def on_version(_client: Any, _userdata: Any, message: mqtt.MQTTMessage) -> None:
             self._broker_version = message.payload.decode("utf-8", "replace")
-            told.set()
+            answered.set()
 
-        self.subscribe(BROKER_VERSION, on_version)
-        told.wait(0.5)
+        self.client.message_callback_add(BROKER_VERSION, on_version)
+        self._subscribe(BROKER_VERSION)
+        answered.wait(0.5)
         self.client.unsubscribe(BROKER_VERSION)
         self.client.message_callback_remove(BROKER_VERSION)
 

@@ -15,7 +15,7 @@ from wattwire_kit import Kit
 def serve(kit: Kit) -> None:
     connection = Connection(kit)
 
-    def on_request(request: mqtt.MQTTMessage) -> None:
+    def on_request(_client: Any, _userdata: Any, request: mqtt.MQTTMessage) -> None:
         reply = kit.serve(request.payload)
         if reply is None or request.properties is None:
             return
@@ -36,7 +36,7 @@ def call(kit: Kit) -> None:
     request_topic = f"{connection.prefix}/request"
     replies: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
 
-    def on_reply(reply: mqtt.MQTTMessage) -> None:
+    def on_reply(_client: Any, _userdata: Any, reply: mqtt.MQTTMessage) -> None:
         correlation = getattr(reply.properties, "CorrelationData", b"")
         replies.put((correlation, reply.payload))
 

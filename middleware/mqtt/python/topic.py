@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import paho.mqtt.client as mqtt
 from connection import Connection
 from wattwire_kit import Kit
@@ -26,7 +28,7 @@ def publish(kit: Kit) -> None:
 def subscribe(kit: Kit) -> None:
     connection = Connection(kit)
 
-    def on_message(message: mqtt.MQTTMessage) -> None:
+    def on_message(_client: Any, _userdata: Any, message: mqtt.MQTTMessage) -> None:
         kit.received(message.payload)
 
     begin_ns = kit.now()

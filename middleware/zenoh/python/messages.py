@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import zenoh
@@ -13,24 +14,32 @@ _POSE = tuple[tuple[float, float, float], tuple[float, float, float, float]]
 _RECORD = tuple[tuple[UInt64, Int64], str, _POSE, list[_SAMPLE], UInt64]
 
 
-def payload_of(kit: Kit, data: Any) -> Any:
-    """What Zenoh takes for the kit's buffer or reply: a copy, because the buffer is rewritten."""
-    if kit.encoding == "bytes":
-        return bytes(data)
-    if kit.encoding == "text":
-        return bytes(data).decode("ascii")
+def encoder(kit: Kit) -> Callable[[Any], Any]:
+    """Return what makes Zenoh's payload of the kit's buffer or reply: a copy, as it is rewritten.
+
+    The encoding is looked up here, not for each message.
+    """
+    return {"bytes": bytes, "text": _encode_text, "record": _encode_record}[kit.encoding]
+
+
+def decoder(kit: Kit) -> Callable[[zenoh.ZBytes], Any]:
+    """Return what makes of an arrival what the kit takes."""
+    texts = {"bytes": zenoh.ZBytes.to_bytes, "text": zenoh.ZBytes.to_string}
+    return texts.get(kit.encoding, _decode_record)
+
+
+def _encode_text(data: Any) -> str:
+    return bytes(data).decode("ascii")
+
+
+def _encode_record(data: Record) -> zenoh.ZBytes:
     samples = [(UInt32(i), UInt32(state), value) for i, state, value in data.samples]
     header = (UInt64(data.seq), Int64(data.send_ns))
     pose = (tuple(data.position), tuple(data.orientation))
     return z_serialize((header, data.name, pose, samples, UInt64(data.trailer_seq)))
 
 
-def data_of(kit: Kit, payload: zenoh.ZBytes) -> Any:
-    """What the kit takes for an arrival."""
-    if kit.encoding == "bytes":
-        return payload.to_bytes()
-    if kit.encoding == "text":
-        return payload.to_string()
+def _decode_record(payload: zenoh.ZBytes) -> Record:
     try:
         header, name, pose, samples, trailer = z_deserialize(_RECORD, payload)
     except ZDeserializeError:

@@ -6,24 +6,25 @@ import threading
 from typing import Any
 
 import zenoh
-from messages import data_of, payload_of
+from messages import decoder, encoder
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
 
 @with_session(listens=True)
 def serve(kit: Kit, session: Session) -> None:
-    key = f"{session.prefix}/service"
+    key = zenoh.KeyExpr(f"{session.prefix}/service")
     congestion = session.congestion(zenoh.CongestionControl.BLOCK)
     express = kit.setting("express")
+    encode, decode = encoder(kit), decoder(kit)
 
     def on_query(query: zenoh.Query) -> None:
         payload = query.payload
         if payload is None:
             return
-        reply = kit.serve(data_of(kit, payload))
+        reply = kit.serve(decode(payload))
         if reply is not None:
-            query.reply(key, payload_of(kit, reply), express=express)
+            query.reply(key, encode(reply), express=express)
             kit.served()
 
     session.keep(session.zenoh.declare_queryable(key, on_query))
@@ -34,37 +35,39 @@ def serve(kit: Kit, session: Session) -> None:
 @with_session(listens=False)
 def call(kit: Kit, session: Session) -> None:
     key = session.keep(session.zenoh.declare_keyexpr(f"{session.prefix}/service"))
+    encode, decode = encoder(kit), decoder(kit)
     call_timeout_s = kit.spec["timeout_ns"] / 1e9
     options = {
         "congestion_control": session.congestion(zenoh.CongestionControl.BLOCK),
         "express": kit.setting("express"),
     }
 
+    get = session.zenoh.get
+
     def call_once(buffer: Any, timeout_s: float) -> Any:
-        deadline_ns = kit.now() + int(timeout_s * 1e9)
-        payload = payload_of(kit, buffer)
+        begin_ns = kit.now()
         try:
-            replies = session.zenoh.get(key, payload=payload, timeout=timeout_s, **options)
+            replies = get(key, payload=encode(buffer), timeout=timeout_s, **options)
             answer = replies.recv().ok
         except zenoh.ZError as error:
             # Zenoh ends a query early where the server is gone or did not answer.
-            if kit.now() < deadline_ns:
+            if kit.now() - begin_ns < timeout_s * 1e9:
                 raise SendFailed(str(error)) from error
             return None
         # Nothing of Zenoh's own error reply, as it makes it at the timeout.
-        return None if answer is None else data_of(kit, answer.payload)
+        return None if answer is None else decode(answer.payload)
 
     resolved = threading.Event()
 
     def begin(slot: Any, buffer: Any) -> None:
         def on_reply(reply: zenoh.Reply) -> None:
             if reply.ok is not None:
-                kit.complete(slot, data_of(kit, reply.ok.payload))
+                kit.complete(slot, decode(reply.ok.payload))
                 resolved.set()
 
-        payload = payload_of(kit, buffer)
+        payload = encode(buffer)
         try:
-            session.zenoh.get(key, on_reply, payload=payload, timeout=call_timeout_s, **options)
+            get(key, on_reply, payload=payload, timeout=call_timeout_s, **options)
         except zenoh.ZError as error:
             raise SendFailed(str(error)) from error
 

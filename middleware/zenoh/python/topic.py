@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import zenoh
-from messages import data_of, payload_of
+from messages import decoder, encoder
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
@@ -19,9 +19,11 @@ def publish(kit: Kit, session: Session) -> None:
         reliability=getattr(zenoh.Reliability, kit.setting("reliability").upper()),
     )
 
+    encode = encoder(kit)
+
     def send(buffer: Any) -> None:
         try:
-            publisher.put(payload_of(kit, buffer))
+            publisher.put(encode(buffer))
         except zenoh.ZError as error:
             raise SendFailed(str(error)) from error
 
@@ -35,9 +37,10 @@ def publish(kit: Kit, session: Session) -> None:
 
 @with_session(listens=True)
 def subscribe(kit: Kit, session: Session) -> None:
+    decode = decoder(kit)
 
     def on_sample(sample: zenoh.Sample) -> None:
-        kit.received(data_of(kit, sample.payload))
+        kit.received(decode(sample.payload))
 
     session.keep(session.zenoh.declare_subscriber(f"{session.prefix}/topic", on_sample))
     matched = session.await_peers("subscriber", "publisher")
