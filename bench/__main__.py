@@ -34,7 +34,7 @@ from bench import (
 )
 from bench.libraries import comparisons, printed_ns, server
 from bench.nodes import Bench, bench, own_cost_roles
-from bench.pairs import PAIRS, Comparison, abba, table
+from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.turns import on_cores
 
 BARE = Path(__file__).with_name("bare")
@@ -93,8 +93,9 @@ def echo(workbench: Bench, pairs: int) -> None:
     for name in ("udp/cpp", "udp/rust"):
         cell = workbench.cell(name) if name in workbench.catalog.cells else None
         if cell is not None:
-            ours, peer = abba(functools.partial(workbench.ping_ns, cell, CALLS), bare_echo, pairs)
-            results.append(Comparison(f"{name} against an echo in C", "ns", ours, peer, 1.05))
+            label = f"{name} against an echo in C"
+            sides = abba(label, functools.partial(workbench.ping_ns, cell, CALLS), bare_echo, pairs)
+            results += compared(label, "ns", sides, 1.05)
     print("\n## Ping-pong over UDP, 64 B, median round trip\n")
     print(table(results), flush=True)
 
@@ -210,7 +211,8 @@ TRIALS = 10_000
 IN_TURNS = {"echo", "libraries", "syscalls"}
 
 
-def main() -> None:
+def main() -> int:
+    """Measure the named parts; return 1 where a pair was lost, with each of them and its reason."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, []], metavar="PART"
@@ -260,7 +262,10 @@ def main() -> None:
                 validity.report(validity.measure(workbench, options.runs, journal))
             else:
                 MEASURED[part](workbench, options.pairs or PAIRS)
+    for pair in lost_pairs:
+        print(f"lost: {pair}", file=sys.stderr)
+    return 1 if lost_pairs else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

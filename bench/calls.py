@@ -22,9 +22,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.nodes import Bench
-from bench.pairs import Comparison
+from bench.pairs import BROKEN, Comparison, compared, lose_pair
 from bench.turns import Turn, on_cores, place, take_turns
-from contract.conformance.cell import Broken, CellUnderTest
+from contract.conformance.cell import CellUnderTest
 from contract.conformance.group import Group, Member
 from contract.conformance.process import NodeProcess
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE
@@ -62,9 +62,9 @@ def comparisons(
         if cell is None or bare is None:
             continue
         try:
-            yield _compare(Sides(workbench, cell, bare, *_cores(together)), pairs, side_s)
-        except (Broken, RuntimeError, subprocess.TimeoutExpired) as error:
-            print(f"  {name}: absent: its runs broke off: {error}", flush=True)
+            yield from _compare(Sides(workbench, cell, bare, *_cores(together)), pairs, side_s)
+        except BROKEN as error:
+            lose_pair(f"{name}, the trial", 0, 1, error)
 
 
 def chosen(cells: Sequence[str], patterns: Sequence[str]) -> list[str]:
@@ -95,8 +95,10 @@ class Sides:
     server_core: int
 
 
-def _compare(sides: Sides, pairs: int, side_s: float) -> Comparison:
-    """Return the comparison of a cell with its bare client over `pairs` pairs.
+def _compare(sides: Sides, pairs: int, side_s: float) -> Iterator[Comparison]:
+    """Yield the comparison of a cell with its bare client over `pairs` pairs.
+
+    A pair that breaks is lost, and the others go on.
 
     A trial run determines the number of calls for `side_s` seconds. Rates are printed.
     """
@@ -106,16 +108,20 @@ def _compare(sides: Sides, pairs: int, side_s: float) -> Comparison:
     warm_calls = int(min(COMPILED_LATE.get(language, WARM_CALLS), trial_per_s * WARM_S))
     rates = []
     for number in range(pairs):
-        rates.append(_pair(sides, warm_calls, count, number))
+        try:
+            rates.append(_pair(sides, warm_calls, count, number))
+        except BROKEN as error:
+            lose_pair(sides.cell.name, number, pairs, error)
+            continue
         text = "{:.0f} calls/s, bare {:.0f}".format(*rates[-1])
         progress = f"{sides.cell.name}, pair {number + 1} of {pairs}"
         print(f"  {progress}: {text}", file=sys.stderr, flush=True)
     name = f"{sides.cell.name}, {count} calls"
-    cell_rates, bare_rates = zip(*rates, strict=True)
-    comparison = Comparison(name, "calls/s", cell_rates, bare_rates, PROMISE, at_least=True)
-    limits = f"{comparison.limit(-1):.3f} … {comparison.limit(1):.3f}"
-    print(f"  {name}: {comparison.ratio:.3f} of its bare client ({limits})", flush=True)
-    return comparison
+    columns = (tuple(rate[0] for rate in rates), tuple(rate[1] for rate in rates))
+    for comparison in compared(name, "calls/s", columns, PROMISE, at_least=True):
+        limits = f"{comparison.limit(-1):.3f} … {comparison.limit(1):.3f}"
+        print(f"  {name}: {comparison.ratio:.3f} of its bare client ({limits})", flush=True)
+        yield comparison
 
 
 def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, float]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
+
+from contract.conformance.cell import Broken
 
 PAIRS = 20
 CONFIDENCE = 0.95
@@ -64,15 +67,55 @@ class Comparison:
         return self.limit(-1) > self.promise
 
 
+BROKEN = (Broken, OSError, RuntimeError, ValueError, subprocess.SubprocessError)
+"""What a peer that fails, hangs or answers nonsense ends in; anything else is a fault of ours."""
+lost_pairs: list[str] = []
+"""Pairs of this process without a result, each with its reason: they make the bench exit with 1."""
+
+
+def lose_pair(name: str, number: int, pairs: int, error: BaseException) -> None:
+    """Name pair `number` (from 0) of a comparison that has no result, with its reason."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        reason = f"no end within {error.timeout:g} s"
+    else:
+        reason = " ".join(str(error).split())[-300:] or type(error).__name__
+    lost_pairs.append(f"{name}, pair {number + 1} of {pairs}: {reason}")
+    print(f"  lost: {lost_pairs[-1]}", flush=True)
+
+
 def abba(
-    ours: Callable[[], float], peer: Callable[[], float], pairs: int = PAIRS
+    name: str, ours: Callable[[], float], peer: Callable[[], float], pairs: int = PAIRS
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Measure `pairs` pairs, with the order reversed from pair to pair; return (ours, peer)."""
+    """Measure `pairs` pairs, with the order reversed from pair to pair; return (ours, peer).
+
+    A pair of which a side breaks is lost as a whole, and the others go on.
+    """
     values: tuple[list[float], list[float]] = ([], [])
-    for pair in range(pairs):
-        for side in ((0, 1), (1, 0))[pair % 2]:
-            values[side].append((ours, peer)[side]())
+    for number in range(pairs):
+        pair = [0.0, 0.0]
+        try:
+            for side in ((0, 1), (1, 0))[number % 2]:
+                pair[side] = (ours, peer)[side]()
+        except BROKEN as error:
+            lose_pair(name, number, pairs, error)
+            continue
+        values[0].append(pair[0])
+        values[1].append(pair[1])
     return tuple(values[0]), tuple(values[1])
+
+
+def compared(
+    name: str,
+    unit: str,
+    sides: tuple[tuple[float, ...], tuple[float, ...]],
+    promise: float,
+    at_least: bool = False,
+) -> Iterator[Comparison]:
+    """Yield the comparison of (ours, peer); none of fewer than two pairs, which have no limits."""
+    if len(sides[0]) < 2:
+        print(f"  {name}: absent: {len(sides[0])} of its pairs have a result", flush=True)
+        return
+    yield Comparison(name, unit, *sides, promise, at_least)
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> list[str]:

@@ -93,12 +93,13 @@ def comparisons(pairs: int) -> Iterator[Comparison]:
                 for k in range(PROCESSES)
             ]  # fmt: skip
             for tick_hz in (10.0, 100.0):
+                label = f"tick tier, {PROCESSES} processes, {tick_hz:g} Hz, against psutil"
                 ours, peer = abba(
+                    label,
                     lambda hz=tick_hz: 100 * sampled(agent, folder, hz),  # type: ignore[misc]
                     lambda hz=tick_hz: 100 * with_psutil(pids, hz),  # type: ignore[misc]
                     pairs,
                 )
-                label = f"tick tier, {PROCESSES} processes, {tick_hz:g} Hz, against psutil"
                 yield Comparison(label, "% of a core", ours, peer, 0.1)
         finally:
             agent.close()

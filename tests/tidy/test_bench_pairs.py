@@ -1,0 +1,52 @@
+"""A peer of a bench that hangs or fails costs its pair, and the bench goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bench import libraries, pairs
+
+HANGS = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture(autouse=True)
+def lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    lost: list[str] = []
+    monkeypatch.setattr(pairs, "lost_pairs", lost)
+    yield lost
+
+
+def test_a_client_that_hangs_costs_its_pair_and_the_rest_goes_on(lost: list[str]) -> None:
+    calls = iter(range(4))
+
+    def peer() -> float:
+        return libraries.printed_ns(HANGS, timeout_s=0.2) if next(calls) == 1 else 2.0
+
+    ours, theirs = pairs.abba("cell against bare", lambda: 1.0, peer, 4)
+    assert (ours, theirs) == ((1.0,) * 3, (2.0,) * 3)
+    assert lost == ["cell against bare, pair 2 of 4: no end within 0.2 s"]
+
+
+def test_a_server_that_prints_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "START_S", 0.2)
+    with pytest.raises(RuntimeError, match="printed nothing"), libraries.server(HANGS):
+        pass
+
+
+def test_a_client_that_fails_gives_its_reason() -> None:
+    program = [sys.executable, "-c", "import sys; sys.exit('no reply to call 3')"]
+    with pytest.raises(RuntimeError, match="exit 1: no reply to call 3"):
+        libraries.printed_ns(program)
+
+
+def test_a_comparison_of_which_every_pair_is_lost_is_absent(lost: list[str]) -> None:
+    def hang() -> float:
+        raise subprocess.TimeoutExpired("bare", 60)
+
+    sides = pairs.abba("cell against bare", lambda: 1.0, hang, 3)
+    assert list(pairs.compared("cell against bare", "ns", sides, 1.05)) == []
+    assert len(lost) == 3
