@@ -5,7 +5,6 @@ Every client reads all replies and drops those of others, as request and reply o
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from messages import CALLS, Call, decoder, encoder
@@ -26,9 +25,11 @@ def serve(kit: Kit) -> None:
             reply = kit.serve(decode(request.body))
             if reply is None:
                 continue
-            with suppress(SendFailed):
+            try:
                 write(replies, kind(request.call, encode(reply)))
-                kit.served()
+            except SendFailed:
+                continue
+            kit.served()
 
     kit.poll(poll)
 

@@ -32,7 +32,8 @@ class Link:
         # The longest message must fit; the kernel caps it at net.core.wmem_max.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 212_992)
         # A peer that stopped reading must not hold the window for ever (C-12).
-        self.socket.settimeout(kit.spec["timeout_ns"] / 1e9)
+        self.timeout_ns: int = kit.spec["timeout_ns"]
+        self.socket.settimeout(self.timeout_ns / 1e9)
         try:
             self.socket.bind("\0" + self.name)
         except OSError as error:
@@ -40,6 +41,9 @@ class Link:
         self._messages = 0
         self._records = kit.encoding == "record"
         self._drops = _counters(kit)
+        self._drop_every: int = kit.setting("drop_every")
+        self._duplicate_every: int = kit.setting("duplicate_every")
+        self._delay_s = kit.setting("delay_us") / 1e6
 
     def peers(self) -> list[str]:
         """Addresses of the peers, from the endpoints `@name`; each must be bound."""
@@ -66,7 +70,7 @@ class Link:
         names = [name for name in self.kit.spec if name.startswith("settings.")]
         effective = {name.removeprefix("settings."): self.kit.spec[name] for name in names}
         effective.update(transport="unix datagram", send_buffer_bytes=granted)
-        planted = self._drops or self.kit.setting("drop_every")
+        planted = self._drops or self._drop_every
         guarantee = ("best_effort", *GUARANTEE[1:]) if planted else GUARANTEE
         library = ("AF_UNIX", platform.release(), platform.python_version())
         self.kit.ready(matched, library, effective, guarantee, discovery_ns)
@@ -88,12 +92,12 @@ class Link:
     def copies(self, counter: int) -> int:
         """How often a sender transmits this counter, by the planted faults."""
         self.count_message()
-        if self.kit.setting("delay_us"):
-            time.sleep(self.kit.setting("delay_us") / 1e6)
-        every = self.kit.setting("drop_every")
+        if self._delay_s:
+            time.sleep(self._delay_s)
+        every = self._drop_every
         if counter in self._drops or (every and counter % every == every - 1):
             return 0
-        every = self.kit.setting("duplicate_every")
+        every = self._duplicate_every
         return 2 if every and counter % every == every - 1 else 1
 
     def send(self, kind: int, number: int, payload: Payload, address: str) -> None:
@@ -129,7 +133,7 @@ def send_patiently(
     link: Link, message: tuple[int, int, Payload, str], poll: Callable[[float], object]
 ) -> None:
     """Sends without blocking: two sides that wait for each other's queue would stand still."""
-    deadline_ns = link.kit.now() + link.kit.spec["timeout_ns"]
+    deadline_ns = link.kit.now() + link.timeout_ns
     while True:
         link.socket.setblocking(False)
         try:
@@ -138,7 +142,7 @@ def send_patiently(
             if link.kit.now() > deadline_ns:
                 raise SendFailed("the peer's queue stayed full") from None
         finally:
-            link.socket.settimeout(link.kit.spec["timeout_ns"] / 1e9)
+            link.socket.settimeout(link.timeout_ns / 1e9)
         poll(0.0002)
 
 

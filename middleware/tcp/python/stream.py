@@ -39,6 +39,7 @@ class Stream:
         self._kit = kit
         self._two_writes = kit.setting("writes") == 2
         self._quickack = kit.setting("tcp_quickack")
+        self._timeout_ns: int = kit.spec["timeout_ns"]
         self._buffer = bytearray(HEAD.size + READ_BYTES)
         self._begin = self._end = 0
         self._acknowledge()
@@ -68,7 +69,7 @@ class Stream:
         """
         if not self.open:
             raise SendFailed("the connection is closed")
-        deadline_ns = self._kit.now() + self._kit.spec["timeout_ns"]
+        deadline_ns = self._kit.now() + self._timeout_ns
         head = HEAD.pack(len(payload), kind, number)
         try:
             if self._two_writes:

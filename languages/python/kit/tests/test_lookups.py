@@ -1,0 +1,169 @@
+"""A message costs no look-up in the specification and no JSON, in the kit and in a cell (C-31)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pairs import LISTENERS, ROOT, settings, spec
+from wattwire_kit import Kit
+
+CALLS = 40
+CELLS = [("loopback", pattern) for pattern in LISTENERS]
+CELLS += [
+    (cell, pattern) for cell in ("udp", "tcp") for pattern in LISTENERS if pattern != "action"
+]
+LOOPS: dict[str, dict[str, Any]] = {
+    "one at a time": {"outstanding_max": 1},
+    "overlapping": {"outstanding_max": 4},
+    "own timer": {"pacing": "native"},
+}
+
+
+class CountedSpec(Mapping[str, Any]):
+    """A specification that counts how often a key is looked up."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values, self.lookups = values, 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.lookups += 1
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Lines:
+    """Stands in for the dialogue: keeps the lines, and says GO and STOP when it is told."""
+
+    def __init__(self) -> None:
+        self.start_ns: int | None = None
+        self.stop_ns: int | None = None
+        self.go_or_stop, self.stop = threading.Event(), threading.Event()
+        self.fields: dict[str, dict[str, Any]] = {}
+        self.printed = {word: threading.Event() for word in ("LISTENING", "READY", "SENT", "DONE")}
+
+    def line(self, keyword: str, fields: dict[str, Any]) -> None:
+        self.fields[keyword] = fields
+        self.printed[keyword].set()
+
+    def expect(self, keyword: str) -> dict[str, Any]:
+        assert self.printed[keyword].wait(20), f"no {keyword}"
+        return self.fields[keyword]
+
+    def go(self, start_ns: int) -> None:
+        self.start_ns = start_ns
+        self.go_or_stop.set()
+
+    def end(self) -> None:
+        self.stop_ns = time.monotonic_ns()
+        self.stop.set()
+        self.go_or_stop.set()
+
+
+class Node:
+    """A role of a cell in a thread of this process."""
+
+    def __init__(self, role: Any, values: dict[str, Any], out: Path) -> None:
+        out.mkdir(parents=True)
+        self.lines, self.spec = Lines(), CountedSpec(values)
+        kit = Kit(self.spec, self.lines, time.monotonic_ns(), str(out))  # type: ignore[arg-type]
+
+        def run() -> None:
+            role(kit)
+            kit.finish()
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+
+@pytest.fixture
+def roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Returns the function of a cell's role; its modules are gone after the test."""
+    cell = ROOT / "middleware" / request.param / "python"
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(cell))
+    names = {path.stem for path in cell.glob("*.py")}
+    for name in names & before:
+        monkeypatch.delitem(sys.modules, name)
+
+    def function_of(pattern: str, role: str) -> Any:
+        module = {"topic": "topic", "action": "action"}.get(pattern, "service")
+        sends = role == LISTENERS[pattern][1]
+        verbs = ("publish", "subscribe") if pattern == "topic" else ("client", "server")
+        return getattr(importlib.import_module(module), verbs[0 if sends else 1])
+
+    yield function_of
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def lookups(
+    roles: Any, middleware: str, pattern: str, out: Path, count: int, changes: dict[str, Any]
+) -> tuple[int, int]:
+    """How often a run of `count` messages looked into each side's specification."""
+    listening, sending = LISTENERS[pattern]
+    window = {"period_ns": 1_000_000, "duration_ns": count * 1_000_000, "action__feedback": 2}
+    given = {**window, "run": f"look{time.monotonic_ns()}", "timeout_ns": 10**10, **changes}
+    values = spec(pattern, listening, 1, [2], **given) | settings(middleware)
+    receiver = Node(roles(pattern, listening), values, out / "receiver")
+    endpoints = receiver.lines.expect("LISTENING")["endpoints"]
+    values = spec(pattern, sending, 2, [1], **given) | settings(middleware)
+    sender = Node(roles(pattern, sending), values | {"peers.endpoints": endpoints}, out / "sender")
+    nodes = (receiver, sender)
+    for node in nodes:
+        node.lines.expect("READY")
+        node.spec.lookups = 0  # waiting for peers looks as often as it has to
+    start_ns = time.monotonic_ns() + 100_000_000
+    for node in nodes:
+        node.lines.go(start_ns)
+    sent = sender.lines.expect("SENT")
+    for node in nodes:
+        node.lines.end()
+        received = node.lines.expect("DONE")["received"]
+        node.thread.join(20)
+    assert sent["sent"] + sent["skipped"] == count and (
+        received == sent["sent"] or pattern == "topic"
+    )
+    return receiver.spec.lookups, sender.spec.lookups
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("roles", "pattern"), CELLS, indirect=["roles"], ids=[f"{m}-{p}" for m, p in CELLS]
+)
+def test_twice_the_messages_take_as_many_lookups(
+    roles: Any, pattern: str, loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    middleware = request.node.callspec.params["roles"]
+    changes = LOOPS[loop]
+    if middleware != "loopback" and "pacing" in changes:
+        pytest.skip("the cell has no timer of its own")
+    texts = 0
+
+    def counted(function: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal texts
+            texts += 1
+            return function(*args, **options)
+
+        return call
+
+    for name in ("dumps", "loads"):
+        monkeypatch.setattr(json, name, counted(getattr(json, name)))
+    once = lookups(roles, middleware, pattern, tmp_path / "1", CALLS, changes)
+    twice = lookups(roles, middleware, pattern, tmp_path / "2", 2 * CALLS, changes)
+    assert once == twice
+    assert texts == 0
