@@ -1,4 +1,4 @@
-"""`python tools/kit_lints.py`: formats and lints of the kits and cells of Go and C#.
+"""`python tools/kit_lints.py`: formats and lints of the kits and cells of Go, C# and Java.
 
 A language whose tools are missing is skipped with the reason; the exit code is 1 where a tool has
 something to say. A cell depends on its language's kit at `_kit`, which exists only in a build, so
@@ -23,6 +23,13 @@ ROOT = Path(__file__).resolve().parents[1]
 WORKSHOP = ROOT / "target" / "kit-lints"
 CACHE = Path(os.environ.get("WATTWIRE_CACHE", Path.home() / ".cache" / "wattwire"))
 GO_KIT = ROOT / "languages" / "go" / "kit"
+JAVA_FORMATTER = "com.google.googlejavaformat:google-java-format:1.22.0:jar:all-deps"
+JAVA_FORMATTER_NEEDS = [
+    f"--add-exports=jdk.compiler/com.sun.tools.javac.{package}=ALL-UNNAMED"
+    for package in ("api", "code", "file", "parser", "tree", "util")
+]
+JAVA_JSON = "com.eclipsesource.minimal-json:minimal-json:0.9.5"
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 GO_ENVIRONMENT = {
     "GOCACHE": str(CACHE / "go" / "build"),
     "GOPATH": str(CACHE / "go" / "path"),
@@ -123,9 +130,51 @@ def lint_csharp() -> list[str]:
     return failed
 
 
+def fetched(artifact: str, folder: Path, sums: Path) -> str:
+    """Fetch an artifact by Maven and check its hash; return why that fails."""
+    command = ["mvn", "--quiet", "--batch-mode", "--strict-checksums", f"-Dartifact={artifact}"]
+    command += [f"-Dmaven.repo.local={CACHE / 'maven'}", f"-DoutputDirectory={folder}", MAVEN_COPY]
+    if not passes(command, ROOT):
+        return f"Maven cannot fetch {artifact}"
+    if not passes(["sha256sum", "--check", "--strict", "--quiet", str(sums)], folder):
+        return f"{artifact} is not the one of {sums.relative_to(ROOT)}"
+    return ""
+
+
+def lint_java() -> list[str]:
+    """Return what google-java-format would change, and what javac warns about in the kit.
+
+    Cells are compiled with all warnings by their builds, which fetch the libraries for it.
+    """
+    java, failed = ROOT / "languages" / "java", []
+    folder = WORKSHOP / "java"
+    folder.mkdir(parents=True, exist_ok=True)
+    problem = fetched(JAVA_FORMATTER, folder, java / "formatter.sha256")
+    if problem:
+        print(f"google-java-format: skipped: {problem}", file=sys.stderr)
+    else:
+        command = ["java", *JAVA_FORMATTER_NEEDS, "-jar", str(next(folder.glob("google-*.jar")))]
+        command += ["--aosp", "--dry-run", "--set-exit-if-changed"]
+        if not passes([*command, *tracked(".java", "languages", "middleware", "bench")], ROOT):
+            failed.append("google-java-format: the files above")
+    problem = fetched(JAVA_JSON, folder, java / "kit" / "libraries.sha256")
+    if problem:
+        print(f"javac: skipped: {problem}", file=sys.stderr)
+        return failed
+    command = ["javac", "-encoding", "UTF-8", "-Xlint:all,-classfile,-path", "-Werror"]
+    command += ["-d", str(folder / "classes"), "-cp", f"{folder}/*"]
+    command += ["-sourcepath", f"{java / 'kit'}:{java / 'kit' / 'tests'}"]
+    sources = [*(java / "kit").glob("wattwire/*.java"), *(java / "kit").glob("*/wattwire/*.java")]
+    sources += (java / "kit" / "web").glob("*.java")
+    if not passes([*command, *map(str, sources)], ROOT):
+        failed.append("javac: languages/java/kit")
+    return failed
+
+
 LINTS = {
     "Go": (lint_go, ("go", "gofmt")),
     "C#": (lint_csharp, ("mcs", "pkg-config")),
+    "Java": (lint_java, ("javac", "java", "mvn")),
 }
 
 

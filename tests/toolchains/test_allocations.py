@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from contract.conformance.repository import ROOT
+from contract.conformance.repository import ROOT, read_toml
 from tests.toolchains.test_kits import why_not
 
 GO_ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}
 CSHARP = ROOT / "languages" / "csharp"
+JAVA = ROOT / "languages" / "java"
+PLANTED_JAVA = {
+    "Sender.java": ("results.called(sample);", "new Object[8]"),
+    "Receiver.java": ("request.reply = null;", "new Object[8]"),
+}
 PLANTED_CSHARP = {
     "Calls.cs": ("RecordCall(sample, flags);\n            return", "new object[1]"),
     "Arrivals.cs": ("arrival.EntryNs = entryNs;", "new object[1]"),
@@ -80,5 +85,37 @@ def test_an_allocation_planted_in_the_csharp_kit_is_counted(tmp_path: Path, name
     faulty = faulty.replace("class Kit {", "class Kit {\n        public static object planted;")
     (kit / name).write_text(faulty, encoding="utf-8")
     done = csharp_allocations(kit, tmp_path)
+    assert done.returncode == 1
+    assert "bytes a message; allowed: 0" in done.stdout
+
+
+def java_allocations(kit: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    reason = why_not(JAVA)
+    if reason:
+        pytest.skip(reason)
+    words = {"kit": str(kit), "build": str(folder)}
+    for template in read_toml(JAVA / "vectors.toml")["build"]:
+        command = [part.format_map(words) for part in template]
+        command[-1] = command[-1].replace("Vectors.java", "Allocations.java")
+        subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    command = ["java", "-cp", f"{folder}/classes:{folder}/lib/*", "wattwire.Allocations"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_message_allocates_nothing_in_the_java_kit(tmp_path: Path) -> None:
+    done = java_allocations(JAVA / "kit", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "0 faults\n"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", PLANTED_JAVA)
+def test_an_allocation_planted_in_the_java_kit_is_counted(tmp_path: Path, name: str) -> None:
+    kit = shutil.copytree(JAVA / "kit", tmp_path / "kit")
+    path = kit / "wattwire" / name
+    text, (before, planted) = path.read_text(encoding="utf-8"), PLANTED_JAVA[name]
+    assert text.count(before) == 1
+    faulty = text.replace(before, f"planted = {planted}; {before}")
+    faulty = faulty.replace(" {\n", " {\n    static Object planted;\n", 1)
+    path.write_text(faulty, encoding="utf-8")
+    done = java_allocations(kit, tmp_path)
     assert done.returncode == 1
     assert "bytes a message; allowed: 0" in done.stdout

@@ -1,22 +1,24 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
-import com.eclipsesource.json.JsonValue;
 import com.google.protobuf.ByteString;
+
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContext;
-import java.io.IOException;
-import java.util.concurrent.TimeUnit;
+
 import wattwire.CallsGrpc;
 import wattwire.Kit;
 import wattwire.Wattwire;
+
 import web.Cell;
 import web.Tls;
+
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
 
 /** A blocking stub on one channel for all workers; with keep_alive off, a channel a call. */
 final class Client {
@@ -28,10 +30,14 @@ final class Client {
 
     private Client(Kit kit, String endpoint) throws Exception {
         encoding = Cell.encoding(kit);
-        kept = !kit.text("settings.keep_alive").equals("off");
+        kept = !kit.spec.settings.text("keep_alive").equals("off");
         this.endpoint = endpoint;
-        tls = !Tls.isAsked(kit) ? null : GrpcSslContexts.forClient()
-            .trustManager(Tls.certificates(kit.text("tls.authority"))).build();
+        tls =
+                !Tls.isAsked(kit)
+                        ? null
+                        : GrpcSslContexts.forClient()
+                                .trustManager(Tls.certificates(kit.spec.tlsAuthority))
+                                .build();
         channel = open();
     }
 
@@ -43,9 +49,11 @@ final class Client {
     static void ask(Kit kit) throws Exception {
         Node.checkSettings(kit);
         Client asking = new Client(kit, Cell.endpoint(kit, "HOST:PORT"));
-        JsonValue discoveryNs = Json.value(kit.probe(asking::call));
-        Node.ready(kit, new JsonObject()
-            .add("server_workers", kit.spec.get("settings.server_workers")), discoveryNs);
+        long discoveryNs = kit.probe(asking::call);
+        Node.ready(
+                kit,
+                new JsonObject().add("server_workers", kit.spec.settings.json("server_workers")),
+                discoveryNs);
         kit.calls(asking::call);
         asking.channel.shutdownNow();
     }
@@ -58,12 +66,14 @@ final class Client {
                 return Records.toMessage(stub.record(Records.of(message)));
             if (encoding.equals("text")) {
                 String text = new String(message, UTF_8);
-                return stub.text(Wattwire.TextPayload.newBuilder().setData(text).build()).getData()
-                    .getBytes(UTF_8);
+                return stub.text(Wattwire.TextPayload.newBuilder().setData(text).build())
+                        .getData()
+                        .getBytes(UTF_8);
             }
             ByteString data = ByteString.copyFrom(message);
-            return stub.bytes(Wattwire.BytesPayload.newBuilder().setData(data).build()).getData()
-                .toByteArray();
+            return stub.bytes(Wattwire.BytesPayload.newBuilder().setData(data).build())
+                    .getData()
+                    .toByteArray();
         } catch (StatusRuntimeException error) {
             if (error.getStatus().getCode() == Status.Code.DEADLINE_EXCEEDED) return null;
             throw new IOException(error + ": " + error.getStatus().getCause(), error);

@@ -1,10 +1,13 @@
 import com.eclipsesource.json.JsonObject;
-import com.eclipsesource.json.JsonValue;
+
 import io.grpc.internal.GrpcUtil;
-import java.util.Set;
+
 import wattwire.Kit;
+
 import web.Cell;
 import web.Tls;
+
+import java.util.Set;
 
 /** gRPC node: grpc-java on Netty. */
 public final class Node {
@@ -14,11 +17,23 @@ public final class Node {
     private Node() {}
 
     public static void main(String[] arguments) throws Exception {
-        Cell.run(arguments, Client::ask, Server::answer,
-            Set.of("keep_alive", "tls", "server_workers"),
-            Set.of("encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
-                "loop.open", "loop.closed", "reply.echo", "reply.ack", "reply.literal",
-                "literal", "async_client"));
+        Cell.run(
+                arguments,
+                Client::ask,
+                Server::answer,
+                Set.of("keep_alive", "tls", "server_workers"),
+                Set.of(
+                        "encoding.bytes",
+                        "encoding.text",
+                        "encoding.record",
+                        "pacing.kit",
+                        "loop.open",
+                        "loop.closed",
+                        "reply.echo",
+                        "reply.ack",
+                        "reply.literal",
+                        "literal",
+                        "async_client"));
     }
 
     /** Ends the node with 3 where this cell cannot do what is asked for. */
@@ -26,8 +41,8 @@ public final class Node {
         Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
     }
 
-    /** READY; `discoveryNs` is null in JSON where nothing was probed. */
-    static void ready(Kit kit, JsonObject effective, JsonValue discoveryNs) {
+    /** READY; `discoveryNs` is null where nothing was probed. */
+    static void ready(Kit kit, JsonObject effective, Long discoveryNs) {
         effective.add("tls", Tls.isAsked(kit) ? "on" : "none").add("transport", "netty");
         String version = GrpcUtil.getGrpcBuildVersion().getImplementationVersion();
         Cell.ready(kit, "grpc-java", version, effective, discoveryNs);

@@ -1,7 +1,8 @@
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import wattwire.Payload;
 import wattwire.Wattwire;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 
 /** The record of C-32, from and to the kit's, which is its nominal bytes. */
 final class Records {
@@ -13,13 +14,23 @@ final class Records {
         found.getHeaderBuilder().setSeq(data.getLong()).setSendNs(data.getLong());
         found.setName(Payload.name(record));
         data.position(32);
-        found.getPoseBuilder().getPositionBuilder().setX(data.getDouble()).setY(data.getDouble())
-            .setZ(data.getDouble());
-        found.getPoseBuilder().getOrientationBuilder().setX(data.getDouble())
-            .setY(data.getDouble()).setZ(data.getDouble()).setW(data.getDouble());
+        found.getPoseBuilder()
+                .getPositionBuilder()
+                .setX(data.getDouble())
+                .setY(data.getDouble())
+                .setZ(data.getDouble());
+        found.getPoseBuilder()
+                .getOrientationBuilder()
+                .setX(data.getDouble())
+                .setY(data.getDouble())
+                .setZ(data.getDouble())
+                .setW(data.getDouble());
         while (data.remaining() > 8)
-            found.addSamples(Wattwire.Sample.newBuilder().setId(data.getInt())
-                .setState(data.getInt()).setValue(data.getDouble()));
+            found.addSamples(
+                    Wattwire.Sample.newBuilder()
+                            .setId(data.getInt())
+                            .setState(data.getInt())
+                            .setValue(data.getDouble()));
         found.getTrailerBuilder().setSeq(data.getLong());
         return found.build();
     }
@@ -31,8 +42,10 @@ final class Records {
         Wattwire.Orientation turn = found.getPose().getOrientation();
         data.position(32);
         data.putDouble(position.getX()).putDouble(position.getY()).putDouble(position.getZ());
-        data.putDouble(turn.getX()).putDouble(turn.getY()).putDouble(turn.getZ())
-            .putDouble(turn.getW());
+        data.putDouble(turn.getX())
+                .putDouble(turn.getY())
+                .putDouble(turn.getZ())
+                .putDouble(turn.getW());
         for (Wattwire.Sample sample : found.getSamplesList())
             data.putInt(sample.getId()).putInt(sample.getState()).putDouble(sample.getValue());
         return data.putLong(found.getTrailer().getSeq()).array();

@@ -1,22 +1,26 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
 import com.google.protobuf.ByteString;
+
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContextBuilder;
 import io.grpc.stub.StreamObserver;
+
+import wattwire.CallsGrpc;
+import wattwire.Kit;
+import wattwire.Request;
+import wattwire.Wattwire;
+
+import web.Cell;
+import web.Tls;
+
 import java.net.InetSocketAddress;
 import java.security.cert.X509Certificate;
 import java.util.concurrent.Executors;
 import java.util.function.Function;
-import wattwire.CallsGrpc;
-import wattwire.Kit;
-import wattwire.Wattwire;
-import web.Cell;
-import web.Tls;
 
 /** The service's implementation. */
 final class Server extends CallsGrpc.CallsImplBase {
@@ -28,7 +32,7 @@ final class Server extends CallsGrpc.CallsImplBase {
 
     /** Hands over what `encode` makes of the reply. */
     private <T> void reply(byte[] message, StreamObserver<T> out, Function<byte[], T> encode) {
-        Kit.Request request = kit.serve(message);
+        Request request = kit.serve(message);
         if (request.reply() == null) {
             String reason = "not of this run (C-21)";
             out.onError(Status.FAILED_PRECONDITION.withDescription(reason).asRuntimeException());
@@ -41,14 +45,21 @@ final class Server extends CallsGrpc.CallsImplBase {
 
     @Override
     public void bytes(Wattwire.BytesPayload in, StreamObserver<Wattwire.BytesPayload> out) {
-        reply(in.getData().toByteArray(), out, data ->
-            Wattwire.BytesPayload.newBuilder().setData(ByteString.copyFrom(data)).build());
+        reply(
+                in.getData().toByteArray(),
+                out,
+                data ->
+                        Wattwire.BytesPayload.newBuilder()
+                                .setData(ByteString.copyFrom(data))
+                                .build());
     }
 
     @Override
     public void text(Wattwire.TextPayload in, StreamObserver<Wattwire.TextPayload> out) {
-        reply(in.getData().getBytes(UTF_8), out, data ->
-            Wattwire.TextPayload.newBuilder().setData(new String(data, UTF_8)).build());
+        reply(
+                in.getData().getBytes(UTF_8),
+                out,
+                data -> Wattwire.TextPayload.newBuilder().setData(new String(data, UTF_8)).build());
     }
 
     @Override
@@ -59,20 +70,20 @@ final class Server extends CallsGrpc.CallsImplBase {
 
     static void answer(Kit kit) throws Exception {
         Node.checkSettings(kit);
-        var builder = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
-            .addService(new Server(kit));
-        int workers = (int) kit.number("settings.server_workers");
+        var builder =
+                NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
+                        .addService(new Server(kit));
+        int workers = (int) kit.spec.settings.integer("server_workers");
         if (workers > 0) builder.executor(Executors.newFixedThreadPool(workers));
         if (Tls.isAsked(kit)) {
-            X509Certificate[] chain = Tls.certificates(kit.text("tls.certificate"));
-            var key = Tls.key(kit.text("tls.key"), chain[0].getPublicKey());
+            X509Certificate[] chain = Tls.certificates(kit.spec.tlsCertificate);
+            var key = Tls.key(kit.spec.tlsKey, chain[0].getPublicKey());
             builder.sslContext(
-                GrpcSslContexts.configure(SslContextBuilder.forServer(key, chain)).build());
+                    GrpcSslContexts.configure(SslContextBuilder.forServer(key, chain)).build());
         }
         io.grpc.Server server = builder.build().start();
-        Cell.listening("127.0.0.1:" + server.getPort());
-        Node.ready(kit, new JsonObject()
-            .add("server_workers", Cell.workers(workers)), Json.NULL);
+        kit.listening("127.0.0.1:" + server.getPort());
+        Node.ready(kit, new JsonObject().add("server_workers", Cell.workers(workers)), null);
         kit.drain();
         server.shutdownNow();
     }

@@ -1,9 +1,11 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import java.util.Map;
 import wattwire.Kit;
+
 import web.Cell;
 import web.RecordJson;
+
+import java.util.Map;
 
 /** What stands in requests and responses, and its content type. */
 final class Bodies {
@@ -12,8 +14,15 @@ final class Bodies {
 
     Bodies(Kit kit) {
         record = Cell.encoding(kit).equals("record");
-        type = Map.of("record", "application/json", "text", "text/plain; charset=utf-8",
-            "bytes", "application/octet-stream").get(Cell.encoding(kit));
+        type =
+                Map.of(
+                                "record",
+                                "application/json",
+                                "text",
+                                "text/plain; charset=utf-8",
+                                "bytes",
+                                "application/octet-stream")
+                        .get(Cell.encoding(kit));
     }
 
     byte[] encode(byte[] message) {

@@ -1,6 +1,10 @@
-import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
-import com.eclipsesource.json.JsonValue;
+
+import wattwire.Kit;
+
+import web.Cell;
+import web.Tls;
+
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -8,9 +12,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.time.Duration;
-import wattwire.Kit;
-import web.Cell;
-import web.Tls;
 
 /** The JDK's HttpClient, one for all workers. */
 final class Client {
@@ -28,7 +29,7 @@ final class Client {
         client = builder.build();
         bodies = new Bodies(kit);
         post = HttpRequest.newBuilder(address).header("Content-Type", bodies.type);
-        if (kit.text("settings.keep_alive").equals("off")) post.header("Connection", "close");
+        if (kit.spec.settings.text("keep_alive").equals("off")) post.header("Connection", "close");
     }
 
     static void ask(Kit kit) throws Exception {
@@ -37,24 +38,30 @@ final class Client {
         System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
         URI address = URI.create(Cell.endpoint(kit, "an address"));
         Client asking = new Client(kit, address);
-        JsonValue discoveryNs = Json.value(kit.probe(asking::call));
-        JsonObject effective = new JsonObject().add("tcp_nodelay", true).add("tls", asking.tls)
-            .add("http_version", "1.1").add("client", "java.net.http")
-            .add("server_workers", kit.spec.get("settings.server_workers"));
+        long discoveryNs = kit.probe(asking::call);
+        JsonObject effective =
+                new JsonObject()
+                        .add("tcp_nodelay", true)
+                        .add("tls", asking.tls)
+                        .add("http_version", "1.1")
+                        .add("client", "java.net.http")
+                        .add("server_workers", kit.spec.settings.json("server_workers"));
         String release = System.getProperty("java.version");
         Cell.ready(kit, "java.net.http", release, effective, discoveryNs);
         kit.calls(asking::call);
     }
 
     private byte[] call(int worker, byte[] message, long limitNs) throws IOException {
-        HttpRequest request = post.copy().timeout(Duration.ofNanos(limitNs))
-            .POST(HttpRequest.BodyPublishers.ofByteArray(bodies.encode(message))).build();
+        HttpRequest request =
+                post.copy()
+                        .timeout(Duration.ofNanos(limitNs))
+                        .POST(HttpRequest.BodyPublishers.ofByteArray(bodies.encode(message)))
+                        .build();
         try {
             // Not sendAsync, which hands every reply to a thread of a pool before it is ours.
             HttpResponse<byte[]> response =
-                client.send(request, HttpResponse.BodyHandlers.ofByteArray());
-            if (response.sslSession().isPresent())
-                tls = response.sslSession().get().getProtocol();
+                    client.send(request, HttpResponse.BodyHandlers.ofByteArray());
+            if (response.sslSession().isPresent()) tls = response.sslSession().get().getProtocol();
             Cell.checkStatus(response.statusCode());
             return bodies.decode(response.body());
         } catch (HttpTimeoutException late) {

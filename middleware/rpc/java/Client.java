@@ -1,23 +1,26 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
-import com.eclipsesource.json.JsonValue;
 import com.sun.xml.ws.client.ClientTransportException;
 import com.sun.xml.ws.developer.JAXWSProperties;
+
 import jakarta.xml.ws.BindingProvider;
 import jakarta.xml.ws.Service;
 import jakarta.xml.ws.WebServiceException;
 import jakarta.xml.ws.soap.SOAPFaultException;
+
+import wattwire.Kit;
+
+import web.Cell;
+import web.Tls;
+
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.URI;
+
 import javax.net.ssl.HttpsURLConnection;
 import javax.net.ssl.SSLContext;
 import javax.xml.namespace.QName;
-import wattwire.Kit;
-import web.Cell;
-import web.Tls;
 
 /** Dynamic proxies, one for each worker. */
 final class Client {
@@ -28,12 +31,13 @@ final class Client {
     private Client(Kit kit, String address) throws IOException {
         encoding = Cell.encoding(kit);
         Service service = Service.create(URI.create(address + "?wsdl").toURL(), SERVICE);
-        ports = new Calls[(int) kit.number("outstanding_max")];
+        ports = new Calls[kit.workers()];
         for (int i = 0; i < ports.length; i++) {
             ports[i] = service.getPort(Calls.class);
             // The WSDL's address is what the server thinks of itself.
-            ((BindingProvider) ports[i]).getRequestContext()
-                .put(BindingProvider.ENDPOINT_ADDRESS_PROPERTY, address);
+            ((BindingProvider) ports[i])
+                    .getRequestContext()
+                    .put(BindingProvider.ENDPOINT_ADDRESS_PROPERTY, address);
         }
     }
 
@@ -42,10 +46,12 @@ final class Client {
         SSLContext tls = Tls.context(kit);
         if (tls != null) HttpsURLConnection.setDefaultSSLSocketFactory(tls.getSocketFactory());
         Client asking = new Client(kit, Cell.endpoint(kit, "an address"));
-        JsonValue discoveryNs = Json.value(kit.probe(asking::call));
-        JsonObject effective = new JsonObject().add("client", "HttpURLConnection")
-            .add("tcp_nodelay", true)
-            .add("server_workers", kit.spec.get("settings.server_workers"));
+        long discoveryNs = kit.probe(asking::call);
+        JsonObject effective =
+                new JsonObject()
+                        .add("client", "HttpURLConnection")
+                        .add("tcp_nodelay", true)
+                        .add("server_workers", kit.spec.settings.json("server_workers"));
         Node.ready(kit, tls, effective, discoveryNs);
         kit.calls(asking::call);
     }
@@ -68,7 +74,7 @@ final class Client {
             if (error.getCause() instanceof SocketTimeoutException) return null;
             if (error.getCause() instanceof IOException) throw (IOException) error.getCause();
             if (error instanceof ClientTransportException refused
-                && "http.status.code".equals(refused.getKey()))
+                    && "http.status.code".equals(refused.getKey()))
                 Cell.checkStatus((Integer) refused.getArguments()[0]);
             return Cell.NO_ANSWER;
         }

@@ -1,11 +1,15 @@
 import com.eclipsesource.json.JsonObject;
-import com.eclipsesource.json.JsonValue;
 import com.sun.xml.ws.util.RuntimeVersion;
-import java.util.Set;
-import javax.net.ssl.SSLContext;
+
 import wattwire.Kit;
+import wattwire.NodeException;
+
 import web.Cell;
 import web.Tls;
+
+import java.util.Set;
+
+import javax.net.ssl.SSLContext;
 
 /** RPC node: JAX-WS, SOAP 1.1 over the JDK's HTTP server and HttpURLConnection. */
 public final class Node {
@@ -15,27 +19,39 @@ public final class Node {
     private Node() {}
 
     public static void main(String[] arguments) throws Exception {
-        Cell.run(arguments, Client::ask, Server::answer,
-            Set.of("keep_alive", "tcp_nodelay", "tls", "server_workers"),
-            Set.of("encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
-                "loop.open", "loop.closed", "reply.echo", "reply.ack", "reply.literal",
-                "literal", "async_client"));
+        Cell.run(
+                arguments,
+                Client::ask,
+                Server::answer,
+                Set.of("keep_alive", "tcp_nodelay", "tls", "server_workers"),
+                Set.of(
+                        "encoding.bytes",
+                        "encoding.text",
+                        "encoding.record",
+                        "pacing.kit",
+                        "loop.open",
+                        "loop.closed",
+                        "reply.echo",
+                        "reply.ack",
+                        "reply.literal",
+                        "literal",
+                        "async_client"));
     }
 
     /** Ends the node with 3 where the libraries cannot do what is asked for; else prepares them. */
     static void prepare(Kit kit) {
         Cell.limit(kit, PAYLOAD_BYTES_MAX, RECORD_BYTES_MAX);
-        if (kit.text("settings.tcp_nodelay").equals("off"))
-            Kit.fail(3, null, "tcp_nodelay off: HttpURLConnection always has it on");
+        if (kit.spec.settings.text("tcp_nodelay").equals("off"))
+            throw NodeException.unsupported("tcp_nodelay off: HttpURLConnection always has it on");
         // The JDK reads these once, when the classes that they are for are loaded.
-        if (kit.text("settings.tcp_nodelay").equals("on"))
+        if (kit.spec.settings.text("tcp_nodelay").equals("on"))
             System.setProperty("sun.net.httpserver.nodelay", "true");
-        if (kit.text("settings.keep_alive").equals("off"))
+        if (kit.spec.settings.text("keep_alive").equals("off"))
             System.setProperty("http.keepAlive", "false");
     }
 
-    /** READY; `discoveryNs` is null in JSON where nothing was probed. */
-    static void ready(Kit kit, SSLContext tls, JsonObject effective, JsonValue discoveryNs) {
+    /** READY; `discoveryNs` is null where nothing was probed. */
+    static void ready(Kit kit, SSLContext tls, JsonObject effective, Long discoveryNs) {
         effective.add("tls", Tls.offered(tls));
         String version = RuntimeVersion.VERSION.toString();
         Cell.ready(kit, "JAX-WS RI", version, effective, discoveryNs);

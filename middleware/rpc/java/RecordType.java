@@ -1,11 +1,13 @@
 import jakarta.xml.bind.annotation.XmlAccessType;
 import jakarta.xml.bind.annotation.XmlAccessorType;
+
+import wattwire.Payload;
+
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
-import wattwire.Payload;
 
 /** The record of C-32 as JAXB binds it: xs:unsignedLong, of sequences, is BigInteger there. */
 @XmlAccessorType(XmlAccessType.FIELD)
@@ -94,11 +96,14 @@ public class RecordType {
             Axes position = found.pose.position;
             Axes orientation = found.pose.orientation;
             data.putDouble(position.x).putDouble(position.y).putDouble(position.z);
-            data.putDouble(orientation.x).putDouble(orientation.y).putDouble(orientation.z)
-                .putDouble(orientation.w);
+            data.putDouble(orientation.x)
+                    .putDouble(orientation.y)
+                    .putDouble(orientation.z)
+                    .putDouble(orientation.w);
             for (Sample sample : found.samples)
-                data.putInt(sample.id.intValue()).putInt(sample.state.intValue())
-                    .putDouble(sample.value);
+                data.putInt(sample.id.intValue())
+                        .putInt(sample.state.intValue())
+                        .putDouble(sample.value);
             return data.putLong(found.trailer.seq.longValue()).array();
         } catch (NullPointerException error) {
             return Payload.UNREADABLE;

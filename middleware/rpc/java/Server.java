@@ -1,25 +1,32 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
-import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonObject;
 import com.sun.net.httpserver.HttpServer;
 import com.sun.net.httpserver.HttpsConfigurator;
 import com.sun.net.httpserver.HttpsServer;
+
 import jakarta.jws.WebService;
 import jakarta.xml.ws.Endpoint;
 import jakarta.xml.ws.WebServiceException;
+
+import wattwire.Kit;
+import wattwire.Request;
+
+import web.Cell;
+import web.Tls;
+
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+
 import javax.net.ssl.SSLContext;
-import wattwire.Kit;
-import web.Cell;
-import web.Tls;
 
 /** The procedures' implementation, published on the JDK's HTTP server. */
-@WebService(endpointInterface = "Calls", targetNamespace = Calls.NAMESPACE,
-    serviceName = "CallsService")
+@WebService(
+        endpointInterface = "Calls",
+        targetNamespace = Calls.NAMESPACE,
+        serviceName = "CallsService")
 public class Server implements Calls {
     private final Kit kit;
 
@@ -45,7 +52,7 @@ public class Server implements Calls {
     }
 
     private byte[] reply(byte[] message) {
-        Kit.Request request = kit.serve(message);
+        Request request = kit.serve(message);
         if (request.reply() == null) throw new WebServiceException("not of this run (C-21)");
         kit.served(request); // returning is handing over
         return request.reply();
@@ -57,20 +64,27 @@ public class Server implements Calls {
         SSLContext tls = Tls.context(kit);
         var address = new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0);
         HttpServer server =
-            tls == null ? HttpServer.create(address, 0) : HttpsServer.create(address, 0);
+                tls == null ? HttpServer.create(address, 0) : HttpsServer.create(address, 0);
         if (server instanceof HttpsServer secure)
             secure.setHttpsConfigurator(new HttpsConfigurator(tls));
-        int workers = (int) kit.number("settings.server_workers");
+        int workers = (int) kit.spec.settings.integer("server_workers");
         ExecutorService pool =
-            workers > 0 ? Executors.newFixedThreadPool(workers) : Executors.newCachedThreadPool();
+                workers > 0
+                        ? Executors.newFixedThreadPool(workers)
+                        : Executors.newCachedThreadPool();
         server.setExecutor(pool);
         Endpoint.create(new Server(kit)).publish(server.createContext("/calls"));
         server.start();
         String scheme = tls == null ? "http" : "https";
-        Cell.listening(scheme + "://127.0.0.1:" + server.getAddress().getPort() + "/calls");
-        Node.ready(kit, tls, new JsonObject().add("server", "jdk.httpserver")
-            .add("tcp_nodelay", Boolean.getBoolean("sun.net.httpserver.nodelay"))
-            .add("server_workers", Cell.workers(workers)), Json.NULL);
+        kit.listening(scheme + "://127.0.0.1:" + server.getAddress().getPort() + "/calls");
+        Node.ready(
+                kit,
+                tls,
+                new JsonObject()
+                        .add("server", "jdk.httpserver")
+                        .add("tcp_nodelay", Boolean.getBoolean("sun.net.httpserver.nodelay"))
+                        .add("server_workers", Cell.workers(workers)),
+                null);
         kit.drain();
     }
 }

@@ -1,5 +1,10 @@
-import com.eclipsesource.json.JsonArray;
 import com.eclipsesource.json.JsonObject;
+
+import wattwire.ExitCode;
+import wattwire.Kit;
+import wattwire.NodeException;
+import wattwire.Ready;
+
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
@@ -10,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
-import wattwire.Kit;
 
 /** Connecting to all peers, or accepting them, with a thread for each. */
 final class Links {
@@ -26,18 +30,21 @@ final class Links {
     /** A stream to each of peers.endpoints, in their order. */
     static List<Stream> connectAll(Kit kit) throws IOException {
         List<Stream> streams = new ArrayList<>();
-        for (var endpoint : kit.spec.get("peers.endpoints").asArray())
-            streams.add(connect(kit, endpoint.asString()));
-        if (streams.isEmpty() || streams.size() < kit.number("peers.count"))
-            Kit.fail(2, "peers.endpoints", "found " + streams.size() + "; allowed: peers.count");
+        for (var endpoint : kit.spec.peersEndpoints) streams.add(connect(kit, endpoint));
+        if (streams.isEmpty() || streams.size() < kit.spec.peersCount)
+            throw refused("found " + streams.size() + "; allowed: peers.count");
         return streams;
+    }
+
+    private static NodeException refused(String reason) {
+        return new NodeException(ExitCode.BAD_SPEC, "peers.endpoints", reason);
     }
 
     private static Stream connect(Kit kit, String endpoint) throws IOException {
         int colon = endpoint.lastIndexOf(':');
         String port = endpoint.substring(colon + 1);
         if (colon < 1 || !port.matches("[0-9]{1,5}") || Integer.parseInt(port) > 65_535)
-            Kit.fail(2, "peers.endpoints", "found " + endpoint + "; allowed: HOST:PORT");
+            throw refused("found " + endpoint + "; allowed: HOST:PORT");
         SocketChannel channel = SocketChannel.open();
         size(kit, channel, true, true);
         setNoDelay(kit, channel);
@@ -52,15 +59,15 @@ final class Links {
     }
 
     private static void setNoDelay(Kit kit, SocketChannel channel) throws IOException {
-        boolean asked = kit.spec.getBoolean("settings.tcp_nodelay", false);
+        boolean asked = kit.spec.settings.flag("tcp_nodelay");
         channel.setOption(StandardSocketOptions.TCP_NODELAY, asked);
     }
 
     /** Buffers' sizes, which count before the handshake; what listens has none for sending. */
     private static void size(Kit kit, NetworkChannel channel, boolean receive, boolean send)
-        throws IOException {
-        int receiveBytes = (int) kit.number("settings.receive_buffer_bytes");
-        int sendBytes = (int) kit.number("settings.send_buffer_bytes");
+            throws IOException {
+        int receiveBytes = (int) kit.spec.settings.integer("receive_buffer_bytes");
+        int sendBytes = (int) kit.spec.settings.integer("send_buffer_bytes");
         if (receive && receiveBytes > 0)
             channel.setOption(StandardSocketOptions.SO_RCVBUF, receiveBytes);
         if (send && sendBytes > 0) channel.setOption(StandardSocketOptions.SO_SNDBUF, sendBytes);
@@ -68,7 +75,7 @@ final class Links {
 
     /** Listens, hands every frame to `handler`, and is READY once peers.count have connected. */
     static void accept(Kit kit, Handler handler) throws Exception {
-        String host = kit.text("settings.bind_address");
+        String host = kit.spec.settings.text("bind_address");
         ServerSocketChannel listening = ServerSocketChannel.open();
         size(kit, listening, true, false);
         try {
@@ -77,25 +84,31 @@ final class Links {
             throw new IOException("listen on " + host + ": " + error.getMessage(), error);
         }
         String endpoint = host + ":" + listening.socket().getLocalPort();
-        Kit.line("LISTENING", new JsonObject().add("endpoints", new JsonArray().add(endpoint)));
+        kit.listening(endpoint);
         AtomicInteger accepted = new AtomicInteger();
         List<SocketChannel> first = new ArrayList<>();
-        start("accept", () -> {
-            while (true) {
-                SocketChannel opened = listening.accept();
-                size(kit, opened, false, true);
-                // Java cannot set this on the listening socket, from which it would be inherited.
-                setNoDelay(kit, opened);
-                Stream stream = new Stream(kit, opened);
-                if (first.isEmpty()) first.add(opened);
-                start("stream", () -> {
-                    while (stream.open) if (stream.receive(1_000_000_000)) handler.handle(stream);
+        start(
+                "accept",
+                () -> {
+                    while (true) {
+                        SocketChannel opened = listening.accept();
+                        size(kit, opened, false, true);
+                        // Java cannot set this on the listening socket, from which it would be
+                        // inherited.
+                        setNoDelay(kit, opened);
+                        Stream stream = new Stream(kit, opened);
+                        if (first.isEmpty()) first.add(opened);
+                        start(
+                                "stream",
+                                () -> {
+                                    while (stream.open)
+                                        if (stream.receive(1_000_000_000)) handler.handle(stream);
+                                });
+                        accepted.incrementAndGet();
+                    }
                 });
-                accepted.incrementAndGet();
-            }
-        });
         long beginNs = Kit.now();
-        long wanted = kit.number("peers.count");
+        long wanted = kit.spec.peersCount;
         while (accepted.get() < wanted) {
             kit.leftToReadyNs("connection of peer " + (accepted.get() + 1) + " of " + wanted);
             LockSupport.parkNanos(1_000_000);
@@ -110,23 +123,26 @@ final class Links {
     }
 
     private static void start(String name, Loop loop) {
-        Thread thread = new Thread(() -> {
-            try {
-                loop.run();
-            } catch (IOException error) {
-                System.err.println(name + ": " + error); // its peer has left
-            }
-        }, name);
+        Thread thread =
+                new Thread(
+                        () -> {
+                            try {
+                                loop.run();
+                            } catch (IOException error) {
+                                System.err.println(name + ": " + error); // its peer has left
+                            }
+                        },
+                        name);
         thread.setDaemon(true);
         thread.start();
     }
 
     /** READY; `asked` is the socket that is asked what is in force. */
     static void ready(Kit kit, NetworkChannel asked, int matched, long discoveryNs)
-        throws IOException {
+            throws IOException {
         JsonObject effective = new JsonObject().add("transport", "tcp/ipv4");
         for (String name : new String[] {"tcp_quickack", "writes", "bind_address"})
-            effective.add(name, kit.spec.get("settings." + name));
+            effective.add(name, kit.spec.settings.json(name));
         for (var option : asked.supportedOptions()) {
             String value = String.valueOf(asked.getOption(option));
             if (option.name().equals("SO_RCVBUF"))
@@ -136,13 +152,12 @@ final class Links {
             if (option.name().equals("TCP_NODELAY"))
                 effective.add("tcp_nodelay", Boolean.parseBoolean(value));
         }
-        Kit.line("READY", new JsonObject().add("startup_ns", Kit.now() - Kit.BEGIN_NS)
-            .add("matched", matched).add("discovery_ns", discoveryNs)
-            .add("library", new JsonObject().add("name", "java.nio")
-                .add("version", System.getProperty("java.version"))
-                .add("build", System.getProperty("java.vm.name")))
-            .add("effective", effective)
-            .add("guarantee", new JsonObject().add("delivery", "reliable")
-                .add("ordering", "per_sender").add("overload", "block")));
+        var library =
+                new Ready.Library(
+                        "java.nio",
+                        System.getProperty("java.version"),
+                        System.getProperty("java.vm.name"));
+        var guarantee = new Ready.Guarantee("reliable", "per_sender", "block");
+        kit.ready(new Ready((long) matched, discoveryNs, library, effective, guarantee));
     }
 }

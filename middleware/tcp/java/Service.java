@@ -1,3 +1,6 @@
+import wattwire.Kit;
+import wattwire.Request;
+
 import java.io.IOException;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -6,7 +9,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
-import wattwire.Kit;
 
 /** Client and server, ping and pong: the frame's number pairs a reply with its call. */
 final class Service {
@@ -20,7 +22,7 @@ final class Service {
 
     static void client(Kit kit) throws Exception {
         Service client = new Service(Links.connectAll(kit).get(0));
-        boolean overlap = kit.text("loop").equals("open") && kit.number("outstanding_max") > 1;
+        boolean overlap = kit.workers() > 1;
         if (overlap) {
             Thread receiver = new Thread(client::receiveAll, "replies");
             receiver.setDaemon(true);
@@ -74,11 +76,13 @@ final class Service {
     }
 
     static void server(Kit kit) throws Exception {
-        Links.accept(kit, stream -> {
-            Kit.Request request = kit.serve(stream.payload);
-            if (request.reply() == null) return;
-            stream.send(Stream.REPLY, stream.number, request.reply());
-            kit.served(request);
-        });
+        Links.accept(
+                kit,
+                stream -> {
+                    Request request = kit.serve(stream.payload);
+                    if (request.reply() == null) return;
+                    stream.send(Stream.REPLY, stream.number, request.reply());
+                    kit.served(request);
+                });
     }
 }

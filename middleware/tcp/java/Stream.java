@@ -1,3 +1,7 @@
+import jdk.net.ExtendedSocketOptions;
+
+import wattwire.Kit;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -5,8 +9,6 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.locks.LockSupport;
-import jdk.net.ExtendedSocketOptions;
-import wattwire.Kit;
 
 /** A connection that carries frames: README.md has the bytes and says who waits for whom. */
 final class Stream {
@@ -22,21 +24,23 @@ final class Stream {
     private final boolean quickAck;
     private final long timeoutNs;
     private final ByteBuffer head =
-        ByteBuffer.allocateDirect(HEAD_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer.allocateDirect(HEAD_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private final Selector selector = Selector.open();
     private ByteBuffer in =
-        ByteBuffer.allocate(HEAD_BYTES + READ_BYTES).order(ByteOrder.LITTLE_ENDIAN).limit(0);
+            ByteBuffer.allocate(HEAD_BYTES + READ_BYTES).order(ByteOrder.LITTLE_ENDIAN).limit(0);
     volatile boolean open = true;
+
     /** Of the frame that `receive` took: */
     int kind;
+
     long number;
     byte[] payload;
 
     Stream(Kit kit, SocketChannel channel) throws IOException {
         this.channel = channel;
-        twoWrites = kit.number("settings.writes") == 2;
-        quickAck = kit.spec.getBoolean("settings.tcp_quickack", false);
-        timeoutNs = kit.number("timeout_ns");
+        twoWrites = kit.spec.settings.integer("writes") == 2;
+        quickAck = kit.spec.settings.flag("tcp_quickack");
+        timeoutNs = kit.spec.timeoutNs;
         channel.configureBlocking(false);
         channel.register(selector, SelectionKey.OP_READ);
         acknowledge();

@@ -1,6 +1,7 @@
+import wattwire.Kit;
+
 import java.io.IOException;
 import java.util.List;
-import wattwire.Kit;
 
 /** Publisher and subscriber: the publisher sends each message once to every subscriber. */
 final class Topic {
@@ -10,18 +11,19 @@ final class Topic {
         long beginNs = Kit.now();
         List<Stream> streams = Links.connectAll(kit);
         Links.ready(kit, streams.get(0).channel, streams.size(), Kit.now() - beginNs);
-        kit.calls((worker, message, limitNs) -> {
-            IOException failed = null;
-            for (Stream stream : streams) {
-                try {
-                    stream.send(Stream.MESSAGE, 0, message);
-                } catch (IOException error) {
-                    failed = error; // the others shall have it all the same
-                }
-            }
-            if (failed != null) throw failed;
-            return message;
-        });
+        kit.calls(
+                (worker, message, limitNs) -> {
+                    IOException failed = null;
+                    for (Stream stream : streams) {
+                        try {
+                            stream.send(Stream.MESSAGE, 0, message);
+                        } catch (IOException error) {
+                            failed = error; // the others shall have it all the same
+                        }
+                    }
+                    if (failed != null) throw failed;
+                    return message;
+                });
     }
 
     static void subscribe(Kit kit) throws Exception {

@@ -1,116 +1,235 @@
 package wattwire;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
-import com.eclipsesource.json.*;
-import java.nio.*;
-import java.util.*;
 
-/** What is sent, and what C-21 says of an arrival: bytes, characters, a literal, or a record. */
+import wattwire.Request.Verdict;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collection;
+
+/** Makes, checks and answers messages: bytes, characters, a literal, or a record. */
 public final class Payload {
-    public static final byte[] UNREADABLE = {}; // what a decoder gives that refuses its input
-    static final int OK = 0, CORRUPT = 8, FOREIGN = -1; // CORRUPT is the sample's flag
-    static final long UNKNOWN_NS = Long.MIN_VALUE, NO_SEQ = -1; // there is no node 65535
+    /** What a decoder returns that refuses its input. */
+    public static final byte[] UNREADABLE = {};
+
     private static final String ALPHABET =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    final boolean literal, record, tooShort;
-    final byte[] template;
-    private final boolean text, full;
-    private final int word, trailer; // how long they are: a sequence, that at the end
-    private final byte[] replyLiteral;
-    private final String replyKind;
-    private final BitSet nodes = new BitSet();
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    private static final byte[] HEX_DIGITS = "0123456789abcdef".getBytes(UTF_8);
+    private static final VarHandle WORD =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final int TOKEN_BYTES = 8; // of the fill: by them a run knows its messages
+    private static final int NAME_BYTES = 16; // of a record
+    private static final int RECORD_BYTES_MIN = 96;
+    private static final int RECORD_STEP_BYTES = 16;
+    private static final int FIRST_SAMPLE = 9; // its word in the stream; name and pose are before
 
-    record Arrival(int verdict, long seq, long sendNs) {}
+    /** What of a spec says how messages look. */
+    record Shape(
+            String encoding,
+            long bytes,
+            long seed,
+            String literal,
+            String verify,
+            String reply,
+            String replyLiteral) {
 
-    Payload(JsonObject spec, List<JsonValue> nodes) {
-        for (JsonValue node : nodes) this.nodes.set(node.asInt());
-        text = spec.getString("payload.encoding", "").equals("text");
-        record = spec.getString("payload.encoding", "").equals("record");
-        full = spec.getString("verify", "").equals("full");
-        word = text ? 16 : 8;
-        String given = spec.getString("payload.literal", "");
-        literal = !given.isEmpty();
-        int size = spec.getInt("payload.bytes", 0);
-        template = literal ? given.getBytes(UTF_8) : new byte[record ? size / 16 * 16 : size];
-        trailer = template.length >= 3 * word ? word : 0;
-        tooShort = !literal && template.length < 2 * word;
-        if (!literal && !tooShort) fill(spec.getLong("payload.seed", 0));
-        replyKind = spec.getString("reply", "");
-        String reply = spec.getString("reply.literal", "");
-        replyLiteral = record ? record(reply, 0).array() : reply.getBytes(UTF_8);
+        static Shape of(Spec spec) {
+            return new Shape(
+                    spec.payloadEncoding,
+                    spec.payloadBytes,
+                    spec.payloadSeed,
+                    spec.payloadLiteral,
+                    spec.verify,
+                    spec.reply,
+                    spec.replyLiteral);
+        }
     }
 
-    /** Fills the template between header and trailer: splitmix64 (C-19, C-20, C-32). */
+    final boolean isLiteral;
+    private final boolean isText;
+    private final boolean isRecord;
+    private final boolean checksFill;
+    private final String replyKind;
+    private final byte[] template;
+    private final byte[] literalReply;
+    private final int wordBytes; // of a sequence, or of the send time
+    private final int fillAt;
+    private final int fillEnd; // where the trailer begins, if there is one
+    private final BitSet senders = new BitSet();
+
+    /** The senders are the nodes whose messages arrive: the peers, or a client's own. */
+    Payload(Shape shape, Collection<Long> senders) {
+        for (long node : senders) this.senders.set((int) node);
+        isText = shape.encoding.equals("text");
+        isRecord = shape.encoding.equals("record");
+        isLiteral = !shape.literal.isEmpty();
+        checksFill = shape.verify.equals("full");
+        replyKind = shape.reply;
+        wordBytes = isText ? 16 : 8;
+        literalReply =
+                isRecord
+                        ? record(shape.replyLiteral, 0).array()
+                        : shape.replyLiteral.getBytes(UTF_8);
+        int bytes = (int) shape.bytes;
+        if (isRecord) bytes -= bytes % RECORD_STEP_BYTES;
+        template = isLiteral ? shape.literal.getBytes(UTF_8) : new byte[bytes];
+        fillAt = 2 * wordBytes;
+        fillEnd = template.length >= 3 * wordBytes ? template.length - wordBytes : template.length;
+        if (!isLiteral && !isTooShort()) fill(shape.seed);
+    }
+
+    /** Whether the header of C-19 does not fit, which this kit cannot carry (C-03). */
+    boolean isTooShort() {
+        return !isLiteral && template.length < fillAt;
+    }
+
+    /** A message to be stamped. */
+    byte[] newMessage() {
+        return template.clone();
+    }
+
+    /** Fills the template between header and trailer from the stream of splitmix64. */
     private void fill(long seed) {
-        ByteBuffer words = ordered(new byte[template.length + 23 & -8]);
+        ByteBuffer words = littleEndian(new byte[template.length + 23 & -8]);
         for (long state = seed; words.hasRemaining(); ) {
             state += 0x9E3779B97F4A7C15L;
             long z = (state ^ state >>> 30) * 0xBF58476D1CE4E5B9L;
             z = (z ^ z >>> 27) * 0x94D049BB133111EBL;
             words.putLong(z ^ z >>> 31);
         }
-        ByteBuffer out = ordered(template).position(2 * word).limit(template.length - trailer);
-        for (int i = 0; out.hasRemaining() && !(record && i == 16); i++)
-            out.put(text || record ? (byte) ALPHABET.charAt(words.get(i) & 63) : words.get(i));
-        for (int j = 2; out.hasRemaining(); j++) { // the rest of a record
-            if (j >= 9) out.putInt(j - 9).putInt(words.get(8 * j) & 255);
+        ByteBuffer out = littleEndian(template).position(fillAt).limit(fillEnd);
+        if (isRecord) {
+            for (int i = 0; i < NAME_BYTES; i++) out.put(character(words.get(i)));
+            fillNumbers(words, out);
+        } else if (isText) {
+            for (int i = 0; out.hasRemaining(); i++) out.put(character(words.get(i)));
+        } else {
+            out.put(words.flip().limit(out.remaining()));
+        }
+    }
+
+    private static byte character(byte of) {
+        return (byte) ALPHABET.charAt(of & 63);
+    }
+
+    /** Pose and samples of a record. */
+    private static void fillNumbers(ByteBuffer words, ByteBuffer out) {
+        for (int j = 2; out.hasRemaining(); j++) {
+            if (j >= FIRST_SAMPLE) {
+                int state = words.get(8 * j) & 255;
+                out.putInt(j - FIRST_SAMPLE).putInt(state);
+            }
             out.putDouble(words.getInt(8 * j + 4) / 1024.0);
         }
     }
 
-    static ByteBuffer ordered(byte[] data) {
+    private static ByteBuffer littleEndian(byte[] data) {
         return ByteBuffer.wrap(data).order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /** A record is, to the kit, the nominal bytes of C-32's table; a longer name is nobody's. */
     public static ByteBuffer record(String name, int samples) {
-        ByteBuffer data = ordered(new byte[96 + 16 * samples]);
+        ByteBuffer data = littleEndian(new byte[RECORD_BYTES_MIN + RECORD_STEP_BYTES * samples]);
         byte[] bytes = name.getBytes(UTF_8);
-        return bytes.length > 16 ? data : data.put(16, bytes);
+        return bytes.length > NAME_BYTES ? data : data.put(16, bytes);
     }
 
+    /** The name of a record. */
     public static String name(byte[] record) {
-        return new String(record, 16, 16, UTF_8).replace("\0", "");
+        return new String(record, 16, NAME_BYTES, UTF_8).replace("\0", "");
     }
 
-    void stamp(byte[] data, long seq, long sendNs) {
-        if (literal) return;
-        byte[] head = ordered(new byte[16]).putLong(seq).putLong(sendNs).array();
-        if (text) head = HexFormat.of().formatHex(head).getBytes(UTF_8);
-        System.arraycopy(head, 0, data, 0, 2 * word);
-        System.arraycopy(head, 0, data, data.length - trailer, trailer);
+    /** Writes sequence and send time; a literal has no place for them. */
+    void stamp(byte[] message, long seq, long sendNs) {
+        if (isLiteral) return;
+        writeWord(message, 0, seq);
+        writeWord(message, wordBytes, sendNs);
+        if (fillEnd < message.length) writeWord(message, fillEnd, seq);
     }
 
-    Arrival check(byte[] data) {
-        int end = data.length, fill = 2 * word, fillEnd = Math.min(end, template.length - trailer);
-        if (literal) // its sequence is for the kit to count
-            return new Arrival(Arrays.equals(data, template) ? OK : CORRUPT, NO_SEQ, UNKNOWN_NS);
-        String hex = text ? new String(data, 0, Math.min(fill, end / 2 * 2)) : "";
-        if (end < word || !hex.matches("[0-9a-f]*"))
-            return new Arrival(CORRUPT, NO_SEQ, UNKNOWN_NS);
-        ByteBuffer head = ordered(text ? HexFormat.of().parseHex(hex) : data);
-        long seq = head.getLong(0);
-        if (end < fill) return new Arrival(CORRUPT, seq, UNKNOWN_NS);
-        int ownEnd = Math.min(fillEnd, fill + (record ? 16 : 8));
-        boolean ours = nodes.get((int) (seq >>> 48))
-            && Arrays.equals(data, fill, ownEnd, template, fill, ownEnd);
-        boolean whole = end == template.length
-            && Arrays.equals(data, end - trailer, end, data, 0, trailer)
-            && (!full || Arrays.equals(data, fill, fillEnd, template, fill, fillEnd));
-        return new Arrival(!ours ? FOREIGN : whole ? OK : CORRUPT, seq, head.getLong(8));
+    private void writeWord(byte[] message, int at, long word) {
+        if (!isText) {
+            WORD.set(message, at, word);
+            return;
+        }
+        for (int i = 0; i < wordBytes; i += 2) {
+            int octet = (int) (word >>> 4 * i) & 0xFF;
+            message[at + i] = HEX_DIGITS[octet >> 4];
+            message[at + i + 1] = HEX_DIGITS[octet & 15];
+        }
     }
 
-    /** A server's reply (C-23). */
-    byte[] reply(byte[] request) {
-        if (!replyKind.equals("ack")) return replyKind.equals("echo") ? request : replyLiteral;
-        if (!record) return Arrays.copyOf(request, Math.min(request.length, word));
-        ByteBuffer ack = record("", 0).put(0, request, 0, 16);
-        return ack.put(88, request, request.length - 8, 8).array();
+    /** Whether eight bytes, or sixteen lower-case digits, are there. */
+    private boolean hasWord(byte[] data, int at) {
+        if (data.length < at + wordBytes) return false;
+        for (int i = at; isText && i < at + wordBytes; i++) if (digit(data[i]) < 0) return false;
+        return true;
     }
 
-    /** Whether this is the reply to what was sent. */
-    boolean isDue(byte[] reply, byte[] sent) {
-        if (literal || !replyKind.equals("echo")) return Arrays.equals(reply, reply(sent));
-        return check(reply).verdict == OK && Arrays.equals(reply, 0, word, sent, 0, word);
+    private long readWord(byte[] data, int at) {
+        if (!isText) return (long) WORD.get(data, at);
+        long word = 0;
+        for (int i = 0; i < wordBytes; i += 2) {
+            long octet = digit(data[at + i]) << 4 | digit(data[at + i + 1]);
+            word |= octet << 4 * i;
+        }
+        return word;
+    }
+
+    private static int digit(byte character) {
+        if (character >= '0' && character <= '9') return character - '0';
+        return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
+    }
+
+    /** Says what has arrived (C-21). */
+    void check(byte[] data, Request request) {
+        request.hasSeq = !isLiteral && hasWord(data, 0);
+        request.sendNs = Constants.UNKNOWN_NS;
+        request.verdict = Verdict.CORRUPT;
+        if (isLiteral && Arrays.equals(data, template)) request.verdict = Verdict.VALID;
+        if (!request.hasSeq) return;
+        request.sample.seq = readWord(data, 0);
+        if (!hasWord(data, wordBytes)) return;
+        request.sendNs = readWord(data, wordBytes);
+        int tokenEnd = Math.min(fillEnd, fillAt + (isRecord ? NAME_BYTES : TOKEN_BYTES));
+        if (!senders.get((int) (request.sample.seq >>> 48)) || !hasFill(data, tokenEnd))
+            request.verdict = Verdict.FOREIGN;
+        else if (data.length == template.length
+                && Arrays.equals(data, fillEnd, data.length, data, 0, data.length - fillEnd)
+                && (!checksFill || hasFill(data, fillEnd))) request.verdict = Verdict.VALID;
+    }
+
+    /** Compares the fill as far as it is there. */
+    private boolean hasFill(byte[] data, int end) {
+        int ownEnd = Math.min(end, data.length);
+        return Arrays.equals(data, fillAt, ownEnd, template, fillAt, ownEnd);
+    }
+
+    /** The reply to a request (C-23), in the buffer of `owner` where it is an acknowledgement. */
+    byte[] reply(byte[] request, Request owner) {
+        if (replyKind.equals("echo")) return request;
+        if (replyKind.equals("literal")) return literalReply;
+        int bytes = isRecord ? RECORD_BYTES_MIN : Math.min(request.length, wordBytes);
+        byte[] ack = owner.acknowledgement;
+        if (ack == null || ack.length != bytes) ack = owner.acknowledgement = new byte[bytes];
+        System.arraycopy(request, 0, ack, 0, isRecord ? fillAt : bytes);
+        if (isRecord)
+            System.arraycopy(
+                    request, request.length - wordBytes, ack, bytes - wordBytes, wordBytes);
+        return ack;
+    }
+
+    /** Whether this is the reply to what was sent; `scratch` is the caller's own. */
+    boolean isReply(byte[] reply, byte[] message, Request scratch) {
+        if (isLiteral || !replyKind.equals("echo"))
+            return Arrays.equals(reply, reply(message, scratch));
+        check(reply, scratch);
+        return scratch.verdict == Verdict.VALID
+                && Arrays.equals(reply, 0, wordBytes, message, 0, wordBytes);
     }
 }

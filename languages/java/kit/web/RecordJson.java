@@ -4,9 +4,11 @@ import com.eclipsesource.json.Json;
 import com.eclipsesource.json.JsonArray;
 import com.eclipsesource.json.JsonObject;
 import com.eclipsesource.json.JsonValue;
+
+import wattwire.Payload;
+
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import wattwire.Payload;
 
 /** The JSON of C-32 from and to the kit's record, which is its nominal bytes. */
 public final class RecordJson {
@@ -24,15 +26,20 @@ public final class RecordJson {
             (i < 3 ? position : orientation).add(AXES[i], data.getDouble(POSE + 8 * i));
         JsonArray samples = new JsonArray();
         for (int at = SAMPLES; at < record.length - 8; at += 16)
-            samples.add(new JsonObject().add("id", Integer.toUnsignedLong(data.getInt(at)))
-                .add("state", Integer.toUnsignedLong(data.getInt(at + 4)))
-                .add("value", data.getDouble(at + 8)));
+            samples.add(
+                    new JsonObject()
+                            .add("id", Integer.toUnsignedLong(data.getInt(at)))
+                            .add("state", Integer.toUnsignedLong(data.getInt(at + 4)))
+                            .add("value", data.getDouble(at + 8)));
         return new JsonObject()
-            .add("header", sequence(data.getLong(0)).add("send_ns", "" + data.getLong(8)))
-            .add("name", Payload.name(record))
-            .add("pose", new JsonObject().add("position", position).add("orientation", orientation))
-            .add("samples", samples)
-            .add("trailer", sequence(data.getLong(record.length - 8))).toString();
+                .add("header", sequence(data.getLong(0)).add("send_ns", "" + data.getLong(8)))
+                .add("name", Payload.name(record))
+                .add(
+                        "pose",
+                        new JsonObject().add("position", position).add("orientation", orientation))
+                .add("samples", samples)
+                .add("trailer", sequence(data.getLong(record.length - 8)))
+                .toString();
     }
 
     private static JsonObject sequence(long seq) {
@@ -55,8 +62,9 @@ public final class RecordJson {
             }
             for (JsonValue value : samples) {
                 JsonObject sample = value.asObject();
-                data.putInt(unsigned(sample.get("id"))).putInt(unsigned(sample.get("state")))
-                    .putDouble(sample.get("value").asDouble());
+                data.putInt(unsigned(sample.get("id")))
+                        .putInt(unsigned(sample.get("state")))
+                        .putDouble(sample.get("value").asDouble());
             }
             return data.putLong(sequence(found.get("trailer").asObject())).array();
         } catch (RuntimeException error) {

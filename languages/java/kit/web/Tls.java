@@ -1,5 +1,7 @@
 package web;
 
+import wattwire.Kit;
+
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -15,10 +17,10 @@ import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Arrays;
 import java.util.Base64;
+
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
-import wattwire.Kit;
 
 /** TLS of a run (C-35), from its PEM files. */
 public final class Tls {
@@ -29,15 +31,16 @@ public final class Tls {
     private Tls() {}
 
     public static boolean isAsked(Kit kit) {
-        return !kit.text("tls.authority").isEmpty();
+        return !kit.spec.tlsAuthority.isEmpty();
     }
 
     /** The certificates of a file, in its order. */
     public static X509Certificate[] certificates(String path)
-        throws IOException, GeneralSecurityException {
+            throws IOException, GeneralSecurityException {
         byte[] text = Files.readAllBytes(Path.of(path));
         return CertificateFactory.getInstance("X.509")
-            .generateCertificates(new ByteArrayInputStream(text)).toArray(new X509Certificate[0]);
+                .generateCertificates(new ByteArrayInputStream(text))
+                .toArray(new X509Certificate[0]);
     }
 
     /**
@@ -45,13 +48,13 @@ public final class Tls {
      * ("EC PRIVATE KEY") is put into that, with the algorithm as the public key says it.
      */
     public static PrivateKey key(String path, PublicKey own)
-        throws IOException, GeneralSecurityException {
+            throws IOException, GeneralSecurityException {
         String[] parts = Files.readString(Path.of(path)).split("-----");
         byte[] key = Base64.getMimeDecoder().decode(parts[2]);
         if (!parts[1].equals("BEGIN PRIVATE KEY"))
             key = der(SEQUENCE, VERSION_0, algorithm(own.getEncoded()), der(OCTETS, key));
         return KeyFactory.getInstance(own.getAlgorithm())
-            .generatePrivate(new PKCS8EncodedKeySpec(key));
+                .generatePrivate(new PKCS8EncodedKeySpec(key));
     }
 
     /** The first element of a public key, which is a sequence. */
@@ -88,7 +91,7 @@ public final class Tls {
     public static SSLContext context(Kit kit) throws IOException, GeneralSecurityException {
         if (!isAsked(kit)) return null;
         KeyStore trusted = emptyStore();
-        for (X509Certificate one : certificates(kit.text("tls.authority")))
+        for (X509Certificate one : certificates(kit.spec.tlsAuthority))
             trusted.setCertificateEntry(one.getSerialNumber().toString(), one);
         var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
         trust.init(trusted);
@@ -99,9 +102,9 @@ public final class Tls {
 
     private static KeyManagerFactory shown(Kit kit) throws IOException, GeneralSecurityException {
         KeyStore store = emptyStore();
-        if (!kit.text("tls.certificate").isEmpty()) {
-            X509Certificate[] chain = certificates(kit.text("tls.certificate"));
-            PrivateKey key = key(kit.text("tls.key"), chain[0].getPublicKey());
+        if (!kit.spec.tlsCertificate.isEmpty()) {
+            X509Certificate[] chain = certificates(kit.spec.tlsCertificate);
+            PrivateKey key = key(kit.spec.tlsKey, chain[0].getPublicKey());
             store.setKeyEntry("node", key, new char[0], chain);
         }
         var shown = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());

@@ -1,8 +1,10 @@
 import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
-import java.util.concurrent.TimeUnit;
+
 import wattwire.CallsGrpc;
 import wattwire.Wattwire;
+
+import java.util.concurrent.TimeUnit;
 
 /** `Node HOST PORT WARM CALLS`: calls per second of a loop on a grpc-java stub, without a kit. */
 public final class Node {
@@ -29,8 +31,10 @@ public final class Node {
     }
 
     private static void call(CallsGrpc.CallsBlockingStub stub) {
-        String found = stub.withDeadlineAfter(5, TimeUnit.SECONDS)
-            .text(Wattwire.TextPayload.newBuilder().setData(TEXT).build()).getData();
+        String found =
+                stub.withDeadlineAfter(5, TimeUnit.SECONDS)
+                        .text(Wattwire.TextPayload.newBuilder().setData(TEXT).build())
+                        .getData();
         if (found.equals(TEXT)) return;
         System.err.println(found + ", not " + TEXT);
         System.exit(1);

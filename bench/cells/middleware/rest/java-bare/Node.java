@@ -28,11 +28,13 @@ public final class Node {
     }
 
     private static void call(HttpClient client, URI address) throws Exception {
-        HttpRequest request = HttpRequest.newBuilder(address).timeout(Duration.ofSeconds(5))
-            .header("Content-Type", "text/plain; charset=utf-8")
-            .POST(HttpRequest.BodyPublishers.ofString(TEXT)).build();
-        HttpResponse<String> response =
-            client.send(request, HttpResponse.BodyHandlers.ofString());
+        HttpRequest request =
+                HttpRequest.newBuilder(address)
+                        .timeout(Duration.ofSeconds(5))
+                        .header("Content-Type", "text/plain; charset=utf-8")
+                        .POST(HttpRequest.BodyPublishers.ofString(TEXT))
+                        .build();
+        HttpResponse<String> response = client.send(request, HttpResponse.BodyHandlers.ofString());
         if (response.statusCode() != 200 || !response.body().equals(TEXT)) {
             System.err.println(address + ": " + response.statusCode() + " " + response.body());
             System.exit(1);

@@ -1,9 +1,12 @@
 import com.sun.xml.ws.developer.JAXWSProperties;
+
 import jakarta.jws.WebMethod;
 import jakarta.jws.WebService;
 import jakarta.xml.ws.BindingProvider;
 import jakarta.xml.ws.Service;
+
 import java.net.URI;
+
 import javax.xml.namespace.QName;
 
 /** `Node HOST PORT WARM CALLS`: calls per second of a loop on a JAX-WS proxy, without a kit. */
@@ -24,8 +27,11 @@ public final class Node {
         String address = "http://" + arguments[0] + ":" + arguments[1] + "/calls";
         int warm = Integer.parseInt(arguments[2]);
         int calls = Integer.parseInt(arguments[3]);
-        Calls port = Service.create(URI.create(address + "?wsdl").toURL(),
-            new QName(NAMESPACE, "CallsService")).getPort(Calls.class);
+        Calls port =
+                Service.create(
+                                URI.create(address + "?wsdl").toURL(),
+                                new QName(NAMESPACE, "CallsService"))
+                        .getPort(Calls.class);
         ((BindingProvider) port).getRequestContext().put(JAXWSProperties.REQUEST_TIMEOUT, 5000);
         call(port);
         System.out.println("begun");

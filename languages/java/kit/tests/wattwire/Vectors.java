@@ -1,19 +1,17 @@
 package wattwire;
 
-import com.eclipsesource.json.Json;
-import com.eclipsesource.json.JsonArray;
-import com.eclipsesource.json.JsonObject;
+import web.RecordJson;
+
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
-import web.RecordJson;
 
-/**
- * Answers questions about the Java kit, a line each: byte strings are hexadecimal, "-" is none.
- */
+/** Answers questions about the Java kit, a line each: byte strings are hexadecimal, "-" is none. */
 public final class Vectors {
     private Vectors() {}
 
@@ -27,39 +25,56 @@ public final class Vectors {
 
     private static String answer(String[] words) throws Exception {
         switch (words[0]) {
-            case "clock": return "" + Kit.now();
-            case "payload": return HexFormat.of().formatHex(payload(words, words[4], words[5]));
-            case "record": return RecordJson.toJson(payload(words, "record", words[4]));
-            case "check": return check(words);
-            case "check-record": return checkRecord(words);
-            case "samples": return samples(words);
-            default: return spec(words[1]);
+            case "clock":
+                return "" + Kit.now();
+            case "payload":
+                return HexFormat.of().formatHex(payload(words, words[4], words[5]));
+            case "record":
+                return RecordJson.toJson(payload(words, "record", words[4]));
+            case "check":
+                return check(words);
+            case "check-record":
+                return checkRecord(words);
+            case "samples":
+                return samples(words);
+            default:
+                return spec(words[1]);
         }
     }
 
-    private static Payload shape(String encoding, String bytes, String seed, int node,
-        String verify) {
-        JsonObject spec = new JsonObject().add("payload.encoding", encoding).add("verify", verify)
-            .add("payload.bytes", Integer.parseInt(bytes)).add("payload.seed", Long.parseLong(seed))
-            .add("payload.literal", "").add("reply", "echo").add("reply.literal", "");
-        return new Payload(spec, List.of(Json.value(node)));
+    private static Payload shape(
+            String encoding, String bytes, String seed, int node, String verify) {
+        var shape =
+                new Payload.Shape(
+                        encoding,
+                        Long.parseLong(bytes),
+                        Long.parseLong(seed),
+                        "",
+                        verify,
+                        "echo",
+                        "");
+        return new Payload(shape, List.of((long) node));
     }
 
     private static byte[] payload(String[] words, String encoding, String bytes) {
         long seq = Long.parseUnsignedLong(words[2]);
         Payload shape = shape(encoding, bytes, words[1], (int) (seq >>> 48), "full");
-        byte[] data = shape.template.clone();
+        byte[] data = shape.newMessage();
         shape.stamp(data, 1, 2); // a buffer is reused: what stood before must not shine through
         shape.stamp(data, seq, Long.parseLong(words[3]));
         return data;
     }
 
     private static String verdict(Payload shape, byte[] message) {
-        Payload.Arrival found = shape.check(message);
-        boolean readable = found.seq() != Payload.NO_SEQ;
-        String name = found.verdict() == Payload.CORRUPT ? "corrupt" : "foreign";
-        return (found.verdict() == Payload.OK ? "ok" : name) + " "
-            + (readable ? Long.toUnsignedString(found.seq()) : "-");
+        Request request = new Request();
+        shape.check(message, request);
+        String name =
+                switch (request.verdict) {
+                    case VALID -> "ok";
+                    case CORRUPT -> "corrupt";
+                    case FOREIGN -> "foreign";
+                };
+        return name + " " + (request.hasSeq ? Long.toUnsignedString(request.sample.seq) : "-");
     }
 
     private static byte[] bytes(String hex) {
@@ -77,27 +92,31 @@ public final class Vectors {
         return verdict(shape, RecordJson.fromJson(json));
     }
 
-    private static String samples(String[] words) throws Exception {
-        JsonObject spec = new JsonObject().add("payload.encoding", "bytes").add("verify", "full")
-            .add("payload.bytes", 64).add("payload.literal", "").add("reply", "echo")
-            .add("reply.literal", "").add("pattern", "topic").add("loop", "closed").add("count", 0)
-            .add("duration_ns", 0).add("phase_ns", 0).add("peers.nodes", new JsonArray())
-            .add("role", Kit.ROLES.get(Integer.parseInt(words[2])))
-            .add("node", Json.parse(words[3])).add("payload.seed", Json.parse(words[4]))
-            .add("record.capacity", Json.parse(words[5]));
-        Kit kit = new Kit(spec);
+    private static String samples(String[] words) throws IOException {
+        Samples samples = new Samples(Long.parseLong(words[5]), Constants.MESSAGE);
         for (int at = 6; at + 7 < words.length; at += 8) {
-            long[] n = new long[8];
-            for (int i = 0; i < 8; i++) n[i] = Long.parseLong(words[at + i]);
-            kit.kind = (byte) n[6];
-            kit.add(n[0], n[1], n[2], n[3], (int) n[4], (int) n[5], (int) n[7]);
+            Sample sample = new Sample();
+            sample.seq = Long.parseUnsignedLong(words[at]);
+            sample.intendedNs = Long.parseLong(words[at + 1]);
+            sample.beginNs = Long.parseLong(words[at + 2]);
+            sample.endNs = Long.parseLong(words[at + 3]);
+            sample.bytes = Integer.parseUnsignedInt(words[at + 4]);
+            sample.peer = Integer.parseInt(words[at + 5]);
+            sample.flags = Integer.parseInt(words[at + 7]);
+            samples.add(sample, Byte.parseByte(words[at + 6]));
         }
-        JsonObject done = kit.finish(words[1]);
-        return done.get("recorded") + " " + done.get("overflow");
+        int role = Integer.parseInt(words[2]);
+        int node = Integer.parseInt(words[3]);
+        samples.write(Path.of(words[1]), role, node, Long.parseLong(words[4]));
+        return samples.recorded() + " " + samples.overflow();
     }
 
     private static String spec(String path) {
-        String fault = Kit.fault(path, Set.of());
-        return fault == null ? "ok" : fault.split(": ")[0];
+        try {
+            KeyReader.readSpec(Path.of(path), Set.of());
+            return "ok";
+        } catch (NodeException error) {
+            return error.key();
+        }
     }
 }

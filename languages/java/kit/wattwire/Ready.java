@@ -1,0 +1,36 @@
+package wattwire;
+
+import com.eclipsesource.json.JsonObject;
+
+/** The fields of READY (C-07) but for the time since the start; null is what cannot be known. */
+public record Ready(
+        Long matched,
+        Long discoveryNs,
+        Library library,
+        JsonObject effective,
+        Guarantee guarantee) {
+
+    public record Library(String name, String version, String build) {}
+
+    public record Guarantee(String delivery, String ordering, String overload) {}
+
+    JsonObject toJson(long startupNs) {
+        return new JsonObject()
+                .add("startup_ns", startupNs)
+                .add("matched", Lines.nullable(matched))
+                .add("discovery_ns", Lines.nullable(discoveryNs))
+                .add(
+                        "library",
+                        new JsonObject()
+                                .add("name", library.name)
+                                .add("version", library.version)
+                                .add("build", library.build))
+                .add("effective", effective)
+                .add(
+                        "guarantee",
+                        new JsonObject()
+                                .add("delivery", guarantee.delivery)
+                                .add("ordering", guarantee.ordering)
+                                .add("overload", guarantee.overload));
+    }
+}

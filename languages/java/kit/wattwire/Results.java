@@ -1,0 +1,98 @@
+package wattwire;
+
+import com.eclipsesource.json.JsonObject;
+
+import java.io.IOException;
+import java.nio.file.Path;
+
+/** What a node counts and records. Any thread may add to it. */
+final class Results {
+    private final Spec spec;
+    private final Window window;
+    private final Samples samples;
+    private long firstNs = Window.NEVER;
+    private long lastNs;
+    private long sent;
+    private long received;
+    private long foreign;
+    private long corrupt;
+    private long probes;
+
+    Results(Spec spec, Window window, boolean isTopic) {
+        this.spec = spec;
+        this.window = window;
+        byte kind = isTopic ? Constants.MESSAGE : Constants.CALL;
+        samples = new Samples(spec.recordCapacity, kind);
+    }
+
+    synchronized void probed() {
+        probes++;
+    }
+
+    /** A publisher's message. */
+    synchronized void published(Sample sample) {
+        noteSpan(sample);
+        if (sample.flags == 0) sent++;
+        record(sample, sample.intendedNs);
+    }
+
+    /** A client's call; without an answer in time its end is unknown. */
+    synchronized void called(Sample sample) {
+        noteSpan(sample);
+        sent++;
+        if ((sample.flags & (Constants.TIMEOUT | Constants.FAILED)) == 0) received++;
+        else sample.endNs = Constants.UNKNOWN_NS;
+        if (sample.flags == Constants.CORRUPT) corrupt++;
+        record(sample, sample.intendedNs);
+    }
+
+    private void noteSpan(Sample sample) {
+        firstNs = Math.min(firstNs, sample.beginNs);
+        lastNs = Math.max(lastNs, sample.endNs);
+    }
+
+    synchronized void foreign() {
+        foreign++;
+    }
+
+    /** Counts an arrival of this run, and returns how many came before it. */
+    synchronized long arrived(boolean hasSeq, boolean isCorrupt) {
+        if (isCorrupt) corrupt++;
+        return hasSeq ? received++ : received;
+    }
+
+    /** A receiver's record. */
+    synchronized void served(Sample sample) {
+        record(sample, sample.endNs);
+    }
+
+    /** Keeps a sample. The warm-up ends by the time `whenNs` (C-13). */
+    private void record(Sample sample, long whenNs) {
+        if (whenNs - spec.warmupNs < window.startNs()) sample.flags |= Constants.WARM_UP;
+        samples.add(sample);
+    }
+
+    synchronized JsonObject sentFields(long scheduled) {
+        boolean hasBegun = lastNs > 0;
+        return new JsonObject()
+                .add("begin_ns", Lines.nullable(hasBegun ? firstNs : null))
+                .add("end_ns", Lines.nullable(hasBegun ? lastNs : null))
+                .add("sent", sent)
+                .add("scheduled", scheduled)
+                .add("skipped", 0);
+    }
+
+    /** Writes the sample file and returns the fields of DONE. */
+    synchronized JsonObject finish(Path path) throws IOException {
+        int role = Constants.ROLES.indexOf(spec.role);
+        samples.write(path, role, (int) spec.node, spec.payloadSeed);
+        return new JsonObject()
+                .add("sent", sent)
+                .add("received", received)
+                .add("recorded", samples.recorded())
+                .add("overflow", samples.overflow())
+                .add("foreign", foreign)
+                .add("corrupt", corrupt)
+                .add("probes", probes);
+    }
+}

@@ -1,0 +1,12 @@
+package wattwire;
+
+/** A record of the sample file (C-25) while it is made; a thread has one for all its messages. */
+final class Sample {
+    long seq;
+    long intendedNs = Constants.UNKNOWN_NS;
+    long beginNs;
+    long endNs;
+    int bytes;
+    int peer;
+    int flags;
+}
