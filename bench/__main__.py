@@ -2,7 +2,8 @@
 
 Speed, measured beside peers: recording, echo, libraries, sampler, own_time, page, scale,
 syscalls, calls; these if none is named.
-Truth, simulated: false_alarms, coverage, sequential; with planted load: validity. Prints Markdown.
+Truth, simulated: false_alarms, coverage, sequential; with planted load: validity. Kits beside those
+of another commit: kits --old REV. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bench import (
     calls,
     coverage,
     false_alarms,
+    kits,
     own_time,
     page,
     sampler,
@@ -114,6 +116,14 @@ def calling(
     print(f"\n## Calls per second beside a bare client of the same library, {placement}\n")
     results = list(calls.comparisons(workbench, pairs, cells, side_s, together))
     print(f"\n{table(results)}", flush=True)
+
+
+def comparing_kits(
+    workbench: Bench, pairs: int, revision: str, cells: Sequence[str], side_s: float
+) -> None:
+    """Compare kits with those of a commit: own time per message, and calls per second."""
+    results = list(kits.comparisons(workbench, pairs, revision, cells, side_s))
+    print(f"\n## Kits beside those of {revision}\n\n{table(results)}", flush=True)
 
 
 def sampling(_: Bench, pairs: int) -> None:
@@ -207,6 +217,7 @@ SIMULATIONS = {
     "false_alarms": false_alarms.main, "coverage": coverage.main, "sequential": sequential.main,
 }  # fmt: skip
 VALIDITY = "validity"
+KITS = "kits"
 TRIALS = 10_000
 IN_TURNS = {"echo", "libraries", "syscalls"}
 
@@ -215,16 +226,16 @@ def main() -> int:
     """Measure the named parts; return 1 where a pair was lost, with each of them and its reason."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, []], metavar="PART"
+        "parts", nargs="*", choices=[*PARTS, *SIMULATIONS, VALIDITY, KITS, []], metavar="PART"
     )
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
         "--cells", nargs="+", default=["*"], metavar="PATTERN",
-        help="of the parts calls and syscalls: those cells only, as rest/go or 'rpc/*'",
+        help="of the parts calls, syscalls and kits: those cells only, as rest/go or 'rpc/*'",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float,
-        help="of the parts calls and syscalls: how long a side takes "
+        help="of the parts calls, kits and syscalls: how long a side takes "
         f"(default {calls.SIDE_S:g} and {syscalls.SIDE_S:g})",
     )  # fmt: skip
     parser.add_argument(
@@ -240,7 +251,12 @@ def main() -> int:
         "--journal", type=Path, metavar="FILE",
         help="of the part validity: a line for each run; those that are in it are not repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--old", metavar="REV", help="of the part kits: the commit whose kits are compared"
+    )
     options = parser.parse_args()
+    if KITS in options.parts and not options.old:
+        parser.error("kits: found no --old; allowed: --old REV")
     if options.pairs is not None and options.pairs < 2:
         parser.error(f"--pairs: found {options.pairs}; allowed: 2 or more, limits need two")
     # End as on Ctrl-C: the default action of SIGTERM would leave clients behind, some stopped.
@@ -257,6 +273,9 @@ def main() -> int:
             elif part == "syscalls":
                 side_s = options.seconds or syscalls.SIDE_S
                 counting_calls(workbench, options.pairs or PAIRS, options.cells, side_s)
+            elif part == KITS:
+                side_s, pairs = options.seconds or calls.SIDE_S, options.pairs or PAIRS
+                comparing_kits(workbench, pairs, options.old, options.cells, side_s)
             elif part == VALIDITY:
                 journal = options.journal or workbench.folder / "validity.jsonl"
                 validity.report(validity.measure(workbench, options.runs, journal))

@@ -62,7 +62,7 @@ def comparisons(
         if cell is None or bare is None:
             continue
         try:
-            yield from _compare(Sides(workbench, cell, bare, *_cores(together)), pairs, side_s)
+            yield from _compare(Sides(workbench, cell, bare, *cores(together)), pairs, side_s)
         except BROKEN as error:
             lose_pair(f"{name}, the trial", 0, 1, error)
 
@@ -78,7 +78,7 @@ def chosen(cells: Sequence[str], patterns: Sequence[str]) -> list[str]:
     ]
 
 
-def _cores(together: bool) -> tuple[int, int]:
+def cores(together: bool) -> tuple[int, int]:
     """Return the core of the clients and the core of the servers."""
     allowed = os.sched_getaffinity(0)
     return max(allowed), max(allowed) if together else min(allowed)
@@ -131,12 +131,12 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
     """
     workbench, cell, total = sides.made, sides.cell, warm + count
     with (
-        _started(workbench, cell, total, "server") as bare_group,
-        _started(workbench, cell, total, "client", "server") as cell_group,
+        started(workbench, cell, total, "server") as bare_group,
+        started(workbench, cell, total, "client", "server") as cell_group,
     ):
         bare_group.go()
         # The bare client calls a server that records, like the cell's client: its window has begun.
-        _sleep_until(bare_group.start_ns)
+        sleep_until(bare_group.start_ns)
         server = bare_group.node("server")
         with _BareClient(workbench, sides.bare, server, warm, count) as bare_client:
             client = cell_group.node("client")
@@ -147,7 +147,7 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
             for session in (client.pid, bare_client.turn.group):
                 place(session, sides.client_core)
             cell_group.go()
-            _sleep_until(cell_group.start_ns)
+            sleep_until(cell_group.start_ns)
             turn = Turn(client.pid, lambda: client.line("SENT") is not None)
             order = (turn, bare_client.turn) if number % 2 == 0 else (bare_client.turn, turn)
             with on_cores(sides.client_core):
@@ -156,15 +156,24 @@ def _pair(sides: Sides, warm: int, count: int, number: int) -> tuple[float, floa
             bare_per_s = bare_client.calls_per_s()
         bare_group.finish()
         cell_group.finish()
-        records = cell_group.samples(client).records
+        cell_per_s = timed_per_s(cell_group, turn, warm, count)
+    return cell_per_s, bare_per_s
+
+
+def timed_per_s(group: Group, turn: Turn, warm: int, count: int) -> float:
+    """Return a client's calls per second after its first `warm` ones, by its own records.
+
+    Raises RuntimeError where not all calls were answered.
+    """
+    records = group.samples(group.node("client")).records
     answered = sum(not record.flags for record in records)
-    if answered != total:
-        raise RuntimeError(f"{cell.name}: {answered} of {total} calls were answered")
+    if answered != warm + count:
+        raise RuntimeError(f"{answered} of {warm + count} calls were answered")
     timed = sorted(records, key=lambda record: record.begin_ns)[warm:]
-    return count * 1e9 / turn.active_ns(timed[0].begin_ns, timed[-1].end_ns), bare_per_s
+    return count * 1e9 / turn.active_ns(timed[0].begin_ns, timed[-1].end_ns)
 
 
-def _sleep_until(t_ns: int) -> None:
+def sleep_until(t_ns: int) -> None:
     time.sleep(max(0, t_ns - time.monotonic_ns()) / 1e9)
 
 
@@ -242,9 +251,14 @@ def _changes(count: int) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _started(workbench: Bench, cell: CellUnderTest, count: int, *roles: str) -> Iterator[Group]:
-    """Start new nodes of the cell in these roles, and yield their group."""
-    changes = {"client": _changes(count)}
+def started(
+    workbench: Bench, cell: CellUnderTest, count: int, *roles: str, **payload: Any
+) -> Iterator[Group]:
+    """Start new nodes of the cell in these roles, and yield their group.
+
+    `payload` are keys of the spec that replace those of the literal TEXT.
+    """
+    changes = {"client": {**_changes(count), **payload}}
     changes["server"] = {**changes["client"], "peers.nodes": [SENDER_NODE], "peers.count": 1}
     members = [Member(cell, role, changes[role]) for role in roles]
     with (

@@ -23,7 +23,7 @@ from contract.conformance.cell import (  # noqa: E402 - the path above comes fir
 )
 from contract.conformance.group import Group, Member  # noqa: E402
 from contract.conformance.spec import RECEIVER_NODE, SENDER_NODE  # noqa: E402
-from wattwire.catalog import Catalog  # noqa: E402
+from wattwire.catalog import Catalog, Cell  # noqa: E402
 from wattwire.cli.conformance import _suite, under_test  # noqa: E402
 from wattwire.model.errors import MissingError  # noqa: E402
 from wattwire.rig import AgentClient, Builder, BuildStep  # noqa: E402
@@ -53,10 +53,14 @@ class Bench:
 
     def cell(self, name: str) -> CellUnderTest | None:
         """Return a built cell; print the reason and return None where it cannot be built."""
+        return self.build(self.catalog.cell(name))
+
+    def build(self, cell: Cell) -> CellUnderTest | None:
+        """Return a built cell of any catalogue, as `cell` does."""
         try:
-            build = self._builder.cell(self.catalog.cell(name))
+            build = self._builder.cell(cell)
         except MissingError as error:
-            print(f"  {name}: absent: {error}", flush=True)
+            print(f"  {cell.known_as}: absent: {error}", flush=True)
             return None
         return under_test(self._suite, build, self._agent, self.folder)
 
