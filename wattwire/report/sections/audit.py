@@ -20,17 +20,66 @@ from wattwire.report.figures.panels import titles_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.sections.settings import pairs
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "audit",
+    {
+        "title": "Audit trail",
+        "order": "Runs in order of execution",
+        "order_caption": (
+            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the "
+            "blocks; hollow marks are excluded runs."
+        ),
+        "position_unknown": (
+            "Carry-over: the effect of a run's position in its block cannot be estimated "
+            "({reason})."
+        ),
+        "position": (
+            "Carry-over: ten positions later in a block, the {response} changes by a factor of "
+            "{change:number 4} (95 % interval {low:number 4} to {high:number 4}, all treatments "
+            "together). The interval {verdict} 1."
+        ),
+        "excludes": "excludes",
+        "includes": "includes",
+        "previous_unknown": (
+            "The effect of the previous run's {factor} cannot be estimated ({reason})."
+        ),
+        "previous_affects": "The previous run's {factor} affects the {response} ({p:p}).",
+        "previous_no_effect": (
+            "The previous run's {factor} has no detectable effect on the {response} ({p:p})."
+        ),
+        "no_attempt": "No run was attempted.",
+        "excluded": "{excluded:count} of {runs:plural run} excluded.",
+        "excluded_by": "By {factor}: {levels}{test}.",
+        "excluded_level": "{level} {excluded} of {runs}",
+        "excluded_equally": (
+            " (Fisher's exact test that both are excluded equally often: p = {p:number 2})"
+        ),
+        "verdicts": "Attempts with problems or retries",
+        "verdicts_note": (
+            "The other {others:plural attempt} completed with verdict valid. Outcomes are results "
+            "and stay in the answers; only a verdict other than valid excludes a run."
+        ),
+        "unusable": "Unusable runs",
+        "no_reason": "no reason recorded",
+        "skipped": "Skipped treatments",
+        "meters": "Meters",
+        "conduct": "Plan, validity limits and fixed settings",
+        "machine": "Machine and versions",
+    },
+)
 
 ALARM = 0.05
 
 
 def trail(evidence: Evidence) -> Section:
     """Return the audit trail: run order, verdicts, exclusions, absent meters, plan and machine."""
-    part = Section("audit", "Audit trail")
+    part = Section("audit", PHRASES("title"))
     figure = _order_figure(evidence)
     if figure is not None:
         part.parts.append(figure)
-        part.parts.append(Text(" ".join(sentence.words for sentence in carry_over(evidence))))
+        part.parts.append(Text(joined(sentence.words for sentence in carry_over(evidence))))
     part.parts.append(Text(_exclusion_text(evidence)))
     part.parts.append(_unusable_table(evidence) if evidence.imported else _verdicts(evidence))
     skipped = _skipped(evidence)
@@ -78,9 +127,8 @@ def _order_figure(evidence: Evidence) -> Figure | None:
         )
     return Figure(
         "order",
-        "Runs in order of execution",
-        "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the blocks; "
-        "hollow marks are excluded runs.",
+        PHRASES("order"),
+        PHRASES("order_caption"),
         figures.order_chart(
             points,
             titles_of(evidence, evidence.primary),
@@ -94,7 +142,7 @@ def _order_figure(evidence: Evidence) -> Figure | None:
 class CarryOver:
     """A sentence on the effect of preceding runs; `moved` where the response is known to change."""
 
-    words: str
+    words: Phrase
     moved: bool = False
 
 
@@ -108,18 +156,17 @@ def carry_over(evidence: Evidence) -> list[CarryOver]:
     fit = fit_of(evidence, evidence.usable, response, positions)
     slope = stats.slope(fit, 10.0) if isinstance(fit, stats.Fit) else fit
     if not isinstance(slope, stats.Interval):
-        reason = (
-            "Carry-over: the effect of a run's position in its block cannot be estimated "
-            f"({slope})."
-        )
-        return [CarryOver(reason)]
-    verdict = "excludes" if slope.excludes(1.0) else "includes"
-    sentence = (
-        f"Carry-over: ten positions later in a block, the {response.title} changes by a factor of "
-        f"{words.number(slope.estimate, 4)} (95 % interval {words.number(slope.low, 4)} to "
-        f"{words.number(slope.high, 4)}, all treatments together). The interval {verdict} 1."
+        return [CarryOver(PHRASES("position_unknown", reason=slope))]
+    moved = slope.excludes(1.0)
+    sentence = PHRASES(
+        "position",
+        response=response.title,
+        change=slope.estimate,
+        low=slope.low,
+        high=slope.high,
+        verdict=PHRASES("excludes" if moved else "includes"),
     )
-    return [CarryOver(sentence, slope.excludes(1.0)), _predecessor(evidence, response)]
+    return [CarryOver(sentence, moved), _predecessor(evidence, response)]
 
 
 def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
@@ -144,21 +191,22 @@ def _predecessor(evidence: Evidence, response: Response) -> CarryOver:
     )
     factor = words.factor_title(evidence.primary)
     if not isinstance(effect, stats.Effect):
-        reason = f"The effect of the previous run's {factor} cannot be estimated ({effect})."
-        return CarryOver(reason)
+        return CarryOver(PHRASES("previous_unknown", factor=factor, reason=effect))
     moved = effect.p < ALARM
-    verdict = "affects" if moved else "has no detectable effect on"
-    sentence = (
-        f"The previous run's {factor} {verdict} the {response.title} ({words.p_equals(effect.p)})."
+    sentence = PHRASES(
+        "previous_affects" if moved else "previous_no_effect",
+        factor=factor,
+        response=response.title,
+        p=effect.p,
     )
     return CarryOver(sentence, moved)
 
 
-def _exclusion_text(evidence: Evidence) -> str:
+def _exclusion_text(evidence: Evidence) -> Phrase:
     run_count = evidence.usable.height + evidence.excluded.height
     if run_count == 0:
-        return "No run was attempted."
-    text = f"{words.count(evidence.excluded.height)} of {words.plural(run_count, 'run')} excluded."
+        return PHRASES("no_attempt")
+    text = PHRASES("excluded", excluded=evidence.excluded.height, runs=run_count)
     levels = evidence.factors.get(evidence.primary, ())
     if len(levels) < 2 or evidence.excluded.height == 0:
         return text
@@ -172,13 +220,17 @@ def _exclusion_text(evidence: Evidence) -> str:
         ]
         excluded = sum(evidence.runs[run].get("verdict") != "valid" for run in runs)
         tallies.append((evidence.title(evidence.primary, level), excluded, len(runs)))
-    text += " By " + words.factor_title(evidence.primary) + ": "
-    text += "; ".join(f"{name} {excluded} of {total}" for name, excluded, total in tallies)
+    test = Phrase()
     if len(tallies) == 2:
         p = stats.same_share_p(tallies[0][1], tallies[0][2], tallies[1][1], tallies[1][2])
-        text += " (Fisher's exact test that both are excluded equally often: "
-        text += f"p = {words.number(p, 2)})"
-    return text + "."
+        test = PHRASES("excluded_equally", p=p)
+    level_texts = [
+        PHRASES("excluded_level", level=name, excluded=excluded, runs=total)
+        for name, excluded, total in tallies
+    ]
+    factor = words.factor_title(evidence.primary)
+    by_level = PHRASES("excluded_by", factor=factor, levels=joined(level_texts, "; "), test=test)
+    return joined([text, by_level])
 
 
 def _verdicts(evidence: Evidence) -> Table:
@@ -207,7 +259,7 @@ def _verdicts(evidence: Evidence) -> Table:
     ordinary = evidence.attempts.height - len(rows)
     return Table(
         "verdicts",
-        "Attempts with problems or retries",
+        PHRASES("verdicts"),
         [
             Column("run", "run"),
             Column("attempt", "attempt", "measured"),
@@ -219,8 +271,7 @@ def _verdicts(evidence: Evidence) -> Table:
             Column("reasons", "reasons and evidence"),
         ],
         rows,
-        f"The other {words.plural(ordinary, 'attempt')} completed with verdict valid. Outcomes are "
-        "results and stay in the answers; only a verdict other than valid excludes a run.",
+        PHRASES("verdicts_note", others=ordinary),
     )
 
 
@@ -231,10 +282,10 @@ def _unusable_table(evidence: Evidence) -> Table:
         details = [
             str(reason.get("detail", "")) for reason in evidence.runs[run].get("reasons", [])
         ]
-        runs.setdefault("; ".join(details) or "no reason recorded", []).append(run)
+        runs.setdefault("; ".join(details) or PHRASES("no_reason"), []).append(run)
     return Table(
         "verdicts",
-        "Unusable runs",
+        PHRASES("unusable"),
         [
             Column("because", "because"),
             Column("count", "runs", "measured"),
@@ -262,7 +313,7 @@ def _skipped(evidence: Evidence) -> Table:
         treatments[key] = None
     return Table(
         "skipped",
-        "Skipped treatments",
+        PHRASES("skipped"),
         [
             Column("treatment", "treatment"),
             Column("because", "because"),
@@ -286,7 +337,7 @@ def _meters(evidence: Evidence) -> Table:
             )
     return Table(
         "meters",
-        "Meters",
+        PHRASES("meters"),
         [
             Column("host", "host"),
             Column("meter", "meter"),
@@ -317,7 +368,7 @@ def _plan_table(evidence: Evidence) -> Table:
     rows.append({"key": "attempts beyond the first", "value": words.count(retried)})
     return Table(
         "conduct",
-        "Plan, validity limits and fixed settings",
+        PHRASES("conduct"),
         [Column("key", "key"), Column("value", "value")],
         rows,
     )
@@ -360,7 +411,7 @@ def _machine(evidence: Evidence) -> Table:
     ]
     return Table(
         "machine",
-        "Machine and versions",
+        PHRASES("machine"),
         [
             Column("host", "host"),
             Column("key", "key"),

@@ -26,6 +26,57 @@ from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spe
 from wattwire.report.html.columnar_json import packed_columns, script_json
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Fold, Section, Text
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "explore",
+    {
+        "title": "Explore the runs",
+        "introduction": (
+            "Choose a response and a kind of chart; tick the levels to show. The ticks filter the "
+            "chart below and every table with rows of those levels. Other figures, and numbers "
+            "that pool over a factor, do not change. Results found here are exploratory."
+        ),
+        "thinned": (
+            "The chart shows about {shown:count} of {runs:count} runs: the same share of each "
+            "treatment, evenly spaced in the order of execution. The tables contain every run."
+        ),
+        "for_print": "Figures of the first response, for print",
+        # Kinds of charts, each with its caption.
+        "box": "runs and boxes",
+        "box_caption": (
+            "Each row is a treatment, each dot a run. From {runs_min} runs on, a box shows the "
+            "quartiles and the median; its whiskers reach the lowest and the highest run."
+        ),
+        "violin": "violins",
+        "violin_caption": (
+            "Each row is a treatment, each dot a run. From {runs_min} runs on, a shape shows their "
+            "density: a kernel estimate with Scott's bandwidth; all shapes have the same width."
+        ),
+        "ecdf": "cumulative share of runs",
+        "ecdf_caption": (
+            "The share of the runs shown at or below a value. Steps are runs, not messages."
+        ),
+        "interaction": "means by two factors",
+        "interaction_caption": (
+            "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of "
+            "single means, from three runs on; for differences see the answers, which compare "
+            "inside blocks. Lines that are not parallel suggest an interaction."
+        ),
+        "scatter": "one response against another",
+        "scatter_caption": "Small points are runs, large ones the medians of each treatment.",
+        "heat": "heat map",
+        "heat_caption": (
+            "Each cell is the mean over its runs (geometric on a log scale). A cell without runs "
+            "stays white."
+        ),
+        "order": "runs in order of execution",
+        "order_caption": (
+            "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the "
+            "blocks; hollow marks are excluded runs."
+        ),
+    },
+)
 
 DIGITS = 5
 RUNS_MAX = 20_000
@@ -51,62 +102,54 @@ class Kind:
 KINDS = (
     Kind(
         "box",
-        "runs and boxes",
+        PHRASES("box"),
         ("value", "tone", "panel"),
-        "Each row is a treatment, each dot a run. "
-        f"From {figures.BOX_RUNS_MIN} runs on, a box shows the quartiles and "
-        "the median; its whiskers reach the lowest and the highest run.",
+        PHRASES("box_caption", runs_min=figures.BOX_RUNS_MIN),
         lambda: figures.box_chart(*GROUPS, VALUE, SCALE, figures.TREATMENT_ROWS),
         NAMES_PX,
     ),
     Kind(
         "violin",
-        "violins",
+        PHRASES("violin"),
         ("value", "tone", "panel"),
-        "Each row is a treatment, each dot a run. "
-        f"From {figures.VIOLIN_RUNS_MIN} runs on, a shape shows their density: "
-        "a kernel estimate with Scott's bandwidth; all shapes have the same width.",
+        PHRASES("violin_caption", runs_min=figures.VIOLIN_RUNS_MIN),
         lambda: figures.violin_chart(*GROUPS, VALUE, SCALE, figures.TREATMENT_ROWS),
         NAMES_PX,
     ),
     Kind(
         "ecdf",
-        "cumulative share of runs",
+        PHRASES("ecdf"),
         ("value", "tone", "panel"),
-        "The share of the runs shown at or below a value. Steps are runs, not messages.",
+        PHRASES("ecdf_caption"),
         lambda: figures.runs_ecdf_chart(*GROUPS, VALUE, SCALE),
     ),
     Kind(
         "interaction",
-        "means by two factors",
+        PHRASES("interaction"),
         ("value", "across", "tone", "panel"),
-        "Means over the runs shown (geometric on a log scale). Bars are 95 % t intervals of single "
-        "means, from three runs on; for differences see the answers, which compare inside blocks. "
-        "Lines that are not parallel suggest an interaction.",
+        PHRASES("interaction_caption"),
         lambda: figures.interaction_chart(None, LEVELS, TONE, ACROSS, PANELS, 1, VALUE, SCALE),
     ),
     Kind(
         "scatter",
-        "one response against another",
+        PHRASES("scatter"),
         ("value", "other", "tone", "panel"),
-        "Small points are runs, large ones the medians of each treatment.",
+        PHRASES("scatter_caption"),
         lambda: figures.scatter_chart(*GROUPS, ("@other", VALUE), ("@otherscale", SCALE)),
     ),
     Kind(
         "heat",
-        "heat map",
+        PHRASES("heat"),
         ("value", "across", "tone", "panel"),
-        "Each cell is the mean over its runs (geometric on a log scale). A cell without runs stays "
-        "white.",
+        PHRASES("heat_caption"),
         lambda: figures.heat_chart(None, ACROSS, (TONE, LEVELS), PANELS, 1, VALUE, SCALE),
         NAMES_PX,
     ),
     Kind(
         "order",
-        "runs in order of execution",
+        PHRASES("order"),
         ("value", "tone"),
-        "Drift appears as a slope, a disturbance as a cluster. Dashed lines separate the blocks; "
-        "hollow marks are excluded runs.",
+        PHRASES("order_caption"),
         lambda: figures.order_chart(None, LEVELS, TONE, VALUE, SCALE),
     ),
 )
@@ -135,29 +178,16 @@ def section(evidence: Evidence) -> Section | None:
     responses = tuple(response for response in responses if measured(evidence.usable, response))
     if not responses or not evidence.varied:
         return None
-    part = Section("explore", "Explore the runs")
-    part.parts.append(
-        Text(
-            "Choose a response and a kind of chart; tick the levels to show. The ticks filter "
-            "the chart below and every table with rows of those levels. Other figures, and "
-            "numbers that pool over a factor, do not change. Results found here are exploratory."
-        )
-    )
+    part = Section("explore", PHRASES("title"))
+    part.parts.append(Text(PHRASES("introduction")))
     part.parts.append(_explorer(evidence, responses))
     runs = evidence.usable.height + evidence.excluded.height
     if runs > RUNS_MAX:
-        part.parts.append(
-            Text(
-                f"The chart shows about {words.count(RUNS_MAX)} of {words.count(runs)} runs: the "
-                "same share of each treatment, evenly spaced in the order of execution. The "
-                "tables contain every run.",
-                "note",
-            )
-        )
+        part.parts.append(Text(PHRASES("thinned", shown=RUNS_MAX, runs=runs), "note"))
     captions = {kind.name: kind.says for kind in KINDS}
     drawings = overview.drawn(evidence, responses, captions)
     if drawings:
-        part.parts.append(Fold("Figures of the first response, for print", drawings))
+        part.parts.append(Fold(PHRASES("for_print"), drawings))
     return part
 
 
