@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from wattwire import stats
@@ -12,7 +12,7 @@ from wattwire.analysis.best_alternative import factors_of
 from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.decision import margin_words
 from wattwire.analysis.comparing.within_campaign import compare_inside
-from wattwire.analysis.contrasts import CONFIDENCE, Answers
+from wattwire.analysis.contrasts import CONFIDENCE, Answer, Answers
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
@@ -22,6 +22,164 @@ from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
 from wattwire.report.words import stopping, warm_up
+from wattwire.report.words.phrases import Phrase, Phrases, joined
+
+PHRASES = Phrases(
+    "methods",
+    {
+        "edited": (
+            "{edited} The factors, questions, margin and limits described here are those after the "
+            "edit."
+        ),
+        "imported": "The data were imported from files recorded by others{source}.",
+        "source": " ({source})",
+        "imported_runs": "Of {runs:plural run} in the files, {used:count} are used.",
+        "imported_runs_excluded": (
+            "Of {runs:plural run} in the files, {used:count} are used; the others were excluded, "
+            "each with a reason."
+        ),
+        # The machine.
+        "machine": "All runs were made with wattwire {version} on {where}{details}.",
+        "unknown_version": "of an unknown version",
+        "one_machine": "one machine",
+        "machines": "{hosts} machines",
+        "machine_details": " ({details})",
+        "logical_cpus": "{name}, {cpus} logical CPUs",
+        "memory": "{memory_gib:.1f} GiB of memory",
+        "kernel": "kernel {kernel}",
+        "virtual": "a virtual machine",
+        # The design.
+        "factors": "The factors were {factors:listed}.",
+        "factor": "{factor} ({levels})",
+        "levels_and_more": "{levels} and {more} more",
+        "fixed": "Fixed factors: {fixed}.",
+        "level": "{factor} = {level}",
+        "variant": "Variant {name} was run {changes}.",
+        "variant_with": "with {levels}",
+        "variant_of_commit": "with the cells of commit {commit}",
+        "variant_of_own": "with its own cells",
+        "variant_unchanged": "unchanged",
+        "order": (
+            "Each of {blocks:plural block} held {share} of {treatments:plural treatment} once, in "
+            "an order drawn at random (seed {seed}){together}: {runs:plural run}."
+        ),
+        "each": "each",
+        "some": "some",
+        "levels_together": ", the levels of {factor} next to each other",
+        "controls": (
+            "Each block also held one treatment under two identical labels and once with the "
+            "sampler silent in the window."
+        ),
+        "part": "Only a part of the study's design was requested: {part}.",
+        "not_run": "{treatments:plural treatment} could not be run ({reasons}).",
+        # One run.
+        "run": (
+            "Each run began with a baseline of the machine without nodes and one of the connected, "
+            "silent nodes ({baseline_s:duration} each), then all nodes sent from a common start "
+            "time{window}; {warm_up}."
+        ),
+        "window": " for a window of {window_s:duration}",
+        "calls_discarded": (
+            "the first {calls:plural call} of each client, and all calls that began before the "
+            "last client had made as many, are discarded as warm-up from latency, CPU time, "
+            "memory, energy and the message counts that divide them"
+        ),
+        "time_discarded": (
+            "its first {warm_up_s:duration} are discarded as warm-up from latency, CPU time, "
+            "memory, energy and the message counts that divide them"
+        ),
+        "none_discarded": "no warm-up was discarded",
+        "warm_up_rule": "{rule}.",
+        # What was measured.
+        "measured": "Read at up to {hz:g} Hz: {series}.",
+        "estimated": "Estimated at up to {hz:g} Hz: {series}.",
+        "bounded": "Bounded at up to {hz:g} Hz: {series}.",
+        "meter": "{meter} ({quantities})",
+        "energy": "Energy is from {sources:listed}.",
+        "no_energy": "Energy was not measured: there was no energy meter.",
+        "libraries": "Libraries, as reported by the nodes: {libraries}.",
+        # Which runs are used.
+        "excluded_only": (
+            "A run was excluded only on evidence independent of its response (load of other "
+            "programs, time taken by the hypervisor, stalls of the machine, counters that "
+            "failed){limits}."
+        ),
+        "validity_limits": "; limits that the study states: {limits}",
+        "validity_limits_edited": "; limits that the edited study states: {limits}",
+        "used": (
+            "{used:count} of {runs:plural run} are used{excluded}; "
+            "{repeats:plural attempt was/attempts were} repeats of such runs."
+        ),
+        "excluded_for": " (excluded for: {reasons})",
+        "excluded_reason": "{reason} {runs}×",
+        "untried": "{runs:plural planned run was/planned runs were} never made.",
+        "deliveries": (
+            "Of {expected:count} expected deliveries, warm-up included, {received:count} arrived, "
+            "{failed:count} calls failed (ended with an error before their timeout) and "
+            "{lost:count} were lost; failed and lost calls count as infinite in latency quantiles. "
+            "A treatment with any run without a finite quantile is excluded, with all its runs, "
+            "from that response's model. A treatment with any run that failed or lost more than "
+            "{failed_max:percent} of its calls is excluded from the costs per message. The "
+            "excluded levels have a reason in place of a number."
+        ),
+        # Statistics.
+        "not_compared": "These data are not compared.",
+        "unit": (
+            "A run is the experimental unit: messages inside a run add no degrees of freedom."
+        ),
+        "model": (
+            "The logarithm of each run's {responses:listed} was modelled by least squares with "
+            "fixed effects of blocks and {terms}, the error pooled; ratios are of geometric means "
+            "with t intervals."
+        ),
+        "terms_treatments": "treatments",
+        "terms_main_effects": "the factors' main effects",
+        "differences": (
+            "Where runs were zero or negative ({responses:listed}), levels were compared by the "
+            "Hodges–Lehmann difference of runs matched inside blocks, with limits by inversion of "
+            "the rank test, or by the difference of means where these were too few."
+        ),
+        "simultaneous": (
+            "Intervals are simultaneous at {confidence:confidence} over the family of {family} "
+            "(Bonferroni; each at {level:confidence})."
+        ),
+        "by_ranks": (
+            "Hodges–Lehmann ratios over blocks are also given, with limits by inversion of the "
+            "signed-rank test at its exact level."
+        ),
+        "margin": (
+            "A ratio is equivalent if its whole interval is within a margin of {percent:g} % "
+            "{when}."
+        ),
+        "margin_frozen": "frozen in the study",
+        "margin_edited": "stated by the edited study",
+        "chosen_afterwards": "chosen after the data were recorded",
+        "lowest": (
+            "The lowest alternative, and those equal to it within the margin, were determined by "
+            "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
+            "responses), together at {confidence:confidence}."
+        ),
+        "two_looks": (
+            "Comparisons that came out worse were measured in more blocks; the error is split over "
+            "two looks."
+        ),
+        "limit": "Limit {when}: {response} {bounds}{unit}{where}.",
+        "limit_where": " where {levels}",
+        "limit_before": "stated before the runs",
+        "limit_edited": "of the edited study",
+        # Variants.
+        "compared": (
+            "Variants were compared treatment by treatment ({method}); a variant is worse if the "
+            "whole interval is beyond a margin of {margin} ({interval})."
+        ),
+        "single_interval": "t interval at {level:confidence}",
+        "joint_intervals": (
+            "{intervals:plural interval}{looks} together at {confidence:confidence}; Bonferroni, "
+            "each at {level:confidence}"
+        ),
+        "looks": " over {looks} looks",
+    },
+)
 
 MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
 GIB = 1 << 30
@@ -29,10 +187,6 @@ LEVELS_MAX = 8
 STUDY = "study.json"
 BOOT_GAP_S = 30.0
 """Shortest time between two boots; a smaller difference is an adjusted wall clock."""
-CONTROL_TEXT = (
-    "Each block also held one treatment under two identical labels and once with the sampler "
-    "silent in the window."
-)
 
 
 def methods(evidence: Evidence, answers: Answers) -> list[str]:
@@ -56,22 +210,16 @@ def methods(evidence: Evidence, answers: Answers) -> list[str]:
 def _edited(evidence: Evidence) -> Iterator[str]:
     """Yield that the sentences describe documents that were edited after the campaign began."""
     if evidence.edited:
-        yield (
-            f"{edited_words(evidence.edited)} The factors, questions, margin and limits described "
-            "here are those after the edit."
-        )
+        yield PHRASES("edited", edited=edited_words(evidence.edited))
 
 
 def _imported(evidence: Evidence, answers: Answers) -> Iterator[str]:
     source = evidence.study.source
-    yield (
-        "The data were imported from files recorded by others"
-        + (f" ({source})." if source else ".")
-    )
+    yield PHRASES("imported", source=PHRASES("source", source=source) if source else "")
     held, used = evidence.attempts.height, evidence.usable.height
-    excluded = "; the others were excluded, each with a reason" if used < held else ""
-    of_all = f"Of {words.plural(held, 'run')} in the files"
-    yield f"{of_all}, {words.count(used)} are used{excluded}."
+    yield PHRASES(
+        "imported_runs_excluded" if used < held else "imported_runs", runs=held, used=used
+    )
     yield from statistics(evidence, answers)
 
 
@@ -87,104 +235,104 @@ def _machine(evidence: Evidence) -> Iterator[str]:
     details = []
     if facts.get("cpu_name"):
         cpus = facts.get("cpus") or facts.get("cores")
-        details.append(f"{facts['cpu_name']}" + (f", {cpus} logical CPUs" if cpus else ""))
+        name = str(facts["cpu_name"])
+        details.append(PHRASES("logical_cpus", name=name, cpus=cpus) if cpus else name)
     if isinstance(facts.get("memory_total"), int):
-        details.append(f"{facts['memory_total'] / GIB:.1f} GiB of memory")
+        details.append(PHRASES("memory", memory_gib=facts["memory_total"] / GIB))
     details += [str(facts[key]) for key in ("operating_system",) if facts.get(key)]
-    details += [f"kernel {facts['kernel']}"] if facts.get("kernel") else []
+    details += [PHRASES("kernel", kernel=facts["kernel"])] if facts.get("kernel") else []
     is_virtual = facts.get("virtualisation") not in (None, "none", "")
-    details += ["a virtual machine"] if is_virtual else []
+    details += [PHRASES("virtual")] if is_virtual else []
     versions = evidence.reader.machine.get("versions") or {}
-    tool = f"wattwire {versions.get('wattwire', 'of an unknown version')}"
     hosts = len(evidence.reader.machine.get("hosts", {}))
-    where = "one machine" if hosts == 1 else f"{hosts} machines"
-    yield f"All runs were made with {tool} on {where}" + (
-        f" ({', '.join(details)})." if details else "."
+    yield PHRASES(
+        "machine",
+        version=versions.get("wattwire", PHRASES("unknown_version")),
+        where=PHRASES("one_machine") if hosts == 1 else PHRASES("machines", hosts=hosts),
+        details=PHRASES("machine_details", details=joined(details, ", ")) if details else "",
     )
 
 
 def _design(evidence: Evidence) -> Iterator[str]:
     plan = evidence.study.plan
     factors = [
-        f"{words.factor_title(name)} ({_levels(evidence, name)})"
+        PHRASES("factor", factor=words.factor_title(name), levels=_levels(evidence, name))
         for name in evidence.factors
         if len(evidence.factors[name]) > 1
     ]
     treatments = {str(sorted(all_levels(entry).items(), key=str)) for entry in evidence.designed}
     if factors:
-        yield f"The factors were {words.listed(factors)}."
+        yield PHRASES("factors", factors=factors)
     fixed = evidence.study.fixed
     if fixed:
-        held = ", ".join(f"{name} = {words.plain(level)}" for name, level in sorted(fixed.items()))
-        yield f"Fixed factors: {held}."
+        yield PHRASES("fixed", fixed=_named_levels(sorted(fixed.items())))
     yield from _variants(evidence)
     blocks = len({entry["block"] for entry in evidence.designed})
     is_complete = len(evidence.designed) == blocks * len(treatments)
-    order = (
-        f"Each of {words.plural(blocks, 'block')} held {'each' if is_complete else 'some'} of "
-        f"{words.plural(len(treatments), 'treatment')} once, in an order drawn at random (seed "
-        f"{plan.seed})"
-    )
+    together = Phrase()
     if plan.primary:
-        order += f", the levels of {words.factor_title(plan.primary)} next to each other"
-    yield order + f": {words.plural(len(evidence.designed), 'run')}."
+        together = PHRASES("levels_together", factor=words.factor_title(plan.primary))
+    yield PHRASES(
+        "order",
+        blocks=blocks,
+        share=PHRASES("each" if is_complete else "some"),
+        treatments=len(treatments),
+        seed=plan.seed,
+        together=together,
+        runs=len(evidence.designed),
+    )
     stopped = stopping.sentence(evidence)
     if stopped:
         yield stopped
     if evidence.controls_planned:
-        yield CONTROL_TEXT
+        yield PHRASES("controls")
     if evidence.part:
-        yield f"Only a part of the study's design was requested: {evidence.part}."
+        yield PHRASES("part", part=evidence.part)
     skipped = len(evidence.skipped)
     if skipped:
         reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})
-        yield f"{words.plural(skipped, 'treatment')} could not be run ({'; '.join(reasons)})."
+        yield PHRASES("not_run", treatments=skipped, reasons="; ".join(reasons))
 
 
 def _levels(evidence: Evidence, factor: str) -> str:
     levels = [evidence.title(factor, level) for level in evidence.factors[factor]]
     more = len(levels) - LEVELS_MAX
-    return ", ".join(levels[:LEVELS_MAX]) + (f" and {more} more" if more > 0 else "")
+    first_levels = ", ".join(levels[:LEVELS_MAX])
+    return PHRASES("levels_and_more", levels=first_levels, more=more) if more > 0 else first_levels
+
+
+def _named_levels(levels: Iterable[tuple[str, Any]]) -> Phrase:
+    return joined(
+        (PHRASES("level", factor=name, level=words.plain(level)) for name, level in levels), ", "
+    )
 
 
 def _variants(evidence: Evidence) -> Iterator[str]:
     for name, variant in evidence.study.variants.items():
-        levels = ", ".join(f"{key} = {words.plain(value)}" for key, value in variant.levels.items())
-        changes = [f"with {levels}"] if levels else []
-        commit = variant.commit
-        source = f"with the cells of commit {commit}" if commit else "with its own cells"
-        changes += [source] if variant.root else []
-        yield f"Variant {name} was run {words.listed(changes) or 'unchanged'}."
+        levels = _named_levels(variant.levels.items())
+        changes = [PHRASES("variant_with", levels=levels)] if levels else []
+        if variant.root and variant.commit:
+            changes.append(PHRASES("variant_of_commit", commit=variant.commit))
+        elif variant.root:
+            changes.append(PHRASES("variant_of_own"))
+        listed = words.listed([*changes]) or PHRASES("variant_unchanged")
+        yield PHRASES("variant", name=name, changes=listed)
 
 
 def _run(evidence: Evidence) -> Iterator[str]:
     plan = evidence.study.plan
     window_s = column(evidence.usable, "window_s")
     known_s = window_s[window_s == window_s]
-    sentence = (
-        "Each run began with a baseline of the machine without nodes and one of the connected, "
-        f"silent nodes ({words.duration(plan.baseline_s)} each), then all nodes sent from a "
-        "common start time"
-    )
-    if known_s.size:
-        sentence += f" for a window of {words.duration(float(known_s.mean()))}"
-    left_out = (
-        "are discarded as warm-up from latency, CPU time, memory, energy and the message counts "
-        "that divide them"
-    )
-    warmup, calls = plan.warmup_s, evidence.warmup_calls
-    if calls:
-        each = words.plural(calls, "call")
-        cut = (
-            f"the first {each} of each client, and all calls that began before the last client had "
-        )
-        cut += f"made as many, {left_out}"
+    window = PHRASES("window", window_s=float(known_s.mean())) if known_s.size else ""
+    if evidence.warmup_calls:
+        discarded = PHRASES("calls_discarded", calls=evidence.warmup_calls)
+    elif plan.warmup_s:
+        discarded = PHRASES("time_discarded", warm_up_s=plan.warmup_s)
     else:
-        by_time = f"its first {words.duration(warmup)} {left_out}"
-        cut = by_time if warmup else "no warm-up was discarded"
-    yield f"{sentence}; {cut}."
+        discarded = PHRASES("none_discarded")
+    yield PHRASES("run", baseline_s=plan.baseline_s, window=window, warm_up=discarded)
     if evidence.warm_up:
-        yield f"{warm_up.ruled(evidence.warm_up)}."
+        yield PHRASES("warm_up_rule", rule=warm_up.ruled(evidence.warm_up))
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:
@@ -195,14 +343,13 @@ def _deliveries(evidence: Evidence) -> Iterator[str]:
     }
     if any(value != value for value in sums.values()) or not sums["expected"]:
         return
-    expected, received, failed, lost = (words.count(value) for value in sums.values())
-    yield (
-        f"Of {expected} expected deliveries, warm-up included, {received} arrived, {failed} calls "
-        f"failed (ended with an error before their timeout) and {lost} were lost; failed and lost "
-        "calls count as infinite in latency quantiles. A treatment with any run without a finite "
-        "quantile is excluded, with all its runs, from that response's model. A treatment with any "
-        f"run that failed or lost more than {words.percent(FAILED_MAX)} of its calls is excluded "
-        "from the costs per message. The excluded levels have a reason in place of a number."
+    yield PHRASES(
+        "deliveries",
+        expected=sums["expected"],
+        received=sums["received_unique"],
+        failed=sums["failed"],
+        lost=sums["lost"],
+        failed_max=FAILED_MAX,
     )
 
 
@@ -223,22 +370,32 @@ def _meters(evidence: Evidence) -> Iterator[str]:
     hz = evidence.study.meters.tick_hz
     for kind in ("measured", "estimate", "bound"):
         listed = [
-            f"{meter} ({', '.join(sorted(q for q, k in quantities if k == kind))})"
+            PHRASES(
+                "meter",
+                meter=meter,
+                quantities=", ".join(sorted(q for q, k in quantities if k == kind)),
+            )
             for meter, quantities in sorted(series.items())
             if any(k == kind for _, k in quantities)
         ]
-        if listed:
-            verb = {"measured": "Read", "estimate": "Estimated", "bound": "Bounded"}[kind]
-            yield f"{verb} at up to {hz:g} Hz: {'; '.join(listed)}."
+        if not listed:
+            continue
+        names = joined(listed, "; ")
+        if kind == "measured":
+            yield PHRASES("measured", hz=hz, series=names)
+        elif kind == "estimate":
+            yield PHRASES("estimated", hz=hz, series=names)
+        else:
+            yield PHRASES("bounded", hz=hz, series=names)
     sources = sorted(
         set(evidence.usable["energy_source"].drop_nulls().to_list())
         if "energy_source" in evidence.usable.columns
         else set()
     )
     if sources:
-        yield f"Energy is from {words.listed(sources)}."
+        yield PHRASES("energy", sources=sources)
     elif series:
-        yield "Energy was not measured: there was no energy meter."
+        yield PHRASES("no_energy")
 
 
 def _libraries(evidence: Evidence) -> Iterator[str]:
@@ -250,18 +407,18 @@ def _libraries(evidence: Evidence) -> Iterator[str]:
                 version = library.get("version") or "of unknown version"
                 libraries[f"{node['cell']}: {library['name']} {version}"] = None
     if libraries:
-        yield f"Libraries, as reported by the nodes: {'; '.join(sorted(libraries))}."
+        yield PHRASES("libraries", libraries="; ".join(sorted(libraries)))
 
 
 def _verdicts(evidence: Evidence) -> Iterator[str]:
     table = evidence.study.stated(VALIDITY)
-    limits = ", ".join(f"{key} = {words.plain(value)}" for key, value in sorted(table.items()))
-    study = "edited study" if STUDY in evidence.edited else "study"
-    yield (
-        "A run was excluded only on evidence independent of its response (load of other programs, "
-        "time taken by the hypervisor, stalls of the machine, counters that failed)"
-        + (f"; limits that the {study} states: {limits}." if limits else ".")
-    )
+    limits = _named_levels(sorted(table.items()))
+    if limits:
+        is_edited = STUDY in evidence.edited
+        limits = PHRASES(
+            "validity_limits_edited" if is_edited else "validity_limits", limits=limits
+        )
+    yield PHRASES("excluded_only", limits=limits)
     tried = evidence.usable.height + evidence.excluded.height
     codes = Counter(
         reason["code"].replace("_", " ")
@@ -270,89 +427,78 @@ def _verdicts(evidence: Evidence) -> Iterator[str]:
             reason["code"]: reason for reason in evidence.runs[run].get("reasons", [])
         }.values()
     )
-    sentence = f"{words.count(evidence.usable.height)} of {words.plural(tried, 'run')} are used"
-    if codes:
-        sentence += (
-            " (excluded for: "
-            + ", ".join(f"{code} {number}×" for code, number in codes.most_common())
-            + ")"
-        )
-    extra = evidence.attempts.height - len(set(evidence.attempts["run"].to_list()))
-    yield (
-        sentence + f"; {words.plural(extra, 'attempt was', 'attempts were')} repeats of such runs."
+    reasons = [
+        PHRASES("excluded_reason", reason=code, runs=number) for code, number in codes.most_common()
+    ]
+    yield PHRASES(
+        "used",
+        used=evidence.usable.height,
+        runs=tried,
+        excluded=PHRASES("excluded_for", reasons=joined(reasons, ", ")) if reasons else "",
+        repeats=evidence.attempts.height - len(set(evidence.attempts["run"].to_list())),
     )
     untried = evidence.untried(evidence.designed)
     if untried:
-        yield f"{words.plural(untried, 'planned run was', 'planned runs were')} never made."
+        yield PHRASES("untried", runs=untried)
 
 
 def statistics(evidence: Evidence, answers: Answers) -> Iterator[str]:
     """Yield how the study's questions were answered, with the confidence levels in use."""
     computed, differences = answers.computed(), answers.differences()
     if not computed and not differences:
-        yield "These data are not compared."
+        yield PHRASES("not_compared")
         return
-    sentence = "A run is the experimental unit: messages inside a run add no degrees of freedom."
+    yield joined([PHRASES("unit"), *_model(computed, differences)])
+    yield PHRASES("simultaneous", confidence=CONFIDENCE, family=answers.family, level=answers.level)
+    if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
+        yield PHRASES("by_ranks")
+    if answers.margin is not None:
+        when = _when_chosen(evidence, PHRASES("margin_frozen"), PHRASES("margin_edited"))
+        yield PHRASES("margin", percent=100 * answers.margin, when=when)
+    if factors_of(evidence):
+        yield PHRASES("lowest", confidence=CONFIDENCE)
+    if evidence.study.answers.looks > 1:
+        yield PHRASES("two_looks")
+    yield from _limits(evidence)
+
+
+def _model(computed: Sequence[Answer], differences: Sequence[Answer]) -> Iterator[Phrase]:
     if computed:
-        titles = words.listed(list(dict.fromkeys(item.response.title for item in computed)))
-        sentence += (
-            f" The logarithm of each run's {titles} was modelled by least squares with fixed "
-            f"effects of blocks and {_terms(computed)}, the error pooled; ratios are of geometric "
-            "means with t intervals."
+        kinds = {item.result.kind for item in computed}  # type: ignore[union-attr]
+        are_treatments = kinds == {"treatments"}
+        yield PHRASES(
+            "model",
+            responses=list(dict.fromkeys(item.response.title for item in computed)),
+            terms=PHRASES("terms_treatments" if are_treatments else "terms_main_effects"),
         )
     if differences:
-        titles = words.listed(list(dict.fromkeys(item.response.title for item in differences)))
-        sentence += (
-            f" Where runs were zero or negative ({titles}), levels were compared by the "
-            "Hodges–Lehmann difference of runs matched inside blocks, with limits by inversion of "
-            "the rank test, or by the difference of means where these were too few."
-        )
-    yield sentence
-    yield (
-        f"Intervals are simultaneous at {words.confidence(CONFIDENCE)} over the family of "
-        f"{answers.family} (Bonferroni; each at {words.confidence(answers.level)})."
-    )
-    if any(isinstance(item.by_ranks, stats.Interval) for item in computed):
-        yield (
-            "Hodges–Lehmann ratios over blocks are also given, with limits by inversion of the "
-            "signed-rank test at its exact level."
-        )
-    if answers.margin is not None:
-        chosen = _when_chosen(evidence, "frozen in the study", "stated by the edited study")
-        yield (
-            "A ratio is equivalent if its whole interval is within a margin of "
-            f"{100 * answers.margin:g} % {chosen}."
-        )
-    if factors_of(evidence):
-        yield (
-            "The lowest alternative, and those equal to it within the margin, were determined by "
-            "multiple comparisons with the best (Hsu 1984; Bonferroni over comparisons and "
-            f"responses), together at {words.confidence(CONFIDENCE)}."
-        )
-    if evidence.study.answers.looks > 1:
-        yield (
-            "Comparisons that came out worse were measured in more blocks; the error is split over "
-            "two looks."
-        )
+        responses = list(dict.fromkeys(item.response.title for item in differences))
+        yield PHRASES("differences", responses=responses)
+
+
+def _limits(evidence: Evidence) -> Iterator[Phrase]:
     for limit in evidence.study.limits:
         bounds = ", ".join(
             f"{key} {bound:g}"
             for key, bound in (("max", limit.max), ("min", limit.min))
             if bound is not None
         )
-        where = ", ".join(
-            f"{factor} = {words.plain(level)}" for factor, level in limit.where.items()
-        )
+        levels = _named_levels(limit.where.items())
         response = resolve(limit.response, evidence.described)
-        title, unit = response.title, f" {response.unit}" if response.unit else ""
-        when = _when_chosen(evidence, "stated before the runs", "of the edited study")
-        yield f"Limit {when}: {title} {bounds}{unit}{f' where {where}' if where else ''}."
+        yield PHRASES(
+            "limit",
+            when=_when_chosen(evidence, PHRASES("limit_before"), PHRASES("limit_edited")),
+            response=response.title,
+            bounds=bounds,
+            unit=f" {response.unit}" if response.unit else "",
+            where=PHRASES("limit_where", levels=levels) if levels else "",
+        )
 
 
-def _when_chosen(evidence: Evidence, registered: str, edited: str) -> str:
+def _when_chosen(evidence: Evidence, registered: Phrase, edited: Phrase) -> Phrase:
     """Return when a margin or a limit was chosen: `registered` only for a study without edits."""
     if evidence.imported:
-        return "chosen after the data were recorded"
+        return PHRASES("chosen_afterwards")
     return edited if STUDY in evidence.edited else registered
 
 
@@ -362,23 +508,22 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
         comparison = compare_inside(evidence, Wanted())
     except UsageError:
         return
-    level = f"t interval at {words.confidence(comparison.level)}"
+    interval = PHRASES("single_interval", level=comparison.level)
     if comparison.family * comparison.looks > 1:
-        intervals = words.plural(comparison.family, "interval")
-        looks = f" over {comparison.looks} looks" if comparison.looks > 1 else ""
-        level = (
-            f"{intervals}{looks} together at {words.confidence(CONFIDENCE)}; Bonferroni, each at "
-            f"{words.confidence(comparison.level)}"
+        looks = PHRASES("looks", looks=comparison.looks) if comparison.looks > 1 else ""
+        interval = PHRASES(
+            "joint_intervals",
+            intervals=comparison.family,
+            looks=looks,
+            confidence=CONFIDENCE,
+            level=comparison.level,
         )
-    yield (
-        f"Variants were compared treatment by treatment ({comparison.method}); a variant is worse "
-        f"if the whole interval is beyond a margin of {margin_words(comparison.margin)} ({level})."
+    yield PHRASES(
+        "compared",
+        method=comparison.method,
+        margin=margin_words(comparison.margin),
+        interval=interval,
     )
-
-
-def _terms(computed: Sequence[Any]) -> str:
-    kinds = {item.result.kind for item in computed}
-    return "treatments" if kinds == {"treatments"} else "the factors' main effects"
 
 
 def boots(evidence: Evidence) -> int:
