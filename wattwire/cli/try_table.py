@@ -221,7 +221,7 @@ def _with_ratio(evidence: Evidence, frame: pl.DataFrame, row: Line, answers: Ans
 
 
 def _notes(evidence: Evidence) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if steady_state.are_asked(evidence):
         unsettled = steady_state.told_unsettled(evidence, all_series(evidence))
         notes += [unsettled] if unsettled else []

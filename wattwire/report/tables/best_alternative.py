@@ -9,14 +9,33 @@ from wattwire.analysis.contrasts import CONFIDENCE
 from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.report.parts import Column, Table
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "lowest_table",
+    {
+        "title": "Lowest values by {factors}",
+        "lowest": "lowest",
+        "equal": "equal within the margin",
+        "open": "not significantly higher",
+        "higher": "higher",
+        "note": (
+            "“At most”: upper limit of the ratio to the truly lowest one; all limits and outcomes "
+            "hold jointly at {confidence:confidence}. The smallest estimate may not be the truly "
+            "lowest one: an alternative that is “not significantly higher” may be it."
+        ),
+    },
+)
 
 
 def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
     """Return the table of alternatives, from the lowest up; None where none is ranked."""
     group_titles = {
-        "lowest": "lowest", "equal": "equal within the margin",
-        "open": "not significantly higher", "higher": "higher",
-    }  # fmt: skip
+        "lowest": PHRASES("lowest"),
+        "equal": PHRASES("equal"),
+        "open": PHRASES("open"),
+        "higher": PHRASES("higher"),
+    }
     rows = [
         {
             "response": choice.response.title,
@@ -40,7 +59,7 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
     factor_titles = words.listed([words.factor_title(name) for name in factors_of(evidence)])
     return Table(
         "lowest",
-        f"Lowest values by {factor_titles}",
+        PHRASES("title", factors=factor_titles),
         [
             Column("response", "response"),
             Column("alternative", factor_titles),
@@ -51,7 +70,5 @@ def table(evidence: Evidence, found: Sequence[Choice]) -> Table | None:
             Column("group", "outcome"),
         ],
         rows,
-        "“At most”: upper limit of the ratio to the truly lowest one; all limits and outcomes hold "
-        f"jointly at {words.confidence(CONFIDENCE)}. The smallest estimate may not be the truly "
-        "lowest one: an alternative that is “not significantly higher” may be it.",
+        PHRASES("note", confidence=CONFIDENCE),
     )

@@ -15,35 +15,63 @@ from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.report.parts import Column, Table
+from wattwire.report.words.phrases import Phrase, Phrases
 
-HOW = {
-    "pairs": "ranks of {} pairs",
-    "two samples": "ranks of two samples",
-    "pair means": "means of {} pairs",
-}
+PHRASES = Phrases(
+    "differences",
+    {
+        "why_shares": (
+            "{response:capital}: above zero in {above:count} of {runs:plural run}; differences of "
+            "shares, in percentage points."
+        ),
+        "why": (
+            "{response:capital}: {not_positive:count} of {runs:plural run} {are} zero or negative "
+            "(minimum {minimum:number}{unit}, {run}). A ratio of geometric means needs each run's "
+            "logarithm, which such a run does not have, and excluding the run would bias the "
+            "answer. These are therefore differences, by ranks where there are enough runs."
+        ),
+        "is": "is",
+        "are": "are",
+        "title": "Answers as differences",
+        "note": (
+            "For shares, and for responses with runs that have no logarithm. Estimand: the typical "
+            "difference (Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside "
+            "blocks, or as two samples where nothing else varies; where there are too few for the "
+            "level, the mean over those pairs, by t. In the response's unit, and of the same "
+            "family as the ratios. “Different” excludes 0. A relative margin does not apply to a "
+            "difference, so no result here is equivalent. A typical difference hides that small "
+            "and large treatments may differ by different amounts. The difference of arithmetic "
+            "means inside blocks, by t, is also shown: an outlier shifts it, and its pooled error "
+            "assumes equal variance of small and large levels."
+        ),
+        "ranks_of_pairs": "ranks of {pairs} pairs",
+        "ranks_of_samples": "ranks of two samples",
+        "means_of_pairs": "means of {pairs} pairs",
+        "means": "means",
+        "by_level": "Does the difference change with the other factors?",
+        "by_level_note": ("Exploratory: separate intervals, each at {confidence:confidence}."),
+    },
+)
 
 
-def why(evidence: Evidence, response: Response) -> str:
+def why(evidence: Evidence, response: Response) -> Phrase:
     """Return how many runs are not positive, the least of them, and what is answered instead."""
     values = column(evidence.usable, response.column)
     known = int(np.isfinite(values).sum())
     if response.share:
-        above = words.count(int(np.sum(values > 0)))
-        return (
-            f"{response.title[:1].upper()}{response.title[1:]}: above zero in {above} of "
-            f"{words.plural(known, 'run')}; differences of shares, in percentage points."
-        )
+        above = int(np.sum(values > 0))
+        return PHRASES("why_shares", response=response.title, above=above, runs=known)
     not_positive = int(np.sum(values <= 0))
-    unit = f" {response.unit}" if response.unit else ""
     least = int(np.nanargmin(values))
-    are = "is" if not_positive == 1 else "are"
-    return (
-        f"{response.title[:1].upper()}{response.title[1:]}: {words.count(not_positive)} of "
-        f"{words.plural(known, 'run')} {are} zero or negative (minimum "
-        f"{words.number(float(values[least]))}{unit}, {evidence.usable['run'][least]}). A ratio of "
-        "geometric means needs each run's logarithm, which such a run does not have, and excluding "
-        "the run would bias the answer. These are therefore differences, by ranks where there are "
-        "enough runs."
+    return PHRASES(
+        "why",
+        response=response.title,
+        not_positive=not_positive,
+        runs=known,
+        are=PHRASES("is" if not_positive == 1 else "are"),
+        minimum=float(values[least]),
+        unit=f" {response.unit}" if response.unit else "",
+        run=evidence.usable["run"][least],
     )
 
 
@@ -56,7 +84,7 @@ def table(evidence: Evidence, answers: Answers) -> Table:
     ]
     return Table(
         "differences",
-        "Answers as differences",
+        PHRASES("title"),
         [
             Column("question", ""),
             Column("response", "response"),
@@ -75,15 +103,7 @@ def table(evidence: Evidence, answers: Answers) -> Table:
             Column("blocks", "blocks", "measured"),
         ],
         rows,
-        "For shares, and for responses with runs that have no logarithm. Estimand: the typical "
-        "difference (Hodges–Lehmann) of runs that differ in that factor alone, in pairs inside "
-        "blocks, or as two samples where nothing else varies; where there are too few for the "
-        "level, the mean over those pairs, by t. In the response's unit, and of the same family as "
-        "the ratios. “Different” excludes 0. A relative margin does not apply to a difference, so "
-        "no result here is equivalent. A typical difference hides that small and large treatments "
-        "may differ by different amounts. The difference of arithmetic means inside blocks, by t, "
-        "is also shown: an outlier shifts it, and its pooled error assumes equal variance of small "
-        "and large levels.",
+        PHRASES("note"),
     )
 
 
@@ -107,7 +127,7 @@ def _row(
         "difference": result.interval,
         "unit": "share" if answer.response.share else answer.response.unit,
         "outcome": words.OUTCOMES[answers.outcome(answer)],
-        "how": HOW.get(result.kind, "means").format(result.strata),
+        "how": _how(result),
         "level_exact": words.confidence(result.interval.level),
         "of_means": means.interval if isinstance(means, stats.Difference) else means,
         "degrees": int(means.interval.degrees or 0)
@@ -116,6 +136,16 @@ def _row(
         "runs": result.run_count,
         "blocks": result.block_count,
     }
+
+
+def _how(result: stats.Difference) -> Phrase:
+    if result.kind == "pairs":
+        return PHRASES("ranks_of_pairs", pairs=result.strata)
+    if result.kind == "two samples":
+        return PHRASES("ranks_of_samples")
+    if result.kind == "pair means":
+        return PHRASES("means_of_pairs", pairs=result.strata)
+    return PHRASES("means")
 
 
 def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
@@ -135,7 +165,7 @@ def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
     ]
     return Table(
         "differences-by-level",
-        "Does the difference change with the other factors?",
+        PHRASES("by_level"),
         [
             Column("response", "response"),
             Column("contrast", "contrast"),
@@ -144,5 +174,5 @@ def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
             Column("unit", "unit"),
         ],
         rows,
-        f"Exploratory: separate intervals, each at {words.confidence(CONFIDENCE)}.",
+        PHRASES("by_level_note", confidence=CONFIDENCE),
     )

@@ -9,6 +9,9 @@ from typing import Any
 
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.report.sections.published import locate
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases("published_values", {"source": "Table {table}"})
 
 TABLE, ROLE, SOURCE = "table", "node_role", "source"
 
@@ -22,7 +25,7 @@ class Printed:
     def source(self, table: str) -> str:
         """Return the name of a published table."""
         names = (row.get(SOURCE) for row in self.rows if row.get(TABLE) == table)
-        return next(filter(None, names), f"Table {table}")
+        return next(filter(None, names), PHRASES("source", table=table))
 
     def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
         """Return the rows of a table with these levels, of one role or of all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,37 @@ from wattwire import stats
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
 from wattwire.analysis.responses import Response, resolve
-from wattwire.model import words
 from wattwire.model.output_requests import ShownRanking
 from wattwire.report.parts import Column, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.tables.published_values import Printed
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats import association
+
+PHRASES = Phrases(
+    "ranking",
+    {
+        "no_energy": (
+            "No ranking: no meter measured energy. An energy estimate from CPU time would rank CPU "
+            "time and is not ranked."
+        ),
+        "not_measured": "No ranking: {responses:listed} was not measured.",
+        "agreement_unknown": "Agreement of the two rankings: {reason}.",
+        "agreement": (
+            "Agreement of the two rankings: Spearman's ρ {rho:number} over the "
+            "{treatments:plural treatment} in both ({p:p}{interval}; exploratory)."
+        ),
+        "interval": ", 95 % interval {low:number} to {high:number}",
+        "note_here": (
+            "Here: geometric mean over runs, with a 95 % t interval from three runs on; the order "
+            "of neighbours with overlapping intervals is uncertain."
+        ),
+        "note_published": (
+            "Published: the product of the printed {columns:listed}, each summed over the roles "
+            "for which the paper prints it; the paper may not print this product."
+        ),
+    },
+)
 
 HERE, PRINTED = "product_here", "product_printed"
 
@@ -58,19 +84,15 @@ def parts(
             Column("rank_printed", "rank", "published", group=source),
             Column(PRINTED, "product", "published", group=source),
         ]
-    note = " ".join(filter(None, (spec.note, _note(spec, bool(measured)))))
+    note = joined([spec.note, *_notes(spec, bool(measured))])
     contents.append(Table(f"ranking-{number}", spec.title, columns, rows, note))
     return contents
 
 
-def _why_not(missing: list[Response]) -> str:
-    names = words.listed([response.title for response in missing])
+def _why_not(missing: list[Response]) -> Phrase:
     if any(response.energy for response in missing):
-        return (
-            "No ranking: no meter measured energy. An energy estimate from CPU time would rank CPU "
-            "time and is not ranked."
-        )
-    return f"No ranking: {names} was not measured."
+        return PHRASES("no_energy")
+    return PHRASES("not_measured", responses=[response.title for response in missing])
 
 
 def _rows(
@@ -103,35 +125,24 @@ def _number(rows: list[dict[str, Any]], key: str, rank: str) -> None:
         row[rank] = place
 
 
-def _agreement(rows: list[dict[str, Any]]) -> str:
+def _agreement(rows: list[dict[str, Any]]) -> Phrase:
     both = [row for row in rows if row.get("rank_here") and row.get("rank_printed")]
     if not both:
-        return ""
+        return Phrase()
     spearman = association.spearman([row["order"] for row in both], [row[PRINTED] for row in both])
     if not isinstance(spearman, association.Association):
-        return f"Agreement of the two rankings: {spearman}."
-    treatment_count = words.plural(len(both), "treatment")
-    interval_words = ""
+        return PHRASES("agreement_unknown", reason=spearman)
+    interval = Phrase()
     if isinstance(spearman.interval, stats.Interval):
-        low, high = words.number(spearman.interval.low), words.number(spearman.interval.high)
-        interval_words = f", 95 % interval {low} to {high}"
-    return (
-        f"Agreement of the two rankings: Spearman's ρ {words.number(spearman.estimate)} over the "
-        f"{treatment_count} in both ({words.p_equals(spearman.p)}{interval_words}; exploratory)."
+        interval = PHRASES("interval", low=spearman.interval.low, high=spearman.interval.high)
+    return PHRASES(
+        "agreement", rho=spearman.estimate, treatments=len(both), p=spearman.p, interval=interval
     )
 
 
-def _note(spec: ShownRanking, measured: bool) -> str:
-    sentences = []
+def _notes(spec: ShownRanking, measured: bool) -> Iterator[Phrase]:
     if measured:
-        sentences.append(
-            "Here: geometric mean over runs, with a 95 % t interval from three runs on; the order "
-            "of neighbours with overlapping intervals is uncertain."
-        )
+        yield PHRASES("note_here")
     if spec.published:
-        columns = words.listed([name.replace("_", " ") for name in spec.published_product])
-        sentences.append(
-            f"Published: the product of the printed {columns}, each summed over the roles for "
-            "which the paper prints it; the paper may not print this product."
-        )
-    return " ".join(sentences)
+        columns = [name.replace("_", " ") for name in spec.published_product]
+        yield PHRASES("note_published", columns=columns)

@@ -29,23 +29,67 @@ from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table, Text
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "sensitivity",
+    {
+        "title": "Sensitivity checks: ranks, effect sizes, assumptions",
+        "assumed": (
+            "Assumptions of the intervals: all treatments have the same error variance, and errors "
+            "are independent. Simulated with three levels or more: one level with four times the "
+            "standard deviation raised the false-positive rate of ratios from 5 % to between 10 "
+            "and 20 %; autocorrelated errors, with all runs of a level in a row, raised it to "
+            "between 11 and 33 %. In random order inside blocks, autocorrelation left ratios "
+            "unharmed and made the intervals of single treatments too narrow. One outlying run in "
+            "ten, with ten times the standard deviation, lowered the false-positive rate and "
+            "widened the intervals. A warning above names violations that these data show; few "
+            "runs can show little."
+        ),
+        "by_ranks": "By ranks",
+        "by_ranks_note": (
+            "One value per block and level: the mean log response over the combinations of the "
+            "other factors that have every level there. Hodges–Lehmann: paired in blocks from "
+            "{blocks_min} blocks on; with fewer, from two unpaired samples, whose interval "
+            "includes the differences between blocks. Cliff's δ: how much more often a block at "
+            "the first level is above one at the second than below (Newcombe's method 5, "
+            "unpaired). Friedman and Quade: whether any level of the factor differs, by "
+            "permutation inside blocks. Each interval is a separate one at "
+            "{confidence:confidence}; the answers are the ratios above."
+        ),
+        "effects": "Effects on each response",
+        "effects_note": (
+            "Block analysis of variance on the {scale} scale ({interaction}), the error pooled "
+            "over treatments; ω² with limits by noncentral F at {confidence:confidence}, with at "
+            "most 10 error degrees of freedom, to allow for heavy tails. Interactions have a "
+            "second p, from permuting the residuals inside blocks, where the first is below "
+            "{permuted_below:g} on either scale. Exploratory."
+        ),
+        # What an interaction means on each scale.
+        "ratios_differ": "ratios differ",
+        "differences_differ": "differences differ",
+        "interaction": (
+            "{factors:listed}, {response}: {verdict} ({scale} scale, {p:p}, by permutation "
+            "{permuted_p:number 2}){other_scale}{undecided}."
+        ),
+        "no_sign": "no sign that {interaction}",
+        "other_scale": "; on the {scale} scale {verdict} ({p:p})",
+        "no_sign_there": "there is no sign that {interaction}",
+        "undecided": ". The two p values on that scale disagree: the result is undecided",
+        "identical_labels": (
+            "Two identical labels differed by more than the {confidence:confidence} error limit in "
+            "{alarms} of {pairs:plural pair}, over all responses; false-positive rate: {rate}."
+        ),
+        "rate": "{low:percent} to {high:percent}",
+    },
+)
 
 PAIRS_BY_RANKS_MIN = 6
 PAIRS_OF_FACTORS_MAX = 6
 PERMUTED = 0.2
 """An interaction whose p is above this on both scales needs no p by permutation."""
-SCALES = {"log": "ratios differ", "plain": "differences differ"}
-
-ASSUMED = (
-    "Assumptions of the intervals: all treatments have the same error variance, and errors are "
-    "independent. Simulated with three levels or more: one level with four times the standard "
-    "deviation raised the false-positive rate of ratios from 5 % to between 10 and 20 %; "
-    "autocorrelated errors, with all runs of a level in a row, raised it to between 11 and 33 %. "
-    "In random order inside blocks, autocorrelation left ratios unharmed and made the intervals "
-    "of single treatments too narrow. One outlying run in ten, with ten times the standard "
-    "deviation, lowered the false-positive rate and widened the intervals. A warning above names "
-    "violations that these data show; few runs can show little."
-)
+SCALES = {"log": PHRASES("ratios_differ"), "plain": PHRASES("differences_differ")}
+"""Scale → what it means there that two factors interact."""
 
 
 def parts(evidence: Evidence, answers: Answers) -> list[Any]:
@@ -63,8 +107,8 @@ def parts(evidence: Evidence, answers: Answers) -> list[Any]:
     effects, sentences = _effects(evidence, responses)
     contents += [effects, *(Text(sentence, "item") for sentence in sentences)]
     contents += [Text(sentence) for sentence in _identical(evidence, responses)]
-    contents.append(Text(ASSUMED, "note"))
-    return [*warnings, Fold("Sensitivity checks: ranks, effect sizes, assumptions", contents)]
+    contents.append(Text(PHRASES("assumed"), "note"))
+    return [*warnings, Fold(PHRASES("title"), contents)]
 
 
 def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
@@ -100,7 +144,7 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
         )
     return Table(
         "by-ranks",
-        "By ranks",
+        PHRASES("by_ranks"),
         [
             Column("response", "response"),
             Column("contrast", "contrast"),
@@ -113,14 +157,7 @@ def _by_ranks(evidence: Evidence, computed: Sequence[Answer]) -> Table:
             Column("quade", "Quade, p", "measured", digits=2),
         ],
         rows,
-        "One value per block and level: the mean log response over the combinations of the other "
-        "factors that have every level there. Hodges–Lehmann: paired in blocks from "
-        f"{PAIRS_BY_RANKS_MIN} blocks on; with fewer, from two unpaired samples, whose interval "
-        "includes the differences between blocks. Cliff's δ: how much more often a block at the "
-        "first level is above one at the second than below (Newcombe's method 5, unpaired). "
-        "Friedman and Quade: whether any level of the factor differs, by permutation inside "
-        f"blocks. Each interval is a separate one at {words.confidence(CONFIDENCE)}; the answers "
-        "are the ratios above.",
+        PHRASES("by_ranks_note", blocks_min=PAIRS_BY_RANKS_MIN, confidence=CONFIDENCE),
     )
 
 
@@ -149,11 +186,11 @@ def _distinct(computed: Sequence[Answer]) -> list[Answer]:
 # -- shares of variance --------------------------------------------------------------------------
 
 
-def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[str]]:
+def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, list[Phrase]]:
     """Return the analysis of variance of each response, and a sentence per interaction."""
     frozen = evidence.study.answers.scale
     rows: list[dict[str, Any]] = []
-    sentences: list[str] = []
+    sentences: list[Phrase] = []
     for response in responses:
         fits = {scale: usable_fit(evidence, response, scale) for scale in SCALES}
         fit = fits[frozen]
@@ -170,7 +207,7 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
                 sentences.append(sentence)
     table = Table(
         "effects",
-        "Effects on each response",
+        PHRASES("effects"),
         [
             Column("response", "response"),
             Column("source", "source"),
@@ -181,11 +218,13 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
             Column("omega", "partial ω² [interval]", "measured"),
         ],
         rows,
-        f"Block analysis of variance on the {frozen} scale ({SCALES[frozen]}), the error pooled "
-        f"over treatments; ω² with limits by noncentral F at {words.confidence(CONFIDENCE)}, with "
-        "at most 10 error degrees of freedom, to allow for heavy tails. Interactions have a second "
-        f"p, from permuting the residuals inside blocks, where the first is below {PERMUTED:g} on "
-        "either scale. Exploratory.",
+        PHRASES(
+            "effects_note",
+            scale=frozen,
+            interaction=SCALES[frozen],
+            confidence=CONFIDENCE,
+            permuted_below=PERMUTED,
+        ),
     )
     return table, sentences
 
@@ -224,7 +263,7 @@ def _effect_row(response: Response, factors: Sequence[str], effect: Any) -> dict
 
 def interaction_words(
     response: Response, pair: tuple[str, str], found: dict[str, Any], frozen: str
-) -> str | None:
+) -> Phrase | None:
     """Return whether two factors interact on the frozen scale; both scales where they disagree."""
     if not all(isinstance(effect, stats.Effect) for effect in found.values()):
         return None
@@ -233,21 +272,28 @@ def interaction_words(
     permuted_p = found[frozen].permuted_p
     if not on_frozen and not on_other:
         return None
-    names = words.listed([words.factor_title(name) for name in pair])
-    verb = SCALES[frozen] if on_frozen else f"no sign that {SCALES[frozen]}"
-    text = (
-        f"{names}, {response.title}: {verb} ({frozen} scale, {words.p_equals(found[frozen].p)}"
-        f", by permutation {words.number(permuted_p, 2)})"
-    )
+    there, other = SCALES[frozen], SCALES[other_scale]
+    contrary = Phrase()
     if on_frozen != on_other:
-        verb = SCALES[other_scale] if on_other else f"there is no sign that {SCALES[other_scale]}"
-        text += f"; on the {other_scale} scale {verb} ({words.p_equals(found[other_scale].p)})"
-    if on_frozen != (permuted_p is not None and permuted_p < ALARM):
-        text += ". The two p values on that scale disagree: the result is undecided"
-    return text + "."
+        verdict = other if on_other else PHRASES("no_sign_there", interaction=other)
+        contrary = PHRASES(
+            "other_scale", scale=other_scale, verdict=verdict, p=found[other_scale].p
+        )
+    is_undecided = on_frozen != (permuted_p is not None and permuted_p < ALARM)
+    return PHRASES(
+        "interaction",
+        factors=[words.factor_title(name) for name in pair],
+        response=response.title,
+        verdict=there if on_frozen else PHRASES("no_sign", interaction=there),
+        scale=frozen,
+        p=found[frozen].p,
+        permuted_p=permuted_p,
+        other_scale=contrary,
+        undecided=PHRASES("undecided") if is_undecided else "",
+    )
 
 
-def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
+def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[Phrase]:
     """Return how often two identical labels of one treatment differed by more than errors do."""
     alarms = trials = 0
     for response in responses:
@@ -260,11 +306,11 @@ def _identical(evidence: Evidence, responses: Sequence[Response]) -> list[str]:
     if not trials:
         return []
     alarm_rate = stats.alarm_rate(alarms, trials)
-    rate = str(alarm_rate)
-    if isinstance(alarm_rate, stats.Interval):
-        rate = f"{words.percent(alarm_rate.low)} to {words.percent(alarm_rate.high)}"
+    rate = (
+        PHRASES("rate", low=alarm_rate.low, high=alarm_rate.high)
+        if isinstance(alarm_rate, stats.Interval)
+        else alarm_rate
+    )
     return [
-        f"Two identical labels differed by more than the {words.confidence(CONFIDENCE)} error "
-        f"limit in {alarms} of {words.plural(trials, 'pair')}, over all responses; false-positive "
-        f"rate: {rate}."
+        PHRASES("identical_labels", confidence=CONFIDENCE, alarms=alarms, pairs=trials, rate=rate)
     ]

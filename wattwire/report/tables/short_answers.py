@@ -8,6 +8,19 @@ from typing import Any
 
 from wattwire.model import words
 from wattwire.report.parts import Column, Table
+from wattwire.report.words.phrases import Phrases
+
+PHRASES = Phrases(
+    "short_answers",
+    {
+        "title": "Summary of answers",
+        "note": (
+            "Decided answers first, then by the ratio's distance from 1. Intervals at "
+            "{confidence:confidence}{family}; questions, models and reasons are below."
+        ),
+        "family": " ({answers} jointly)",
+    },
+)
 
 Row = tuple[str, str, str, str]
 KEYS = ("response", "contrast", "estimate", "outcome")
@@ -67,11 +80,11 @@ def table(document: Mapping[str, Any]) -> Table | None:
     all_rows = rows(document)
     if len(all_rows) < 2:
         return None
-    level, family = words.confidence(document["confidence"]), document["family"]
-    family_note = f" ({family} jointly)" if family > 1 else ""
+    family = document["family"]
+    family_note = PHRASES("family", answers=family) if family > 1 else ""
     return Table(
         "short-answers",
-        "Summary of answers",
+        PHRASES("title"),
         [
             Column("response", "response"),
             Column("contrast", "contrast"),
@@ -79,6 +92,5 @@ def table(document: Mapping[str, Any]) -> Table | None:
             Column("outcome", "outcome"),
         ],
         [dict(zip(KEYS, row, strict=True)) for row in all_rows],
-        "Decided answers first, then by the ratio's distance from 1. Intervals at "
-        f"{level}{family_note}; questions, models and reasons are below.",
+        PHRASES("note", confidence=document["confidence"], family=family_note),
     )

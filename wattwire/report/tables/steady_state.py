@@ -17,15 +17,34 @@ from wattwire import stats
 from wattwire.analysis import settling
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, unanswered
 from wattwire.analysis.latency import Series, series_of
-from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.words.phrases import Phrase, Phrases
 from wattwire.stats.series.settling import drifts
 from wattwire.stats.series.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
 
+PHRASES = Phrases(
+    "steady_state",
+    {
+        "title": "Steady state of the runs",
+        "unsettled": (
+            "Not settled after the warm-up ({warm_up}): {treatments:listed 6}; those figures do "
+            "not describe a steady state."
+        ),
+        "calls": "{calls:plural call}",
+        "its_time": "its time",
+        "only_treatment": "the only treatment",
+        "note": (
+            "Each run's latency after the study's warm-up, from {points_min} messages on: flat, "
+            "warm-up (settles lower), slowdown (settles higher), no steady state. Changepoints "
+            "with a penalty for autocorrelation; a treatment has a course if three quarters of its "
+            "runs agree, {runs_min} or more. The classification excludes no run and no message."
+        ),
+    },
+)
+
 KEPT_MIN = 3
-NAMED_MAX = 6
 MOVING = (WARM_UP, UNSETTLED)
 
 
@@ -52,7 +71,7 @@ def fold(evidence: Evidence, series: Mapping[str, Series]) -> Fold | None:
         rows.append(row)
     if not rows:
         return None
-    return Fold("Steady state of the runs", [_table(evidence, rows, cut)])
+    return Fold(PHRASES("title"), [_table(evidence, rows, cut)])
 
 
 def _cuts_by_time(evidence: Evidence) -> bool:
@@ -80,21 +99,18 @@ def unsettled(evidence: Evidence, series: Mapping[str, Series]) -> list[str]:
         if levels.get("loop") != "closed" or _course_cells(series, runs)["consensus"] not in MOVING:
             continue
         if drifts([series[run].values_us for run in runs]):
-            titles[evidence.treatment_title(levels) or "the only treatment"] = None
+            titles[evidence.treatment_title(levels) or PHRASES("only_treatment")] = None
     return list(titles)
 
 
-def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> str:
+def told_unsettled(evidence: Evidence, series: Mapping[str, Series]) -> Phrase:
     """Return a sentence on the treatments that have not settled, for the headline; "" for none."""
     titles = unsettled(evidence, series)
     if not titles:
-        return ""
-    treatments = words.listed_first(titles, NAMED_MAX)
-    calls = words.plural(evidence.warmup_calls, "call") if evidence.warmup_calls else "its time"
-    return (
-        f"Not settled after the warm-up ({calls}): {treatments}; those figures do not describe a "
-        "steady state."
-    )
+        return Phrase()
+    calls = evidence.warmup_calls
+    warm_up = PHRASES("calls", calls=calls) if calls else PHRASES("its_time")
+    return PHRASES("unsettled", warm_up=warm_up, treatments=titles)
 
 
 def _course_cells(series: Mapping[str, Series], runs: list[str]) -> dict[str, Any]:
@@ -143,11 +159,8 @@ def _table(evidence: Evidence, rows: list[dict[str, Any]], cut: bool) -> Table:
         ]
     return Table(
         "courses",
-        "Steady state of the runs",
+        PHRASES("title"),
         columns,
         rows,
-        f"Each run's latency after the study's warm-up, from {POINTS_MIN} messages on: flat, "
-        "warm-up (settles lower), slowdown (settles higher), no steady state. Changepoints with a "
-        "penalty for autocorrelation; a treatment has a course if three quarters of its runs "
-        f"agree, {RUNS_MIN} or more. The classification excludes no run and no message.",
+        PHRASES("note", points_min=POINTS_MIN, runs_min=RUNS_MIN),
     )
