@@ -17,6 +17,27 @@ from wattwire.analysis.comparing.decision import (
 )
 from wattwire.analysis.limits import BROKEN, Checked, in_short
 from wattwire.model import words
+from wattwire.report.words.phrases import Phrase, Phrases
+
+PHRASES = Phrases(
+    "comparison",
+    {
+        "completed": "Every run completed: {runs:plural run}.",
+        "completed_in_some": (
+            "Every run completed: {runs:plural run}, in {completed:plural treatment} of "
+            "{treatments}."
+        ),
+        "basis": (
+            "Ratios are of geometric means, head over base; {method}. Intervals hold at "
+            "{confidence:confidence} jointly over {answers:plural answer}{looks} (Bonferroni: each "
+            "at {level:confidence}). Worse: the whole interval is beyond the margin. Not worse: no "
+            "part of it is."
+        ),
+        "looks": " and {looks} looks",
+        "limit": "Limit {limit}",
+        "message": "{verdict}: {result} ({base_runs} + {head_runs} runs)",
+    },
+)
 
 MARKS = {WORSE: "❌ worse", UNCLEAR: "❔ cannot tell"}
 OK_MARK = "✅"
@@ -33,7 +54,7 @@ def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[st
     lines = [first_line(judged, limits), ""]
     if judged is not None:
         lines += [*_table(judged.shown), ""]
-    lines += [f"Limit {check.sentence()}" for check in limits]
+    lines += [PHRASES("limit", limit=check.sentence()) for check in limits]
     return lines + _remarks(judged)
 
 
@@ -63,30 +84,29 @@ def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
     return bool(limits) and all(check.runs == 0 for check in limits)
 
 
-def completed(judged: Judged) -> list[str]:
+def completed(judged: Judged) -> list[Phrase]:
     """Return one line for all treatments in which every run completed; no line without any."""
     unremarkable = [item for item in judged.items if item.unremarkable]
     if not unremarkable:
         return []
-    runs = words.plural(sum(item.base_runs + item.head_runs for item in unremarkable), "run")
-    remaining = sum(item.response == COMPLETED for item in judged.items) - len(unremarkable)
-    where = (
-        f", in {words.plural(len(unremarkable), 'treatment')} of {len(unremarkable) + remaining}"
-        if remaining
-        else ""
-    )
-    return [f"Every run completed: {runs}{where}."]
+    runs = sum(item.base_runs + item.head_runs for item in unremarkable)
+    treatments = sum(item.response == COMPLETED for item in judged.items)
+    if treatments == len(unremarkable):
+        return [PHRASES("completed", runs=runs)]
+    return [
+        PHRASES("completed_in_some", runs=runs, completed=len(unremarkable), treatments=treatments)
+    ]
 
 
-def basis(judged: Judged) -> str:
+def basis(judged: Judged) -> Phrase:
     """Return a sentence on the method and confidence of the intervals."""
-    together = f"{words.confidence(CONFIDENCE)} jointly"
-    looks = f" and {judged.looks} looks" if judged.looks > 1 else ""
-    return (
-        f"Ratios are of geometric means, head over base; {judged.method}. Intervals hold at "
-        f"{together} over {words.plural(judged.family, 'answer')}{looks} (Bonferroni: each at "
-        f"{words.confidence(judged.level)}). Worse: the whole interval is beyond the margin. Not "
-        "worse: no part of it is."
+    return PHRASES(
+        "basis",
+        method=judged.method,
+        confidence=CONFIDENCE,
+        answers=judged.family,
+        looks=PHRASES("looks", looks=judged.looks) if judged.looks > 1 else "",
+        level=judged.level,
     )
 
 
@@ -199,7 +219,13 @@ def _result_text(item: Item) -> str:
 
 
 def _message(item: Item) -> str:
-    return f"{item.verdict}: {_result_text(item)} ({item.base_runs} + {item.head_runs} runs)"
+    return PHRASES(
+        "message",
+        verdict=item.verdict,
+        result=_result_text(item),
+        base_runs=item.base_runs,
+        head_runs=item.head_runs,
+    )
 
 
 def _ranks_text(item: Item) -> str:

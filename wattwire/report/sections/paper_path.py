@@ -15,8 +15,86 @@ from wattwire.model.derived import FloatArray, column
 from wattwire.model.paper_path import Walk
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats import NotComputable, TooFew, paper
 from wattwire.stats.paper.rates import MODELS, Rate, rates_for
+
+PHRASES = Phrases(
+    "paper_path",
+    {
+        "title": "Tests as in papers",
+        "introduction": (
+            "Tests that papers use, applied to the runs of this campaign for comparison with "
+            "published results. The answers above do not use them."
+        ),
+        "folded": ("Normality, transformation, outliers, tests: {walks:plural analysis/analyses}"),
+        # Cautions.
+        "unpaired": (
+            "Every test here treats runs as unpaired, and the data choose the test, so the actual "
+            "level differs from the nominal level."
+        ),
+        "outliers_removed": (
+            "Removing outliers before a test raises its false-positive rate, here to "
+            "{worst:percent} instead of the nominal 5 % (simulated, table below). Where outliers "
+            "were removed, the tables give both results."
+        ),
+        "reversed": (
+            "In {changed} of {walks:plural analysis/analyses}, removing outliers reverses the "
+            "verdict."
+        ),
+        "nothing_left": (
+            "In {undecided} of {walks:plural analysis/analyses}, removing outliers leaves nothing "
+            "to test."
+        ),
+        "blocks_ignored": (
+            "These tests ignore the blocks of the design. Each row gives the share of the scatter "
+            "that blocks explain; a comparison inside blocks would exclude it."
+        ),
+        "some_pooled": (
+            "In {pooled} of {walks:plural analysis/analyses}, the groups pool other factors, whose "
+            "effects count as scatter."
+        ),
+        # The result of each analysis.
+        "summary": "Result of each analysis",
+        "summary_note": (
+            "Shapiro–Wilk in each group; where one is not normal, a Box–Cox power for all, kept "
+            "only if every group then passes; interquartile fences; Brown–Forsythe for equal "
+            "variances; then t, ANOVA, Welch's or Kruskal–Wallis, and pairs where it rejects. All "
+            "at 5 %, pairs after correction. Exploratory: p is not corrected over the rows of this "
+            "table. Scatter of blocks: their share of the sum of squares inside groups, and the "
+            "share expected by chance."
+        ),
+        "groups": "{factors:listed}",
+        "groups_kept": "{factors:listed} (only {levels})",
+        "test": "{test}, {statistic}",
+        "test_box_cox": "{test} on the Box–Cox scale, {statistic}",
+        "cannot_reject": "cannot reject: no p below {least:number} exists",
+        "pairs_below": "{below} of {pairs}",
+        # Simulated error rates.
+        "rates": "False-positive rate of this procedure",
+        "rates_note": (
+            "Simulated, {trials:count} campaigns in each row, for the sizes nearest to those "
+            "above; only the test over all groups, without pairs."
+        ),
+        "aligned": "Interactions by aligned ranks",
+        "aligned_note": (
+            "Each effect is aligned and ranked separately (type III); runs are treated as "
+            "unpaired. This is not a test of ratios: it reports two factors that multiply (one ×3, "
+            "one ×5) as an interaction in every simulated trial. For ratios see the answers."
+        ),
+        # The steps of one analysis.
+        "walk": "{response} by {groups}",
+        "pooled": "The groups pool {factors:listed}: their effects count as scatter.",
+        "omitted": "Omitted, without this response: {runs:plural run}.",
+        "steps": "Steps: {walk}",
+        "fences": "fences {low:number} to {high:number}",
+        "nothing_decided": "nothing decided",
+        "differs": "differs ({method})",
+        "no_difference": "no difference detected ({method})",
+        "powerless": "cannot reject at these sizes, whatever the data ({method})",
+        "pairs": "Pairs: {walk}",
+    },
+)
 
 NONE = (TooFew, NotComputable)
 STEPPED_MAX = 40
@@ -31,7 +109,7 @@ def section(evidence: Evidence) -> Section | None:
     results = [walked(evidence, walk) for walk in walks]
     if not results and not refused:
         return None
-    part = Section("paper-path", "Tests as in papers")
+    part = Section("paper-path", PHRASES("title"))
     contents: list[Any] = [_caution(results)]
     contents += [Text(sentence, "item") for sentence in refused]
     if results:
@@ -41,56 +119,31 @@ def section(evidence: Evidence) -> Section | None:
         contents.append(interactions)
     for number, result in enumerate(results[:STEPPED_MAX], 1):
         contents.append(_steps_fold(evidence, result, number))
-    part.parts.append(
-        Text(
-            "Tests that papers use, applied to the runs of this campaign for comparison with "
-            "published results. The answers above do not use them."
-        )
-    )
-    walk_count = words.plural(len(results), "analysis", "analyses")
-    part.parts.append(Fold(f"Normality, transformation, outliers, tests: {walk_count}", contents))
+    part.parts.append(Text(PHRASES("introduction")))
+    part.parts.append(Fold(PHRASES("folded", walks=len(results)), contents))
     return part
 
 
 def _caution(walks: Sequence[Walked]) -> Text:
-    sentences = [
-        "Every test here treats runs as unpaired, and the data choose the test, so the actual "
-        "level differs from the nominal level.",
-    ]
+    sentences = [PHRASES("unpaired")]
     trimmed = [walk for walk in walks if walk.path.without_outliers is not None]
     if trimmed:
         worst = max(
             (rate.without_outliers for walk in trimmed for rate in _rates(walk)), default=0.0
         )
-        sentences.append(
-            "Removing outliers before a test raises its false-positive rate, here to "
-            f"{words.percent(worst)} instead of the nominal 5 % (simulated, table below). Where "
-            "outliers were removed, the tables give both results."
-        )
+        sentences.append(PHRASES("outliers_removed", worst=worst))
     changed = [walk for walk in walks if walk.path.disagrees]
     if changed:
-        sentences.append(
-            f"In {len(changed)} of {words.plural(len(walks), 'analysis', 'analyses')}, removing "
-            "outliers reverses the verdict."
-        )
+        sentences.append(PHRASES("reversed", changed=len(changed), walks=len(walks)))
     undecided = [walk for walk in walks if walk.path.undecided_without]
     if undecided:
-        sentences.append(
-            f"In {len(undecided)} of {words.plural(len(walks), 'analysis', 'analyses')}, removing "
-            "outliers leaves nothing to test."
-        )
+        sentences.append(PHRASES("nothing_left", undecided=len(undecided), walks=len(walks)))
     if any(isinstance(walk.path.blocks, paper.BlockShare) for walk in walks):
-        sentences.append(
-            "These tests ignore the blocks of the design. Each row gives the share of the scatter "
-            "that blocks explain; a comparison inside blocks would exclude it."
-        )
+        sentences.append(PHRASES("blocks_ignored"))
     pooled = [walk for walk in walks if walk.pooled]
     if pooled:
-        sentences.append(
-            f"In {len(pooled)} of {words.plural(len(walks), 'analysis', 'analyses')}, the groups "
-            "pool other factors, whose effects count as scatter."
-        )
-    return Text(" ".join(sentences), "warning")
+        sentences.append(PHRASES("some_pooled", pooled=len(pooled), walks=len(walks)))
+    return Text(joined(sentences), "warning")
 
 
 def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
@@ -114,7 +167,7 @@ def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
         rows.append(row)
     return Table(
         "paper-path",
-        "Result of each analysis",
+        PHRASES("summary"),
         [
             Column("response", "response"),
             Column("by", "groups by"),
@@ -130,38 +183,39 @@ def _summary(evidence: Evidence, results: Sequence[Walked]) -> Table:
             Column("by_chance", "by chance", group="scatter of blocks"),
         ],
         rows,
-        "Shapiro–Wilk in each group; where one is not normal, a Box–Cox power for all, kept only "
-        "if every group then passes; interquartile fences; Brown–Forsythe for equal variances; "
-        "then t, ANOVA, Welch's or Kruskal–Wallis, and pairs where it rejects. All at 5 %, pairs "
-        "after correction. Exploratory: p is not corrected over the rows of this table. Scatter "
-        "of blocks: their share of the sum of squares inside groups, and the share expected by "
-        "chance.",
+        PHRASES("summary_note"),
     )
 
 
-def _groups_title(evidence: Evidence, walk: Walk) -> str:
-    title = words.listed([words.factor_title(name) for name in walk.by])
+def _groups_title(evidence: Evidence, walk: Walk) -> Phrase:
+    factors = [words.factor_title(name) for name in walk.by]
     kept_levels = [
         words.listed([evidence.title(name, level) for level in levels])
         for name, levels in walk.where.items()
     ]
-    return title + (f" (only {'; '.join(kept_levels)})" if kept_levels else "")
+    if not kept_levels:
+        return PHRASES("groups", factors=factors)
+    return PHRASES("groups_kept", factors=factors, levels="; ".join(kept_levels))
 
 
 def _test_columns(branch: paper.Branch, path: paper.Path, suffix: str) -> dict[str, Any]:
     test = branch.test
     if not isinstance(test, paper.Significance):
         return {f"test{suffix}": "none", f"p{suffix}": test}
-    scale = " on the Box–Cox scale" if path.scale == "Box–Cox" else ""
+    is_transformed = path.scale == "Box–Cox"
     row: dict[str, Any] = {
-        f"test{suffix}": f"{test.name}{scale}, {_statistic(test)}",
+        f"test{suffix}": PHRASES(
+            "test_box_cox" if is_transformed else "test",
+            test=test.name,
+            statistic=_statistic(test),
+        ),
         f"p{suffix}": test.p,
     }
     if test.powerless(path.level):
-        row[f"pairs{suffix}"] = f"cannot reject: no p below {words.number(test.p_least)} exists"
+        row[f"pairs{suffix}"] = PHRASES("cannot_reject", least=test.p_least)
     elif isinstance(branch.pairs, tuple):
         below = [pair for pair in branch.pairs if _headline_p(pair) < path.level]
-        row[f"pairs{suffix}"] = f"{len(below)} of {len(branch.pairs)}"
+        row[f"pairs{suffix}"] = PHRASES("pairs_below", below=len(below), pairs=len(branch.pairs))
     elif isinstance(branch.pairs, NONE):
         row[f"pairs{suffix}"] = str(branch.pairs)
     return row
@@ -217,7 +271,7 @@ def _rates_table(results: Sequence[Walked]) -> Table:
     trials = max((rate.trials for rates in sizes.values() for rate in rates), default=0)
     return Table(
         "paper-path-rates",
-        "False-positive rate of this procedure",
+        PHRASES("rates"),
         [
             Column("groups", "groups", "measured"),
             Column("runs", "runs in each", "measured"),
@@ -227,8 +281,7 @@ def _rates_table(results: Sequence[Walked]) -> Table:
             Column("turned", "verdict reversed by removal"),
         ],
         rows,
-        f"Simulated, {words.count(trials)} campaigns in each row, for the sizes nearest to those "
-        "above; only the test over all groups, without pairs.",
+        PHRASES("rates_note", trials=trials),
     )
 
 
@@ -257,7 +310,7 @@ def _aligned_table(evidence: Evidence) -> Table | None:
         return None
     return Table(
         "paper-path-aligned",
-        "Interactions by aligned ranks",
+        PHRASES("aligned"),
         [
             Column("response", "response"),
             Column("by", "factors"),
@@ -266,9 +319,7 @@ def _aligned_table(evidence: Evidence) -> Table | None:
             Column("p", "p", "measured"),
         ],
         rows,
-        "Each effect is aligned and ranked separately (type III); runs are treated as unpaired. "
-        "This is not a test of ratios: it reports two factors that multiply (one ×3, one ×5) as an "
-        "interaction in every simulated trial. For ratios see the answers.",
+        PHRASES("aligned_note"),
     )
 
 
@@ -303,15 +354,15 @@ def _aligned_rows(
 
 
 def _steps_fold(evidence: Evidence, result: Walked, number: int) -> Fold:
-    title = f"{result.response.title} by {_groups_title(evidence, result.walk)}"
+    groups = _groups_title(evidence, result.walk)
+    title = PHRASES("walk", response=result.response.title, groups=groups)
     contents: list[Any] = [_steps_table(result, number, title)]
-    pooled = words.listed([words.factor_title(name) for name in result.pooled])
+    pooled = [words.factor_title(name) for name in result.pooled]
     if pooled:
-        contents.append(Text(f"The groups pool {pooled}: their effects count as scatter.", "note"))
+        contents.append(Text(PHRASES("pooled", factors=pooled), "note"))
     missing = sum(result.path.missing.values())
     if missing:
-        runs = words.plural(missing, "run")
-        contents.append(Text(f"Omitted, without this response: {runs}.", "note"))
+        contents.append(Text(PHRASES("omitted", runs=missing), "note"))
     pairs = _pairs_table(result, number, title)
     if pairs is not None:
         contents.append(pairs)
@@ -328,7 +379,7 @@ def _steps_table(result: Walked, number: int, title: str) -> Table:
         rows.append(_test_row(branch, path.level, runs))
     return Table(
         f"paper-path-{number}-steps",
-        f"Steps: {title}",
+        PHRASES("steps", walk=title),
         [
             Column("runs", "runs"),
             Column("step", "step"),
@@ -354,8 +405,7 @@ def _step_row(step: paper.Step, runs: str) -> dict[str, Any]:
     if isinstance(outcome, paper.BoxCox):
         return row | {"number": f"λ = {words.number(outcome.power)}"}
     if isinstance(outcome, paper.Outliers):
-        fences = f"{words.number(outcome.low)} to {words.number(outcome.high)}"
-        return row | {"number": f"fences {fences}"}
+        return row | {"number": PHRASES("fences", low=outcome.low, high=outcome.high)}
     return row | {"p": outcome}
 
 
@@ -363,15 +413,18 @@ def _test_row(branch: paper.Branch, level: float, runs: str) -> dict[str, Any]:
     test = branch.test
     row = {"runs": runs, "group": " + ".join(str(count) for count in branch.counts.values())}
     if not isinstance(test, paper.Significance):
-        return row | {"step": "no test", "p": test, "decision": "nothing decided"}
-    decision = "differs" if test.rejects(level) else "no difference detected"
+        return row | {"step": "no test", "p": test, "decision": PHRASES("nothing_decided")}
     if test.powerless(level):
-        decision = "cannot reject at these sizes, whatever the data"
+        decision = PHRASES("powerless", method=test.method)
+    else:
+        decision = PHRASES(
+            "differs" if test.rejects(level) else "no_difference", method=test.method
+        )
     return row | {
         "step": test.name,
         "number": _statistic(test),
         "p": test.p,
-        "decision": f"{decision} ({test.method})",
+        "decision": decision,
     }
 
 
@@ -412,7 +465,7 @@ def _pairs_table(result: Walked, number: int, title: str) -> Table | None:
         Column(f"p_{correction}", titles.get(correction, correction), "measured", group="p")
         for correction in corrections
     ]
-    return Table(f"paper-path-{number}-pairs", f"Pairs: {title}", columns, rows)
+    return Table(f"paper-path-{number}-pairs", PHRASES("pairs", walk=title), columns, rows)
 
 
 PART = PagePart(180, lambda data: [section(data.evidence)])

@@ -13,19 +13,63 @@ from wattwire.analysis.dataset import Evidence
 from wattwire.model import words
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Fold, Marked, Section, Table, Text
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
+
+PHRASES = Phrases(
+    "replication",
+    {
+        "title": "The paper's tables, reproduced",
+        "counts": (
+            "Of {numbers:plural printed number}: {exact:count} exact, {by_search:count} exact by "
+            "search{weak}, {near:count} within 1 %, {differ:count} differ, {absent:count} cannot "
+            "be computed from these data."
+        ),
+        "weak": " ({weak:count} of the matches are weak: few digits)",
+        "recipes_differ": (
+            "Each number is compared with the result of its own recipe, which may differ from the "
+            "recipe of the import; the answers above use the recipe of the import."
+        ),
+        "by_match": "Printed numbers by match",
+        "legend": (
+            "✓ matches the printed digits, rounded or truncated; (✓) the same, but weak: few "
+            "digits are printed; ✓ˢ matches the printed digits after a search over other choices, "
+            "whose number is given; ≈ within 1 %; ✗ differs; – cannot be computed from these data. "
+            "Hover over a number for its recipe."
+        ),
+        "folded": "{title}: {numbers:plural number}, {counts}",
+        "count_of_match": "{numbers:count} {match}",
+        "remarks_on_numbers": "{title}: remarks on single numbers",
+        "searched": "{match} ({choices:count})",
+        "weak_match": "{match}, weak",
+        "recipes": "Matches by recipe",
+        "remarks": "Remarks about the data",
+        "remark": "{title}. {text}",
+        "remark_rows": "{title}: {rows:plural row}",
+        # Provenance.
+        "sources": "Sources of the values",
+        "values": (
+            "{values:plural value} of {runs:plural run} from {files:plural file}{recipe}. "
+            "provenance.parquet gives each value's files, number of rows used and derivation."
+        ),
+        "values_recipe": ", by the recipe “{recipe}”",
+        "own_line": "its own line",
+        "many_ways": "{ways:count} ways, listed below; the first: {first}",
+        "by_response": "Values by response",
+        "ways": "How values were made",
+        "ways_folded": "How values were made: {ways:plural way}",
+        "excluded": "Excluded files and rows",
+        "excluded_note": (
+            "set_aside.csv lists each. Where the row count is empty, whole files were excluded."
+        ),
+    },
+)
 
 EXACT, BY_SEARCH, NEAR = "exact", "exact by search", "within 1 %"
 DIFFERS, ABSENT = "differs", "cannot be computed"
 MATCHES = (EXACT, BY_SEARCH, NEAR, DIFFERS, ABSENT)
 MARKS = {EXACT: "✓", BY_SEARCH: "✓ˢ", NEAR: "≈", DIFFERS: "✗", ABSENT: ""}
 WEAK = "(✓)"
-LEGEND = (
-    "✓ matches the printed digits, rounded or truncated; (✓) the same, but weak: few digits are "
-    "printed; ✓ˢ matches the printed digits after a search over other choices, whose number is "
-    "given; ≈ within 1 %; ✗ differs; – cannot be computed from these data. Hover over a number for "
-    "its recipe."
-)
 OPEN_ROWS = 12
 """Most rows of a table that is shown unfolded."""
 LINES = r"\blines? \d+( to \d+)?"
@@ -48,26 +92,20 @@ def sections(evidence: Evidence) -> list[Section]:
     return [*first, *_remarks(reader), _sources(reader)]
 
 
-def in_short(evidence: Evidence) -> str:
+def in_short(evidence: Evidence) -> Phrase:
     """Return how many printed numbers have each match; "" where the campaign has none."""
     reader = evidence.reader
     checks = reader.checks() if isinstance(reader, ImportedCampaign) else []
-    return counted(checks) if checks else ""
+    return counted(checks) if checks else Phrase()
 
 
 # -- printed numbers ------------------------------------------------------------------------------
 
 
 def _reproduced(checks: Sequence[Check]) -> Section:
-    part = Section("replication", "The paper's tables, reproduced")
+    part = Section("replication", PHRASES("title"))
     part.parts.append(Text(counted(checks), "lead"))
-    part.parts.append(
-        Text(
-            "Each number is compared with the result of its own recipe, which may differ from the "
-            "recipe of the import; the answers above use the recipe of the import.",
-            "note",
-        )
-    )
+    part.parts.append(Text(PHRASES("recipes_differ"), "note"))
     groups = list(dict.fromkeys(check["group"] for check in checks))
     part.parts.append(_tally(groups, checks))
     for number, group in enumerate(groups, 1):
@@ -75,30 +113,37 @@ def _reproduced(checks: Sequence[Check]) -> Section:
         title = ", ".join([group, *_shared(group_checks)])
         tables = _group_tables(f"reproduced-{number}", title, group_checks)
         if len(tables[0].rows) > OPEN_ROWS and any(COLUMN in c["place"] for c in group_checks):
-            part.parts.append(Fold(f"{title}: {_short(group_checks)}", tables))
+            part.parts.append(Fold(_folded_title(title, group_checks), tables))
         else:
             part.parts += tables
-    part.parts.append(Fold("Matches by recipe", [_recipes(checks)]))
+    part.parts.append(Fold(PHRASES("recipes"), [_recipes(checks)]))
     return part
 
 
-def counted(checks: Sequence[Check]) -> str:
+def counted(checks: Sequence[Check]) -> Phrase:
     """Return a sentence with the number of checks of each match."""
     counts = Counter(check["match"] for check in checks)
     weak = sum(bool(check["weak"]) for check in checks)
-    weak_note = f" ({words.count(weak)} of the matches are weak: few digits)" if weak else ""
-    exact = f"{words.count(counts[EXACT])} exact, {words.count(counts[BY_SEARCH])} exact by search"
-    return (
-        f"Of {words.plural(len(checks), 'printed number')}: {exact}{weak_note}, "
-        f"{words.count(counts[NEAR])} within 1 %, {words.count(counts[DIFFERS])} differ, "
-        f"{words.count(counts[ABSENT])} cannot be computed from these data."
+    return PHRASES(
+        "counts",
+        numbers=len(checks),
+        exact=counts[EXACT],
+        by_search=counts[BY_SEARCH],
+        weak=PHRASES("weak", weak=weak) if weak else "",
+        near=counts[NEAR],
+        differ=counts[DIFFERS],
+        absent=counts[ABSENT],
     )
 
 
-def _short(checks: Sequence[Check]) -> str:
+def _folded_title(title: str, checks: Sequence[Check]) -> Phrase:
     counts = Counter(check["match"] for check in checks)
-    phrases = [f"{words.count(counts[match])} {match}" for match in MATCHES if counts[match]]
-    return f"{words.plural(len(checks), 'number')}, {', '.join(phrases)}"
+    matches = [
+        PHRASES("count_of_match", numbers=counts[match], match=match)
+        for match in MATCHES
+        if counts[match]
+    ]
+    return PHRASES("folded", title=title, numbers=len(checks), counts=joined(matches, ", "))
 
 
 def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
@@ -115,7 +160,7 @@ def _tally(groups: Sequence[str], checks: Sequence[Check]) -> Table:
         title = f"{MARKS[match]} {match}".strip()
         columns.append(Column(match, title, "measured"))
     columns.insert(4, Column("weak", "weak among these", "measured"))
-    return Table("reproduced", "Printed numbers by match", columns, rows, LEGEND)
+    return Table("reproduced", PHRASES("by_match"), columns, rows, PHRASES("legend"))
 
 
 def _group_tables(key: str, title: str, checks: Sequence[Check]) -> list[Table]:
@@ -188,7 +233,8 @@ def _inexact_table(key: str, title: str, checks: Sequence[Check]) -> list[Table]
         Column("match", "match"),
         Column("remark", "explanation"),
     ]
-    return [Table(f"{key}-remarks", f"{title}: remarks on single numbers", columns, rows)]
+    remarks_title = PHRASES("remarks_on_numbers", title=title)
+    return [Table(f"{key}-remarks", remarks_title, columns, rows)]
 
 
 def _place_keys(checks: Sequence[Check], without: Sequence[str]) -> list[str]:
@@ -216,8 +262,8 @@ def _shared(checks: Sequence[Check]) -> list[str]:
 def _match_text(check: Check) -> str:
     match = str(check["match"])
     if match == BY_SEARCH:
-        match += f" ({words.count(check['searched'])})"
-    return f"{match}, weak" if check["weak"] else match
+        match = PHRASES("searched", match=match, choices=check["searched"])
+    return PHRASES("weak_match", match=match) if check["weak"] else match
 
 
 def _cell(check: Check) -> Marked:
@@ -269,7 +315,7 @@ def _recipes(checks: Sequence[Check]) -> Table:
         if any(match == recorded for _, recorded in counts)
     ]
     rows = sorted(by_recipe.values(), key=lambda row: -row.get(EXACT, 0))
-    return Table("recipes", "Matches by recipe", columns, rows)
+    return Table("recipes", PHRASES("recipes"), columns, rows)
 
 
 # -- remarks ------------------------------------------------------------------------------------
@@ -279,7 +325,7 @@ def _remarks(reader: ImportedCampaign) -> list[Section]:
     remarks = reader.remarks()
     if not remarks:
         return []
-    part = Section("about-the-data", "Remarks about the data")
+    part = Section("about-the-data", PHRASES("remarks"))
     for number, remark in enumerate(remarks, 1):
         rows = remark["rows"]
         is_open = 0 < len(rows) <= OPEN_ROWS
@@ -288,9 +334,10 @@ def _remarks(reader: ImportedCampaign) -> list[Section]:
         if is_open:
             part.parts.append(table)
             continue
-        part.parts.append(Text(f"{remark['title']}. {remark['text']}"))
+        title = remark["title"]
+        part.parts.append(Text(PHRASES("remark", title=title, text=remark["text"])))
         if rows:
-            part.parts.append(Fold(f"{remark['title']}: {words.plural(len(rows), 'row')}", [table]))
+            part.parts.append(Fold(PHRASES("remark_rows", title=title, rows=len(rows)), [table]))
     return [part]
 
 
@@ -320,14 +367,18 @@ def _heading(name: str, values: Sequence[Any]) -> tuple[str, str, str]:
 
 
 def _sources(reader: ImportedCampaign) -> Section:
-    part = Section("sources", "Sources of the values")
+    part = Section("sources", PHRASES("sources"))
     about = reader.document
-    recipe = f", by the recipe “{about['recipe']}”" if about.get("recipe") else ""
+    recipe = about.get("recipe")
     part.parts.append(
         Text(
-            f"{words.plural(int(about['values']), 'value')} of {words.plural(about['runs'], 'run')}"
-            f" from {words.plural(about['files'], 'file')}{recipe}. provenance.parquet gives each "
-            "value's files, number of rows used and derivation."
+            PHRASES(
+                "values",
+                values=int(about["values"]),
+                runs=about["runs"],
+                files=about["files"],
+                recipe=PHRASES("values_recipe", recipe=recipe) if recipe else "",
+            )
         )
     )
     part.parts += _provenance(reader)
@@ -338,7 +389,7 @@ def _sources(reader: ImportedCampaign) -> Section:
 def _provenance(reader: ImportedCampaign) -> list[Any]:
     """Return the table of provenance by response, and a fold of ways where one has many."""
     used = reader.provenance().filter(pl.col("rows_used") > 0)
-    used = used.with_columns(pl.col("how").str.replace(LINES, "its own line"))
+    used = used.with_columns(pl.col("how").str.replace(LINES, PHRASES("own_line")))
     files = used.select("column", "files").explode("files")
     counted_files = dict(files.group_by("column").agg(pl.col("files").n_unique()).iter_rows())
     by_response = used.group_by("column", maintain_order=True).agg(
@@ -349,7 +400,6 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
     )
     rows = []
     for name, values, rows_used, left_out, ways in by_response.iter_rows():
-        first_way = f"{words.count(len(ways))} ways, listed below; the first: {ways[0]}"
         rows.append(
             {
                 "column": name,
@@ -357,7 +407,9 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
                 "files": counted_files[name],
                 "used": rows_used,
                 "left": left_out,
-                "how": "; ".join(ways) if len(ways) <= WAYS_MAX else first_way,
+                "how": "; ".join(ways)
+                if len(ways) <= WAYS_MAX
+                else PHRASES("many_ways", ways=len(ways), first=ways[0]),
             }
         )
     columns = [
@@ -368,7 +420,7 @@ def _provenance(reader: ImportedCampaign) -> list[Any]:
         Column("left", "rows excluded", "measured"),
         Column("how", "how"),
     ]
-    table = Table("provenance", "Values by response", columns, rows)
+    table = Table("provenance", PHRASES("by_response"), columns, rows)
     many_ways = [name for name, *_, ways in by_response.iter_rows() if len(ways) > WAYS_MAX]
     return [table, _ways(used.filter(pl.col("column").is_in(many_ways)))] if many_ways else [table]
 
@@ -387,8 +439,8 @@ def _ways(used: pl.DataFrame) -> Fold:
         Column("run", "as in run"),
     ]
     rows = counted_ways.rows(named=True)
-    table = Table("provenance-ways", "How values were made", columns, rows)
-    return Fold(f"How values were made: {words.plural(len(rows), 'way')}", [table])
+    table = Table("provenance-ways", PHRASES("ways"), columns, rows)
+    return Fold(PHRASES("ways_folded", ways=len(rows)), [table])
 
 
 def _excluded_table(reader: ImportedCampaign) -> Table:
@@ -406,8 +458,8 @@ def _excluded_table(reader: ImportedCampaign) -> Table:
         Column("places", "files", "measured"),
         Column("rows", "rows", "measured"),
     ]
-    note = "set_aside.csv lists each. Where the row count is empty, whole files were excluded."
-    return Table("set-aside", "Excluded files and rows", columns, table_rows, note)
+    note = PHRASES("excluded_note")
+    return Table("set-aside", PHRASES("excluded"), columns, table_rows, note)
 
 
 PART = PagePart(
