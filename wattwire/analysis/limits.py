@@ -12,14 +12,12 @@ from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
 
 CONFIDENCE = 0.95
 RUNS_MIN = 3
-NAMED_MAX = 3
 HOLDS, BROKEN, UNCLEAR = "holds", "broken", "cannot tell"
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
 
@@ -44,42 +42,6 @@ class Checked:
         """Whether the verdict is clear."""
         return self.verdict != UNCLEAR
 
-    def what(self) -> str:
-        """Return the limit as a phrase: response, bounds, treatment."""
-        unit = f" {self.response.unit}" if self.response.unit else ""
-        bounds = []
-        if self.limit.max is not None:
-            bounds.append(f"at most {words.number(self.limit.max)}{unit}")
-        if self.limit.min is not None:
-            bounds.append(f"at least {words.number(self.limit.min)}{unit}")
-        treatment_text = f", {self.treatment}" if self.treatment else ""
-        return f"{self.response.title} {' and '.join(bounds)}{treatment_text}"
-
-    def value(self) -> str:
-        """Return the value with its interval and number of runs, followed by the base's value."""
-        own_value = self._own_value()
-        return f"{own_value}; {self.base_value()}" if self.base else own_value
-
-    def base_value(self) -> str:
-        """Return the base's name, value and verdict; "" without a base."""
-        if self.base is None:
-            return ""
-        return f"{self.base.treatment} {self.base._own_value()}, {self.base.verdict} there"
-
-    def _own_value(self) -> str:
-        runs = words.plural(self.runs, "run")
-        if isinstance(self.estimate, stats.Interval):
-            low, high = words.number(self.estimate.low), words.number(self.estimate.high)
-            level = words.confidence(self.estimate.level)
-            return f"{words.number(self.estimate.estimate)} ({low} to {high} at {level}, {runs})"
-        if isinstance(self.estimate, float):
-            return f"{words.number(self.estimate)} in each of {runs}"
-        return f"{self.estimate}"
-
-    def sentence(self) -> str:
-        """Return verdict, limit and value in one line."""
-        return f"{self.verdict}: {self.what()}: {self.value()}."
-
 
 def check_limits(evidence: Evidence) -> list[Checked]:
     """Check every limit of the study at each treatment that it applies to.
@@ -102,21 +64,6 @@ def any_broken(checked: Sequence[Checked]) -> bool:
 def any_unclear(checked: Sequence[Checked]) -> bool:
     """Return whether any verdict is unclear."""
     return any(not check.sure for check in checked)
-
-
-def in_short(checked: Sequence[Checked]) -> str:
-    """Return one sentence on how many limits are broken, with their names."""
-    broken = [check for check in checked if check.verdict == BROKEN]
-    unclear = sum(not check.sure for check in checked)
-    limits = words.plural(len(checked), "limit")
-    if broken:
-        named = "; ".join(f"{check.what()}: {check.value()}" for check in broken[:NAMED_MAX])
-        more = len(broken) - NAMED_MAX
-        named += f"; and {more} more" if more > 0 else ""
-        return f"{len(broken)} of {limits} broken: {named}."
-    if unclear:
-        return f"None of {limits} is known to be broken; {unclear} cannot be decided."
-    return f"{limits} of the study hold." if len(checked) > 1 else "The study's limit holds."
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,8 @@ def of_limits(campaign: Campaign | ImportedCampaign) -> int:
     limits = compare.limits_of(campaign)
     if not limits:
         return EXIT_OK
-    from wattwire.analysis.limits import any_broken, in_short  # noqa: PLC0415
+    from wattwire.analysis.limits import any_broken  # noqa: PLC0415
+    from wattwire.report.words.limits import in_short  # noqa: PLC0415
 
     print(wrapped(in_short(limits), columns(sys.stdout)))
     return EXIT_BAD_RESULT if any_broken(limits) else EXIT_OK

@@ -174,6 +174,7 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
     """Print the comparison and write its files; return the exit code."""
     from wattwire.report.print.comparison import first_line, junit, markdown, text_lines
+    from wattwire.report.words import limits as limit_words
 
     code = exit_code(judged, limits, options)
     if options.json:
@@ -181,10 +182,16 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
             "kind": "comparison",
             **(judged.to_json() if judged else {}),
             "first_line": first_line(judged, limits),
-            "limits": [{"limit": limit.what(), "verdict": limit.verdict, "value": limit.value()}
-                       for limit in limits],
+            "limits": [
+                {
+                    "limit": limit_words.limit(check),
+                    "verdict": check.verdict,
+                    "value": limit_words.value(check),
+                }
+                for check in limits
+            ],
             "exit_code": code,
-        }  # fmt: skip
+        }
         print(json.dumps(document))
     elif options.markdown == STDOUT:
         print(markdown(judged, limits), end="")

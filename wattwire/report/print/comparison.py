@@ -15,8 +15,9 @@ from wattwire.analysis.comparing.decision import (
     Judged,
     factor,
 )
-from wattwire.analysis.limits import BROKEN, Checked, in_short
+from wattwire.analysis.limits import BROKEN, Checked
 from wattwire.model import words
+from wattwire.report.words import limits as limit_words
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -46,7 +47,7 @@ OK_MARK = "✅"
 def first_line(judged: Judged | None, limits: Sequence[Checked]) -> str:
     """Return the result of the comparison, of the limits, or of both, as sentences."""
     sentences = [judged.first_line()] if judged else []
-    return " ".join([*sentences, in_short(limits)] if limits else sentences)
+    return " ".join([*sentences, limit_words.in_short(limits)] if limits else sentences)
 
 
 def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[str]:
@@ -54,7 +55,7 @@ def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[st
     lines = [first_line(judged, limits), ""]
     if judged is not None:
         lines += [*_table(judged.shown), ""]
-    lines += [PHRASES("limit", limit=check.sentence()) for check in limits]
+    lines += [PHRASES("limit", limit=limit_words.sentence(check)) for check in limits]
     return lines + _remarks(judged)
 
 
@@ -130,7 +131,9 @@ def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
         lines += ["", "| limit | verdict | value |", "|---|---|---|"]
         for check in limits:
             mark = "❌" if check.verdict == BROKEN else OK_MARK if check.sure else "❔"
-            lines.append(_row(check.what(), f"{mark} {check.verdict}", check.value()))
+            lines.append(
+                _row(limit_words.limit(check), f"{mark} {check.verdict}", limit_words.value(check))
+            )
     remarks = [f"- {_escaped(note)}" for note in _remarks(judged)]
     return "\n".join([*lines, *([""] if remarks else []), *remarks]) + "\n"
 
@@ -159,9 +162,10 @@ def junit(
         notes.text = "\n".join((judged.first_line(), *_remarks(judged)))
     if limits:
         limit_cases = [
-            _Case("limits", check.what(), check.verdict == BROKEN, not check.sure, check.sentence())
+            _Case("limits", limit_words.limit(check), check.verdict == BROKEN, not check.sure,
+                  limit_words.sentence(check))
             for check in limits
-        ]
+        ]  # fmt: skip
         _suite(suites, "limits", limit_cases, unclear_is_bad)
     if nothing_usable(judged, limits):
         _no_valid_run(suites, first_line(judged, limits))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.limits import CONFIDENCE, any_broken, check_limits, in_short
+from wattwire.analysis.limits import CONFIDENCE, any_broken, check_limits
 from wattwire.report.page_parts import HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.words import limits
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(
@@ -28,14 +29,14 @@ def section(evidence: Evidence) -> Section | None:
     if not checked:
         return None
     part = Section("limits", PHRASES("title"))
-    part.parts.append(Text(in_short(checked), "warning" if any_broken(checked) else ""))
+    part.parts.append(Text(limits.in_short(checked), "warning" if any_broken(checked) else ""))
     rows = [
         {
-            "limit": check.what(),
+            "limit": limits.limit(check),
             "verdict": check.verdict,
             "value": check.estimate,
             "runs": check.runs,
-            "base": check.base_value(),
+            "base": limits.base_value(check),
         }
         for check in checked
     ]
@@ -62,7 +63,7 @@ def section(evidence: Evidence) -> Section | None:
 
 def _head(data: PageData) -> list[HeadLine]:
     checked = check_limits(data.evidence)
-    return [HeadLine(10, in_short(checked))] if checked else []
+    return [HeadLine(10, limits.in_short(checked))] if checked else []
 
 
 PART = PagePart(30, lambda data: [section(data.evidence)], _head)

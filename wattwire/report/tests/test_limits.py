@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, any_broken, check_limits, in_short
+from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, any_broken, check_limits
 from wattwire.report.sections.limits import section
+from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
 from wattwire.report.tests.test_comparing import of_variants as variants_of
+from wattwire.report.words.limits import in_short, sentence, value
 
 SHAPE = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
 
@@ -33,7 +35,10 @@ def test_each_treatment_is_held_to_the_limits_that_are_for_it(tmp_path):
         ("Python", BROKEN), ("Swift", HOLDS), ("Swift", HOLDS),
     ]  # fmt: skip
     assert any_broken(found)
-    assert in_short(found).startswith("1 of 3 limits broken: median latency at most 280 µs, Python")
+    told = only(in_short(found), "limit.broken")
+    assert (told.values["broken"], told.values["limits"]) == (1, 3)
+    assert only(told, "limit.limit").values["treatment"] == ", Python"
+    assert only(told, "limit.at_most").values == {"bound": 280.0, "unit": " µs"}
 
 
 def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
@@ -46,8 +51,8 @@ def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
     at = {"response": "latency_p90_us", "max": centre, **slow}
     assert [one.verdict for one in checked(tmp_path / "d", at, duration_s=6.0)] == [UNCLEAR]
     few = checked(tmp_path / "e", at, blocks=2, duration_s=6.0)
-    assert "too few: 2 runs" in few[0].sentence() and few[0].verdict == UNCLEAR
-    assert not any_broken(few) and "cannot be decided" in in_short(few)
+    assert "too few: 2 runs" in sentence(few[0]) and few[0].verdict == UNCLEAR
+    assert not any_broken(few) and in_short(few).key == "limit.undecided"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
 )
 def test_zeros_losses_constants_and_what_was_not_measured(tmp_path, limit, loss, verdict):
     found = checked(tmp_path / "c", limit, loss_share=loss)
-    assert {one.verdict for one in found} == {verdict}, [one.sentence() for one in found]
+    assert {one.verdict for one in found} == {verdict}, [sentence(one) for one in found]
 
 
 def test_a_percentile_among_lost_messages_is_beyond_any_limit(tmp_path):
@@ -77,7 +82,7 @@ def test_a_percentile_among_lost_messages_is_beyond_any_limit(tmp_path):
     pl.read_parquet(path).with_columns(pl.lit(5.0).alias("latency_p90_us")).write_parquet(path)
     but_one = check_limits(gather(FileCampaign(campaign)))
     assert sorted(one.verdict for one in but_one) == [BROKEN, UNCLEAR]
-    assert any("unbounded in 3 of 4 runs (loss)" in one.value() for one in but_one)
+    assert any("unbounded in 3 of 4 runs (loss)" in value(one) for one in but_one)
 
 
 def test_the_page_has_limits_only_where_the_study_has(tmp_path):
@@ -106,7 +111,8 @@ def test_a_limit_judges_the_head_and_shows_the_base_beside_it(tmp_path):
     mended = of_variants(tmp_path / "c", limit, base=SLOW)
     assert [one.verdict for one in mended] == [HOLDS] and not any_broken(mended)
     assert mended[0].base is not None and mended[0].base.verdict == BROKEN
-    assert "; python 3" in mended[0].value() and mended[0].value().endswith("broken there")
+    base = only(value(mended[0]), "limit.base")
+    assert (base.values["base"], base.values["verdict"]) == ("python", BROKEN)
     broken = of_variants(tmp_path / "d", limit, base=FAST)
     assert [one.verdict for one in broken] == [BROKEN]
     assert broken[0].base is not None and broken[0].base.verdict == HOLDS
