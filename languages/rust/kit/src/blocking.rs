@@ -39,7 +39,9 @@ impl Kit {
                 )));
             }
             self.lock().counts.probes += 1;
-            let request = self.form.stamp(&mut buffer, seq, now_ns());
+            let sent_ns = now_ns();
+            self.current_begin_ns.store(sent_ns, Relaxed);
+            let request = self.form.stamp(&mut buffer, seq, sent_ns);
             match client.call(request, left_ns.min(250_000_000)) {
                 Ok(Some(reply)) if reply.is_readable() => return Ok(now_ns() - begin_ns),
                 Ok(_) | Err(SendFailed) => nap(5_000_000), // not there yet
@@ -49,61 +51,69 @@ impl Kit {
 
     /// Sends on the schedule: `send(payload)` says whether the message was taken.
     pub fn send_all(&self, mut send: impl FnMut(Message) -> bool) -> Result<(), Error> {
-        self.pace(|slot, payload| {
+        self.pace(|slot, begin_ns, payload| {
             let taken = if send(payload) { Ok(Message::Unreadable) } else { Err(SendFailed) };
             let end_ns = now_ns();
             let mut state = self.lock();
+            self.open(&mut state, slot, begin_ns);
             self.settle(&mut state, slot, end_ns, taken);
-            state
+            (state, end_ns)
         })
     }
 
     /// Calls on the schedule.
     pub fn call_all(&self, client: &mut impl Call) -> Result<(), Error> {
-        self.pace(|slot, request| {
+        self.pace(|slot, begin_ns, request| {
             let reply = client.call(request, self.times.timeout_ns).transpose();
             let end_ns = now_ns();
             let mut state = self.lock();
+            self.open(&mut state, slot, begin_ns);
             match reply {
                 Some(reply) => self.settle(&mut state, slot, end_ns, reply),
                 None => self.time_out(&mut state, slot),
             }
-            state
+            (state, end_ns)
         })
     }
 
     /// Whether this may be the reply to the open blocking call; true where nobody can tell.
+    #[inline]
     pub fn is_reply<'a>(&self, data: impl Into<Message<'a>>) -> bool {
         self.form.may_answer(self.current_seq.load(Relaxed), data.into())
     }
 
-    /// Each message is due at its slot. `send` sends one and settles it; the lock that it took for
-    /// that serves the next one's slot.
+    /// What is left of `timeout_ns` since the open blocking call began.
+    pub fn call_left_ns(&self, timeout_ns: i64) -> i64 {
+        self.current_begin_ns.load(Relaxed).saturating_add(timeout_ns) - now_ns()
+    }
+
+    /// Each message is due at its slot. `send` sends one and settles it; its lock and its reading
+    /// of the clock serve the next one's slot, so that only the stamp comes between a message's
+    /// begin and its sending.
     fn pace<'k>(
         &'k self,
-        mut send: impl FnMut(Slot, Message) -> MutexGuard<'k, State>,
+        mut send: impl FnMut(Slot, i64, Message) -> (MutexGuard<'k, State>, i64),
     ) -> Result<(), Error> {
         if self.is_native() {
             return Err(failed("a blocking sender cannot be paced by a middleware's timer"));
         }
         let mut buffer = self.buffer();
         self.wait_go();
-        let mut state = self.lock();
-        let mut at_ns = now_ns();
+        let (mut state, mut at_ns) = (self.lock(), now_ns());
         while !state.schedule.is_through(at_ns, self.dialogue.stopped()) {
-            let Some((slot, begin_ns)) = self.take(&mut state, at_ns) else {
+            let Some(slot) = self.take(&mut state, at_ns) else {
                 let due_ns = state.schedule.due_ns();
                 drop(state);
                 at_ns = self.sleep_until(due_ns).unwrap_or(due_ns);
                 state = self.lock();
                 continue;
             };
-            self.open(&mut state, slot, begin_ns);
             drop(state);
             self.current_seq.store(slot.seq, Relaxed);
-            state = send(slot, self.form.stamp(&mut buffer, slot.seq, begin_ns));
-            // A message that is late costs one reading of the clock here, and one at its end.
-            at_ns = now_ns();
+            let begin_ns = now_ns();
+            self.current_begin_ns.store(begin_ns, Relaxed);
+            let message = self.form.stamp(&mut buffer, slot.seq, begin_ns);
+            (state, at_ns) = send(slot, begin_ns, message);
         }
         drop(state);
         self.print_sent();

@@ -3,14 +3,18 @@
 use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::FromRawFd;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{
+    fence, AtomicI64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Condvar, Mutex};
 
 use serde_json::{json, Value};
 
-use crate::clock::now_ns;
+use crate::clock::{now_ns, sleep_until_ns};
 
 const LINES_FD: i32 = 3;
+const WAKING_SIGNAL: libc::c_int = libc::SIGURG;
 
 pub(crate) struct Dialogue {
     out: Mutex<File>,
@@ -19,6 +23,8 @@ pub(crate) struct Dialogue {
     stop_ns: AtomicI64,
     changed_lock: Mutex<()>,
     changed: Condvar,
+    /// The thread that waits without a timeout; 0: none.
+    waiting: AtomicUsize,
 }
 
 impl Dialogue {
@@ -36,6 +42,7 @@ impl Dialogue {
             stop_ns: AtomicI64::new(0),
             changed_lock: Mutex::new(()),
             changed: Condvar::new(),
+            waiting: AtomicUsize::new(0),
         })
     }
 
@@ -54,9 +61,16 @@ impl Dialogue {
     /// Obeys standard input until it ends, and then ends the process.
     pub fn listen(&'static self) {
         std::thread::spawn(|| {
+            // With a table of descriptors of its own this thread does not make the window's
+            // system calls count references to what they use. Where it fails they do.
+            // SAFETY: this thread uses what is open now, and closes nothing.
+            unsafe { libc::unshare(libc::CLONE_FILES) };
             let mut input = io::stdin().lock();
             let mut text = Vec::new();
             loop {
+                if self.stopped() {
+                    self.interrupt();
+                }
                 text.clear();
                 match input.read_until(b'\n', &mut text) {
                     Ok(count) if count > 0 => self.obey(String::from_utf8_lossy(&text).trim_end()),
@@ -66,12 +80,15 @@ impl Dialogue {
         });
     }
 
+    #[inline]
     pub fn stopped(&self) -> bool {
         self.stop_ns() != 0
     }
+    #[inline]
     pub fn stop_ns(&self) -> i64 {
         self.stop_ns.load(Relaxed)
     }
+    #[inline]
     pub fn start_ns(&self) -> i64 {
         self.start_ns.load(Relaxed)
     }
@@ -83,6 +100,37 @@ impl Dialogue {
     pub fn wait_go_or_stop(&self) {
         let guard = self.changed_lock.lock().unwrap();
         drop(self.changed.wait_while(guard, |_| !self.stopped() && self.start_ns() == 0));
+    }
+
+    /// Runs `wait` until STOP, which interrupts its system calls with a signal (EINTR).
+    pub fn until_stop(&self, mut wait: impl FnMut()) {
+        // SAFETY: an empty handler; without SA_RESTART, so that system calls end.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let handler: extern "C" fn(libc::c_int) = ignore_signal;
+            action.sa_sigaction = handler as libc::sighandler_t;
+            libc::sigaction(WAKING_SIGNAL, &action, std::ptr::null_mut());
+            self.waiting.store(libc::pthread_self() as usize, SeqCst);
+        }
+        fence(SeqCst); // either this thread sees STOP, or STOP's sees this one
+        while !self.stopped() {
+            wait();
+        }
+        self.waiting.store(0, SeqCst);
+    }
+
+    /// A signal may come between a look for STOP and the wait after it: so until it has an effect.
+    fn interrupt(&self) {
+        fence(SeqCst);
+        loop {
+            let thread = self.waiting.load(SeqCst);
+            if thread == 0 {
+                return;
+            }
+            // SAFETY: the thread that waits is the role's, which lives as long as the process.
+            unsafe { libc::pthread_kill(thread as libc::pthread_t, WAKING_SIGNAL) };
+            sleep_until_ns(now_ns() + 1_000_000);
+        }
     }
 
     fn obey(&self, text: &str) {
@@ -104,6 +152,8 @@ impl Dialogue {
         self.changed.notify_all();
     }
 }
+
+extern "C" fn ignore_signal(_: libc::c_int) {}
 
 /// Ends the process without the handlers of libraries, which could hold it (C-09, C-16).
 pub(crate) fn exit_now(code: i32) -> ! {

@@ -20,7 +20,7 @@ impl Kit {
         let mut state = self.lock();
         let at_ns = now_ns();
         self.expire(&mut state, at_ns);
-        self.take(&mut state, at_ns).map(|(slot, _)| slot)
+        self.take(&mut state, at_ns)
     }
 
     /// Stamps the buffer for this slot; the next statement sends it.

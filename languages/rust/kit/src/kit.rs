@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{json, Map, Value};
@@ -67,6 +67,7 @@ pub(crate) struct State {
 }
 
 impl State {
+    #[inline]
     pub fn note_begin(&mut self, begin_ns: i64) {
         if self.first_begin_ns == UNKNOWN_NS {
             self.first_begin_ns = begin_ns;
@@ -84,11 +85,13 @@ pub struct Kit {
     pub(crate) kind: Kind,
     peer: u16,
     pub(crate) times: Times,
+    encoding: String,
     native: bool,
     overlaps: bool,
     feedback_count: i64,
-    /// The sequence of the open blocking call.
+    /// The open blocking call's sequence, and when it began.
     pub(crate) current_seq: AtomicU64,
+    pub(crate) current_begin_ns: AtomicI64,
     state: Mutex<State>,
     /// Why the last probe was not sent.
     pub(crate) reason: Mutex<String>,
@@ -148,10 +151,12 @@ impl Kit {
             },
             peer: if let [only] = peers[..] { only as u16 } else { UNKNOWN_PEER },
             times: Times::new(&spec),
+            encoding: spec.string("payload.encoding").into(),
             native: open_loop && spec.string("pacing") == "native",
             overlaps: open_loop && spec.integer("outstanding_max") > 1,
             feedback_count: spec.integer("action.feedback"),
             current_seq: AtomicU64::new(0),
+            current_begin_ns: AtomicI64::new(0),
             state: Mutex::new(state),
             reason: Mutex::default(),
             spec,
@@ -178,8 +183,9 @@ impl Kit {
     }
     /// What payloads are: bytes, text or record.
     pub fn encoding(&self) -> &str {
-        self.string("payload.encoding")
+        &self.encoding
     }
+    #[inline]
     pub fn is_native(&self) -> bool {
         self.native
     }
@@ -188,11 +194,15 @@ impl Kit {
         self.overlaps
     }
     /// False where a payload is too short for a sequence, or a literal.
+    #[inline]
     pub fn carries_seq(&self) -> bool {
         self.form.carries_seq()
     }
     pub fn period_ns(&self) -> i64 {
         self.times.period_ns
+    }
+    pub fn timeout_ns(&self) -> i64 {
+        self.times.timeout_ns
     }
     pub fn feedback_count(&self) -> i64 {
         self.feedback_count
@@ -283,6 +293,7 @@ impl Kit {
     }
 
     /// The state, which knows the start as soon as GO came.
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().expect("a panic ends the process");
         if !state.schedule.started() && self.dialogue.start_ns() != 0 {
@@ -292,6 +303,7 @@ impl Kit {
     }
 
     /// Records an event of a message that this node sent.
+    #[inline]
     pub(crate) fn record_sent(
         &self,
         state: &mut State,
@@ -316,6 +328,7 @@ impl Kit {
     }
 
     /// Records an event of a message whose due time is another node's.
+    #[inline]
     pub(crate) fn record_arrived(
         &self,
         state: &mut State,

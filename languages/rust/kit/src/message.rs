@@ -32,6 +32,7 @@ impl<'a> Message<'a> {
     }
 
     /// The length that a sample records (C-25, C-32).
+    #[inline]
     pub fn nominal_bytes(self) -> usize {
         match self {
             Message::Bytes(bytes) => bytes.len(),
@@ -71,6 +72,7 @@ pub enum Buffer {
 }
 
 impl Buffer {
+    #[inline]
     pub fn message(&self) -> Message<'_> {
         match self {
             Buffer::Bytes(bytes) => Message::Bytes(bytes),
@@ -140,10 +142,12 @@ impl Form {
         }
     }
 
+    #[inline]
     pub fn carries_seq(&self) -> bool {
         self.record.is_some() || self.bytes.carries_seq
     }
 
+    #[inline]
     pub fn length(&self) -> usize {
         self.record.as_ref().map_or(self.bytes.length, RecordPayload::length)
     }
@@ -155,6 +159,7 @@ impl Form {
         }
     }
 
+    #[inline]
     pub fn stamp<'b>(&self, buffer: &'b mut Buffer, seq: u64, begin_ns: i64) -> Message<'b> {
         match buffer {
             Buffer::Bytes(bytes) => self.bytes.stamp(bytes, seq, begin_ns),
@@ -165,6 +170,7 @@ impl Form {
     }
 
     /// What an arrival is. `expected` is the counter that an incomplete one is nearest to.
+    #[inline]
     pub fn check(&self, found: Message, expected: &mut u64) -> Checked {
         match (found, &self.record) {
             (Message::Bytes(bytes), None) => self.bytes.check(bytes, expected),
@@ -173,6 +179,7 @@ impl Form {
         }
     }
 
+    #[inline]
     pub fn answer<'a>(&'a self, request: Message<'a>) -> Answer<'a> {
         let lent = |bytes: &'a [u8]| Answer::Lent(Message::Bytes(bytes));
         match (self.reply, request) {
@@ -189,19 +196,18 @@ impl Form {
     }
 
     /// Whether this may be the reply to the call `seq`; true where nobody can tell.
+    #[inline]
     pub fn may_answer(&self, seq: u64, reply: Message) -> bool {
         match reply {
             _ if !self.carries_seq() || self.reply == Reply::Literal => true,
             Message::Unreadable => true,
             Message::Record(record) => record.seq == seq,
-            Message::Bytes(bytes) => {
-                let (header, count) = self.bytes.header(seq);
-                first(bytes, self.ack_bytes) == &header[..count]
-            }
+            Message::Bytes(bytes) => self.bytes.carries(bytes, seq),
         }
     }
 
     /// Whether this is the reply to the call `seq` (C-23).
+    #[inline]
     pub fn is_answer(&self, seq: u64, reply: Message, expected: &mut u64) -> bool {
         if self.reply == Reply::Echo && self.carries_seq() {
             let seen = self.check(reply, expected);

@@ -76,6 +76,7 @@ impl Payload {
     }
 
     /// Writes sequence and send time into a buffer; the fill stays.
+    #[inline]
     pub fn stamp(&self, buffer: &mut [u8], seq: u64, begin_ns: i64) {
         if self.plain {
             buffer[..8].copy_from_slice(&seq.to_le_bytes());
@@ -95,7 +96,18 @@ impl Payload {
         buffer[trailer_at..].copy_from_slice(&header[..self.trailer_bytes]);
     }
 
+    /// Whether a payload or its first bytes carry this sequence.
+    #[inline]
+    pub(crate) fn carries(&self, data: &[u8], seq: u64) -> bool {
+        if self.unit == 1 {
+            return data.first_chunk() == Some(&seq.to_le_bytes());
+        }
+        let (header, count) = self.header(seq);
+        data.get(..count) == Some(&header[..count])
+    }
+
     /// The first `count` bytes that a payload with this sequence has, at most 16.
+    #[inline]
     pub fn header(&self, seq: u64) -> ([u8; 16], usize) {
         let mut out = [0; 16];
         self.encode(seq.to_le_bytes(), &mut out);
@@ -124,6 +136,7 @@ impl Payload {
     }
 
     /// What an arrival is, by C-21. `expected` is the counter that an incomplete one is nearest to.
+    #[inline]
     pub fn check(&self, data: &[u8], expected: &mut u64) -> Checked {
         if let Some((seq, begin_ns)) = self.read_plain(data) {
             return Checked { verdict: Verdict::Ok, seq: Some(seq), begin_ns };
@@ -149,6 +162,7 @@ impl Payload {
 
     /// Sequence and send time of a whole payload of these nodes with the right trailer and first
     /// fill word or fill.
+    #[inline]
     fn read_plain(&self, data: &[u8]) -> Option<(u64, i64)> {
         if !self.plain || data.len() != self.length {
             return None;
@@ -157,9 +171,9 @@ impl Payload {
         let (fill, trailer) = rest.split_last_chunk::<8>()?;
         let seq = u64::from_le_bytes(header[..8].try_into().expect("8 of 16 bytes"));
         let begin_ns = i64::from_le_bytes(header[8..].try_into().expect("8 of 16 bytes"));
-        let looked_at = if self.shape.full { self.fill.len() } else { 8 };
         let good = seq == u64::from_le_bytes(*trailer)
-            && fill[..looked_at] == self.fill[..looked_at]
+            && fill.first_chunk::<8>() == self.fill.first_chunk()
+            && (!self.shape.full || fill == self.fill)
             && self.nodes.contains(&(seq >> 48));
         good.then_some((seq, begin_ns))
     }

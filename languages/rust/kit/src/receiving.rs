@@ -34,6 +34,7 @@ pub(crate) struct Seen {
 
 impl Kit {
     /// A subscriber's callback was entered with this payload.
+    #[inline]
     pub fn received<'a>(&self, data: impl Into<Message<'a>>) {
         let at_ns = now_ns();
         let data = data.into();
@@ -45,6 +46,7 @@ impl Kit {
     }
 
     /// A request in hand; None where it is foreign or unreadable and must not be answered.
+    #[inline]
     pub fn serve<'a>(&'a self, data: impl Into<Message<'a>>) -> Option<Request<'a>> {
         let at_ns = now_ns();
         let data = data.into();
@@ -53,12 +55,27 @@ impl Kit {
     }
 
     /// The reply to this request was handed over.
+    #[inline]
     pub fn served(&self, request: &Request) {
         self.record_served(&request.seen, request.seen.arrived_ns, Kind::Call);
     }
 
     /// Drives a receiver's `poll(timeout_ns)` until STOP and then quiet or linger (C-15).
     pub fn poll(&self, mut poll: impl FnMut(i64)) {
+        while !self.dialogue.stopped() {
+            poll(NAP_NS);
+        }
+        self.drain(poll);
+    }
+
+    /// The same without a timer in each wait: until STOP the timeout is None. A system call that
+    /// waits then ends with EINTR, and `poll` must return.
+    pub fn poll_untimed(&self, mut poll: impl FnMut(Option<i64>)) {
+        self.dialogue.until_stop(|| poll(None));
+        self.drain(|timeout_ns| poll(Some(timeout_ns)));
+    }
+
+    fn drain(&self, mut poll: impl FnMut(i64)) {
         loop {
             match self.left_ns() {
                 left_ns if left_ns > 0 => poll(left_ns.min(NAP_NS)),
@@ -83,13 +100,11 @@ impl Kit {
 
     fn left_ns(&self) -> i64 {
         let stop_ns = self.dialogue.stop_ns();
-        if stop_ns == 0 {
-            return NAP_NS;
-        }
         let quiet_ns = self.lock().arrival_ns.max(stop_ns) + self.times.quiet_ns;
         quiet_ns.min(stop_ns + self.times.linger_ns) - now_ns()
     }
 
+    #[inline]
     pub(crate) fn record_served(&self, seen: &Seen, begin_ns: i64, kind: Kind) {
         let end_ns = now_ns();
         if seen.counted {
@@ -99,6 +114,7 @@ impl Kit {
     }
 
     /// None: foreign.
+    #[inline]
     pub(crate) fn arrive(&self, state: &mut State, data: Message, arrived_ns: i64) -> Option<Seen> {
         let (sent_ns, bytes) = (UNKNOWN_NS, data.nominal_bytes());
         let probe = Seen { counted: false, seq: 0, sent_ns, arrived_ns, bytes, flags: 0 };

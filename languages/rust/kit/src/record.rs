@@ -40,24 +40,25 @@ impl Record {
     /// Appends the record as JSON, with the names and the nesting of C-32.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let ([px, py, pz], [ox, oy, oz, ow]) = (self.position, self.orientation);
-        let name = Value::from(self.name.as_str());
         let (seq, send_ns) = (self.seq, self.send_ns);
-        let head = format_args!(
-            "{{\"header\":{{\"seq\":\"{seq}\",\"send_ns\":\"{send_ns}\"}},\
-             \"name\":{name},\"pose\":{{\
+        let place = "memory takes all that is written";
+        write!(out, "{{\"header\":{{\"seq\":\"{seq}\",\"send_ns\":\"{send_ns}\"}},\"name\":")
+            .expect(place);
+        serde_json::to_writer(&mut *out, &self.name).expect(place);
+        let pose = format_args!(
+            ",\"pose\":{{\
              \"position\":{{\"x\":{px:?},\"y\":{py:?},\"z\":{pz:?}}},\
              \"orientation\":{{\"x\":{ox:?},\"y\":{oy:?},\"z\":{oz:?},\"w\":{ow:?}}}}},\
              \"samples\":["
         );
-        out.write_fmt(head).expect("memory takes all that is written");
+        out.write_fmt(pose).expect(place);
         for (at, Sample { id, state, value }) in self.samples.iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
             write!(out, "{comma}{{\"id\":{id},\"state\":{state},\"value\":{value:?}}}")
-                .expect("memory takes all that is written");
+                .expect(place);
         }
         let seq = self.trailer_seq;
-        write!(out, "],\"trailer\":{{\"seq\":\"{seq}\"}}}}")
-            .expect("memory takes all that is written");
+        write!(out, "],\"trailer\":{{\"seq\":\"{seq}\"}}}}").expect(place);
     }
 
     /// The record of a JSON text; None where a field is missing or of another type.

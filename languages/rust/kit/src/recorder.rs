@@ -57,6 +57,7 @@ impl Recorder {
         Ok(Recorder { records, capacity, overflow: 0 })
     }
 
+    #[inline]
     pub fn add(&mut self, record: Record) {
         if self.records.len() < self.capacity {
             self.records.push(record);

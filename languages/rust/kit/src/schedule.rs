@@ -81,16 +81,20 @@ impl Schedule {
         self.warm_until_ns = start_ns.saturating_add(self.warmup_ns);
         self.last_ns = if self.closed { i64::MAX } else { start_ns.saturating_add(self.bound_ns) };
     }
+    #[inline]
     pub fn start_ns(&self) -> i64 {
         self.start_ns
     }
+    #[inline]
     pub fn started(&self) -> bool {
         self.start_ns != i64::MAX
     }
+    #[inline]
     pub fn is_warm_up(&self, at_ns: i64) -> bool {
         at_ns < self.warm_until_ns
     }
     /// When the next slot is due.
+    #[inline]
     pub fn due_ns(&self) -> i64 {
         if self.closed {
             return self.start_ns;
@@ -101,6 +105,7 @@ impl Schedule {
         self.scheduled
     }
     /// Whether all that is scheduled was taken, and no more.
+    #[inline]
     pub fn is_counted(&self) -> bool {
         self.next == self.scheduled
     }
@@ -114,6 +119,7 @@ impl Schedule {
     pub fn none_open(&self) -> bool {
         self.open_count == 0
     }
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.open_count >= self.open_max
     }
@@ -127,6 +133,7 @@ impl Schedule {
         self.through
     }
 
+    #[inline]
     pub fn is_through(&mut self, at_ns: i64, stopped: bool) -> bool {
         self.through |= self.next >= self.most || stopped || at_ns > self.last_ns;
         self.through
@@ -140,6 +147,7 @@ impl Schedule {
     }
 
     /// Takes the next slot.
+    #[inline]
     pub fn take(&mut self) -> Slot {
         let intended_ns = if self.closed { UNKNOWN_NS } else { self.due_ns() };
         let slot = Slot { seq: self.node << 48 | self.next as u64, intended_ns };
@@ -148,6 +156,7 @@ impl Schedule {
     }
 
     /// A slot's message begins.
+    #[inline]
     pub fn begin(&mut self, mut slot: Slot, begin_ns: i64) {
         if self.closed {
             slot.intended_ns = begin_ns;
@@ -157,6 +166,7 @@ impl Schedule {
     }
 
     /// The message of a slot, as long as it is not resolved.
+    #[inline]
     pub fn find(&mut self, slot: Slot) -> Option<&mut Open> {
         let is_oldest = self.open.front()?.slot.seq == slot.seq;
         let at = match is_oldest {
@@ -167,6 +177,7 @@ impl Schedule {
     }
 
     /// Takes an unresolved message out of the open ones.
+    #[inline]
     pub fn resolve(&mut self, slot: Slot) -> Option<Open> {
         let open = self.find(slot)?;
         open.resolved = true;
@@ -178,6 +189,7 @@ impl Schedule {
         Some(found)
     }
 
+    #[inline]
     pub fn oldest(&self) -> Option<&Open> {
         self.open.front()
     }

@@ -12,8 +12,9 @@ use crate::native_timer::skip_to_nearest;
 use crate::schedule::{Open, Slot};
 
 impl Kit {
-    /// Takes the slot that is due at `at_ns`; returns it and the time, which COUNTED may delay.
-    pub(crate) fn take(&self, state: &mut State, at_ns: i64) -> Option<(Slot, i64)> {
+    /// Takes the slot that is due at `at_ns`.
+    #[inline]
+    pub(crate) fn take(&self, state: &mut State, at_ns: i64) -> Option<Slot> {
         let schedule = &mut state.schedule;
         let stopped = self.dialogue.stopped();
         if schedule.is_through(at_ns, stopped) || schedule.is_full() || at_ns < schedule.start_ns()
@@ -28,14 +29,14 @@ impl Kit {
         if !is_due {
             return None;
         }
-        if !schedule.is_counted() {
-            return Some((schedule.take(), at_ns));
+        if schedule.is_counted() {
+            self.dialogue.line("COUNTED", &json!({}));
         }
-        self.dialogue.line("COUNTED", &json!({}));
-        Some((schedule.take(), now_ns()))
+        Some(schedule.take())
     }
 
     /// A slot's message begins. It counts as sent until it fails.
+    #[inline]
     pub(crate) fn open(&self, state: &mut State, slot: Slot, begin_ns: i64) {
         state.schedule.begin(slot, begin_ns);
         state.counts.sent += 1;
@@ -43,6 +44,7 @@ impl Kit {
     }
 
     /// A topic's message was taken, or a call has ended; a slot that has timed out is ignored.
+    #[inline]
     pub(crate) fn settle(
         &self,
         state: &mut State,
@@ -68,6 +70,7 @@ impl Kit {
         }
     }
 
+    #[inline]
     pub(crate) fn time_out(&self, state: &mut State, slot: Slot) {
         self.resolve(state, slot, UNKNOWN_NS, flag::TIMEOUT);
     }
@@ -100,12 +103,14 @@ impl Kit {
         self.dialogue.line("SENT", &line);
     }
 
+    #[inline]
     fn resolve(&self, state: &mut State, slot: Slot, end_ns: i64, flags: u8) {
         if let Some(open) = state.schedule.resolve(slot) {
             self.record_end(state, &open, end_ns, flags);
         }
     }
 
+    #[inline]
     fn record_end(&self, state: &mut State, open: &Open, end_ns: i64, flags: u8) {
         state.last_end_ns = if end_ns == UNKNOWN_NS { now_ns() } else { end_ns };
         let ended = flags & (flag::FAILED | flag::TIMEOUT) != 0;
@@ -116,6 +121,7 @@ impl Kit {
     }
 
     /// Counts a reply; returns its flags.
+    #[inline]
     fn check_reply(&self, state: &mut State, slot: Slot, reply: Message) -> u8 {
         state.counts.received += 1;
         let good = self.form.is_answer(slot.seq, reply, &mut state.expected);

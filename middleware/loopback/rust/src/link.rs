@@ -82,6 +82,9 @@ pub struct Link {
     out: RefCell<Vec<u8>>,
     messages: Cell<u64>,
     drops: BTreeSet<u64>,
+    drop_every: u64,
+    duplicate_every: u64,
+    delay_us: i64,
 }
 
 impl Link {
@@ -95,7 +98,17 @@ impl Link {
         socket.set_write_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         let out = RefCell::new(Vec::with_capacity(FRAME_BYTES_MAX));
         let drops = read_drops(kit)?;
-        Ok(Link { kit, name, socket, out, messages: Cell::new(0), drops })
+        Ok(Link {
+            kit,
+            name,
+            socket,
+            out,
+            messages: Cell::new(0),
+            drops,
+            drop_every: kit.integer("settings.drop_every") as u64,
+            duplicate_every: kit.integer("settings.duplicate_every") as u64,
+            delay_us: kit.integer("settings.delay_us"),
+        })
     }
 
     /// Addresses of the peers, from the endpoints `@name`; each must be bound.
@@ -133,7 +146,7 @@ impl Link {
         effective.insert("send_buffer_bytes".into(), granted.into());
         effective.insert("transport".into(), "unix datagram".into());
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
-        let planted = !self.drops.is_empty() || self.kit.integer("settings.drop_every") != 0;
+        let planted = !self.drops.is_empty() || self.drop_every != 0;
         self.kit.ready(&Ready {
             matched,
             library: Library {
@@ -177,15 +190,16 @@ impl Link {
     /// How often a sender transmits this counter, by the planted faults.
     pub fn copies(&self, counter: u64) -> usize {
         self.count_message();
-        let delay_us = self.kit.integer("settings.delay_us");
-        let end_ns = now_ns() + delay_us * 1000;
-        while delay_us > 0 && now_ns() < end_ns {
-            sleep_until_ns(end_ns);
+        if self.delay_us > 0 {
+            let end_ns = now_ns() + self.delay_us * 1000;
+            while now_ns() < end_ns {
+                sleep_until_ns(end_ns);
+            }
         }
-        if self.drops.contains(&counter) || self.hits("settings.drop_every", counter) {
+        if self.drops.contains(&counter) || hits(self.drop_every, counter) {
             return 0;
         }
-        1 + usize::from(self.hits("settings.duplicate_every", counter))
+        1 + usize::from(hits(self.duplicate_every, counter))
     }
 
     /// Fails where the peer is gone, or its queue stayed full for timeout_ns.
@@ -214,11 +228,10 @@ impl Link {
         let (length, sender) = self.socket.recv_from(&mut inbox.frame).ok()?;
         inbox.parse(length, sender)
     }
+}
 
-    fn hits(&self, key: &str, counter: u64) -> bool {
-        let every = self.kit.integer(key) as u64;
-        every != 0 && counter % every == every - 1
-    }
+fn hits(every: u64, counter: u64) -> bool {
+    every != 0 && counter % every == every - 1
 }
 
 /// Names are abstract, so a killed node leaves no file behind.
@@ -242,7 +255,7 @@ pub fn send_patiently(
     mut send: impl FnMut() -> io::Result<()>,
     mut poll: impl FnMut(i64),
 ) -> io::Result<()> {
-    let deadline_ns = now_ns().saturating_add(kit.integer("timeout_ns"));
+    let deadline_ns = now_ns().saturating_add(kit.timeout_ns());
     loop {
         match send() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && now_ns() < deadline_ns => {

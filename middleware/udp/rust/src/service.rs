@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use wattwire_kit::{now_ns, Call, Error, Events, Kit, Message, SendFailed, Slot};
+use wattwire_kit::{Call, Error, Events, Kit, Message, SendFailed, Slot};
 
 use crate::socket::{peer_addresses, Port};
 
@@ -33,17 +33,14 @@ impl Call for Client {
         request: Message,
         timeout_ns: i64,
     ) -> Result<Option<Message<'_>>, SendFailed> {
-        let deadline_ns = now_ns().saturating_add(timeout_ns);
         self.port.send(request, self.server)?;
-        loop {
-            let left_ns = deadline_ns - now_ns();
-            if left_ns <= 0 {
-                break;
-            }
-            let arrived = self.port.receive(left_ns);
-            if arrived.is_some() && self.kit.is_reply(self.port.message()) {
+        // The call has just begun: its first wait needs no reading of the clock.
+        let mut left_ns = timeout_ns;
+        while left_ns > 0 {
+            if self.port.receive(Some(left_ns)) && self.kit.is_reply(self.port.message()) {
                 return Ok(Some(self.port.message()));
             }
+            left_ns = self.kit.call_left_ns(timeout_ns);
         }
         // Where nothing in such a reply tells it from a late one, those go to the old port.
         if !self.kit.carries_seq() || self.kit.string("reply") == "literal" {
@@ -60,7 +57,7 @@ impl Events for Client {
         Ok(self.port.send(request, self.server)?)
     }
     fn poll(&mut self, timeout_ns: i64) {
-        if self.port.receive_until(timeout_ns).is_none() {
+        if !self.port.receive_until(timeout_ns) {
             return;
         }
         let Some(header) = self.header_of(self.port.message()) else {
@@ -94,8 +91,8 @@ pub fn client(kit: &'static Kit) -> Result<(), Error> {
 pub fn server(kit: &'static Kit) -> Result<(), Error> {
     let mut port = Port::listen(kit)?;
     port.ready(None)?;
-    kit.poll(|timeout_ns| {
-        let Some(client) = port.receive(timeout_ns) else {
+    kit.poll_untimed(|timeout_ns| {
+        let Some(client) = port.receive_from(timeout_ns) else {
             return;
         };
         if let Some(request) = kit.serve(port.message()) {

@@ -14,7 +14,8 @@ pub struct Port {
     kit: &'static Kit,
     socket: UdpSocket,
     own: Ipv4Addr,
-    limit_ms: i64,
+    /// The socket's time limit; None: it waits for ever.
+    limit_ms: Option<i64>,
     buffer: Vec<u8>,
     length: usize,
 }
@@ -41,13 +42,13 @@ impl Port {
 
     fn over(kit: &'static Kit, socket: UdpSocket) -> Self {
         let (own, buffer) = (Ipv4Addr::UNSPECIFIED, vec![0; DATAGRAM_BYTES_MAX]);
-        Port { kit, socket, own, limit_ms: 0, buffer, length: 0 }
+        Port { kit, socket, own, limit_ms: None, buffer, length: 0 }
     }
 
     /// A new port: what is still on its way to the old one is lost.
     pub fn reopen(&mut self) -> Result<(), Error> {
         self.socket = open(self.kit, SocketAddrV4::new(self.own, 0))?;
-        self.limit_ms = 0;
+        self.limit_ms = None;
         Ok(())
     }
 
@@ -81,24 +82,44 @@ impl Port {
         self.socket.send_to(message.bytes(), to).map(|_| ())
     }
 
-    /// The sender of the next datagram; None where none came in time. One system call where
-    /// one comes; may wait for up to a millisecond more.
-    pub fn receive(&mut self, timeout_ns: i64) -> Option<SocketAddr> {
-        let limit_ms = timeout_ns / 1_000_000 + 1;
-        if limit_ms != self.limit_ms {
-            let limit = Duration::from_millis(limit_ms as u64);
-            self.socket.set_read_timeout(Some(limit)).ok()?;
-            self.limit_ms = limit_ms;
+    /// Whether a datagram came in time. One system call where one comes; may wait for up to a
+    /// millisecond more. Without a timeout it waits until one comes.
+    pub fn receive(&mut self, timeout_ns: Option<i64>) -> bool {
+        if !self.limit(timeout_ns) {
+            return false;
         }
-        // An error of an earlier send is not an arrival.
+        // An error of an earlier send is not an arrival, and neither is an interruption.
+        let Ok(length) = self.socket.recv(&mut self.buffer) else { return false };
+        self.length = length;
+        true
+    }
+
+    /// The same, with the sender.
+    pub fn receive_from(&mut self, timeout_ns: Option<i64>) -> Option<SocketAddr> {
+        if !self.limit(timeout_ns) {
+            return None;
+        }
         let (length, sender) = self.socket.recv_from(&mut self.buffer).ok()?;
         self.length = length;
         Some(sender)
     }
 
     /// The same for a loop that has a schedule to keep: waits to the nanosecond.
-    pub fn receive_until(&mut self, timeout_ns: i64) -> Option<SocketAddr> {
-        readable(&self.socket, timeout_ns).then(|| self.receive(timeout_ns)).flatten()
+    pub fn receive_until(&mut self, timeout_ns: i64) -> bool {
+        readable(&self.socket, timeout_ns) && self.receive(Some(timeout_ns))
+    }
+
+    /// Sets the time limit of the next wait; false where the kernel refuses it.
+    fn limit(&mut self, timeout_ns: Option<i64>) -> bool {
+        let limit_ms = timeout_ns.map(|ns| ns / 1_000_000 + 1);
+        if limit_ms != self.limit_ms {
+            let limit = limit_ms.map(|ms| Duration::from_millis(ms as u64));
+            if self.socket.set_read_timeout(limit).is_err() {
+                return false;
+            }
+            self.limit_ms = limit_ms;
+        }
+        true
     }
 
     pub fn message(&self) -> Message<'_> {

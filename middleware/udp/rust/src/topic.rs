@@ -20,8 +20,8 @@ pub fn publish(kit: &'static Kit) -> Result<(), Error> {
 pub fn subscribe(kit: &'static Kit) -> Result<(), Error> {
     let mut port = Port::listen(kit)?;
     port.ready(None)?;
-    kit.poll(|timeout_ns| {
-        if port.receive(timeout_ns).is_some() {
+    kit.poll_untimed(|timeout_ns| {
+        if port.receive_from(timeout_ns).is_some() {
             kit.received(port.message());
         }
     });
