@@ -15,8 +15,9 @@ from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.limits import BROKEN, UNCLEAR, check_limits
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
+from wattwire.store import Campaign
 
 ASKED = ["latency_p50_us", "latency_p90_us", "latency_p99_us"]
 STUDY = {
@@ -32,7 +33,7 @@ def evidence(tmp_path_factory: Any) -> Evidence:
         blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=10.0,
         study=STUDY,
     )  # fmt: skip
-    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("c") / "c", shape)))
+    return gather(Campaign(write_campaign(tmp_path_factory.mktemp("c") / "c", shape)))
 
 
 def test_sizes_are_those_of_the_rule() -> None:
@@ -82,10 +83,10 @@ def test_a_total_loss_breaks_a_limit_on_p99(tmp_path: Any) -> None:
         loss_share=0.9, study={"limit": [{"response": "latency_p99_us", "max": 1e9}]},
     )  # fmt: skip
     folder = write_campaign(tmp_path / "c", shape)
-    for path in folder.glob("runs/*/summary.parquet"):
+    for path in folder.glob("runs/*/summary.json"):
         lost = pl.lit(None, pl.Float64).alias("latency_p99_us")
-        pl.read_parquet(path).with_columns(lost).write_parquet(path)
-    checked = check_limits(gather(FileCampaign(folder)))
+        row_of(path).with_columns(lost).pipe(put_row, path)
+    checked = check_limits(gather(Campaign(folder)))
     assert {one.verdict for one in checked} == {BROKEN}, checked
     assert {one.runs for one in checked} == {4}
 
@@ -95,6 +96,6 @@ def test_control_runs_with_few_messages_say_nothing_of_p99(tmp_path: Any) -> Non
         blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=10.0,
         b_over_a=1.0, study=STUDY,
     )  # fmt: skip
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     told = noise(evidence)
     assert "latency_p50_us" in told and "latency_p99_us" not in told

@@ -10,7 +10,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
 from wattwire.report.page import build_report
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
+from wattwire.store import Campaign
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +27,14 @@ def schema():
 )
 def test_the_file_beside_the_page_keeps_the_schema(tmp_path, schema, shape):
     campaign = write_campaign(tmp_path / "c", shape)
-    page = build_report(FileCampaign(campaign))
+    page = build_report(Campaign(campaign))
     stored = json.loads((page.parent / "analysis.json").read_text("utf-8"))
     assert [error.message for error in schema.iter_errors(stored)] == []
     assert stored["contrasts"] and stored["treatments"]
 
 
 def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", Shape())))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
     answers = answer_all(evidence)
     contrasts = document(evidence, answers)["contrasts"]
     for answer, contrast in zip(answers.items, contrasts, strict=True):
@@ -47,7 +48,7 @@ def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):
 
 
 def test_treatments_hold_every_valid_run_once(tmp_path):
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", Shape())))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
     found = document(evidence, answer_all(evidence))
     assert sum(one["runs"] for one in found["treatments"]) == found["runs"]["valid"]
     assert found["runs"]["valid"] == evidence.usable.height

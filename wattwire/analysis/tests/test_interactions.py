@@ -16,8 +16,9 @@ from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.cli.answer_table import lines
 from wattwire.report.sections.answers import section
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
+from wattwire.store import Campaign
 
 QUESTION = {"id": "Q", "factors": ["language", "clients"], "responses": ["cpu_us_per_message"]}
 PLANTED = 3.0
@@ -30,10 +31,10 @@ def campaign(folder: Path, factor: float) -> Evidence:
     write_campaign(folder, shape)
     cost = pl.col("cpu_us_per_message")
     changed = (pl.col("factor.language") == FAST) & (pl.col("factor.clients") == 2)
-    for path in folder.glob("runs/*/summary.parquet"):
-        frame = pl.read_parquet(path)
-        frame.with_columns(pl.when(changed).then(cost * factor).otherwise(cost)).write_parquet(path)
-    return gather(FileCampaign(folder))
+    for path in folder.glob("runs/*/summary.json"):
+        frame = row_of(path)
+        frame.with_columns(pl.when(changed).then(cost * factor).otherwise(cost)).pipe(put_row, path)
+    return gather(Campaign(folder))
 
 
 def test_every_factor_of_a_question_stands_at_each_level_of_the_others(tmp_path: Path) -> None:

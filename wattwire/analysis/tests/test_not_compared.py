@@ -16,10 +16,11 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.sections import answers as answered
 from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.words import best_alternative as lowest_told
 from wattwire.report.words import unanswered
 from wattwire.report.words.answers import headline
+from wattwire.store import Campaign
 
 QUESTION = {
     "id": "Q",
@@ -32,8 +33,8 @@ DEAD = {"language": SLOW, "clients": 4}
 def changed(folder: Path, where: dict[str, Any], count: int, **columns: Any) -> tuple[Any, int]:
     """The campaign with `columns` in the first `count` runs at `where`, and how many it has."""
     done = 0
-    for path in sorted(folder.glob("runs/*/summary.parquet")):
-        frame = pl.read_parquet(path)
+    for path in sorted(folder.glob("runs/*/summary.json")):
+        frame = row_of(path)
         if any(frame[f"factor.{name}"][0] != level for name, level in where.items()):
             continue
         done += 1
@@ -41,7 +42,7 @@ def changed(folder: Path, where: dict[str, Any], count: int, **columns: Any) -> 
             frame.with_columns(
                 pl.lit(value, pl.String if isinstance(value, str) else pl.Float64).alias(name)
                 for name, value in columns.items()
-            ).write_parquet(path)
+            ).pipe(put_row, path)
     return folder, done
 
 
@@ -54,7 +55,7 @@ def campaign(folder: Path, **study: Any) -> Path:
 
 
 def answers_of(folder: Path) -> tuple[Evidence, Answers]:
-    evidence = gather(FileCampaign(folder))
+    evidence = gather(Campaign(folder))
     return evidence, answer_all(evidence)
 
 
@@ -90,7 +91,7 @@ def test_the_fit_without_a_treatment_is_that_of_a_campaign_that_never_had_it(
     folder, _ = changed(campaign(tmp_path / "c"), DEAD, 4, **LOST)
     _, answers = answers_of(folder)
     found = result_of(answers, "latency_p50_us", 2).result
-    evidence = gather(FileCampaign(folder))
+    evidence = gather(Campaign(folder))
     whole = evidence.usable.filter(
         (pl.col("factor.language") != SLOW) | (pl.col("factor.clients") != 4)
     )

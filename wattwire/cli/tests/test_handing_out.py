@@ -13,8 +13,8 @@ from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import report as reporting
 from wattwire.cli.verbs import run as campaigns
 from wattwire.model.errors import UsageError
-from wattwire.report.tests.synthetic import FileCampaign
 from wattwire.report.tests.test_comparing import SLOW, of_variants
+from wattwire.store import Campaign
 
 STUDY = """
 [factors]
@@ -65,7 +65,7 @@ def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
     made = of_variants(tmp_path / "c")
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.setattr(reporting, "open_campaign", lambda _: made)
-    monkeypatch.setattr(FileCampaign, "close", lambda _: None, raising=False)
+    monkeypatch.setattr(Campaign, "close", lambda _: None, raising=False)
     assert (
         reporting.report(argparse.Namespace(campaign=str(made.path), validity=[], figures=False))
         == 0

@@ -1,4 +1,4 @@
-"""A made-up campaign on disk, in the store's file formats. For tests only, never data.
+"""A made-up campaign on disk, written by the store. For tests only, never data.
 
 Planted truths: `FAST` costs `CPU_RATIO` times the CPU of `SLOW` per message, its latency is
 `LATENCY_RATIO` times; memory is 20,000 and 41,000 KiB.
@@ -7,6 +7,8 @@ Planted truths: `FAST` costs `CPU_RATIO` times the CPU of `SLOW` per message, it
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -15,8 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wattwire.model.stored_study import stored_study
-from wattwire.store import Messages
+from wattwire.store import Campaign
+from wattwire.store.files import write_table
 
 CPU_RATIO = 0.30
 LATENCY_RATIO = 0.45
@@ -29,6 +31,7 @@ ROLES = {
 MEMORY_KIB = {FAST: 20_000.0, SLOW: 41_000.0}
 SECOND = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * SECOND
+WRITTEN_AT = "2024-01-01T00:00:00"
 RUN_S, WAITED_S = 25.0, 3.0
 """How long each run took by its clocks, and how long it waited for a quiet machine before."""
 
@@ -146,9 +149,10 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
     """Write a campaign under `folder` and return it."""
     shape = shape or Shape()
     rng = np.random.default_rng(seed)
-    (folder / "runs").mkdir(parents=True)
-    (folder / "study.json").write_text(json.dumps(study_document(shape)))
-    (folder / "machine.json").write_text(json.dumps(MACHINE))
+    campaign = Campaign.create(folder)
+    # Not frozen: tests edit these documents, which a reader would otherwise remark upon.
+    campaign.write_json("study.json", study_document(shape))
+    campaign.write_json("machine.json", MACHINE)
     plan: list[dict[str, Any]] = []
     index = 0
     for block in range(1, shape.blocks + 1):
@@ -178,9 +182,8 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
             if row not in plan:
                 plan.append(row)
             if skipped is None and index not in shape.drop_runs:
-                _write_run(folder, row, shape, rng, index in shape.unknown_runs)
-                if index in shape.died_runs:
-                    _let_die(folder / "runs" / f"{run}-1")
+                died = index in shape.died_runs
+                _write_run(campaign, row, shape, rng, index in shape.unknown_runs, died)
             index += 1
         if shape.b_over_a is not None:
             first = next(row for row in plan if row["run"])
@@ -188,37 +191,37 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
                 run = f"b{block:02d}-p{position:03d}"
                 row = {**first, "run": run, "block": block, "position": position}
                 plan.append({**row, "control": control})
-                _write_run(folder, plan[-1], shape, rng, unknown=False)
-    (folder / "plan.json").write_text(json.dumps(plan))
+                _write_run(campaign, plan[-1], shape, rng, unknown=False)
+    campaign.write_json("plan.json", plan)
+    planned = [row for row in plan if row["run"]]
+    campaign.journal.write_plan((r["run"], r["block"], r["position"], "") for r in planned)
+    campaign.close()
     return folder
 
 
 def _write_run(
-    folder: Path, entry: dict[str, Any], shape: Shape, rng: np.random.Generator, unknown: bool
+    campaign: Campaign,
+    entry: dict[str, Any],
+    shape: Shape,
+    rng: np.random.Generator,
+    unknown: bool,
+    died: bool = False,
 ) -> None:
-    at = folder / "runs" / f"{entry['run']}-1"
-    at.mkdir()
+    number = campaign.journal.begin(entry["run"], "made-up", WRITTEN_AT)
+    at = campaign.open_attempt(entry["run"], number)
     treatment = entry["treatment"]
     nodes = _nodes(treatment)
     messages, counts = _messages(entry["run"], treatment, nodes, shape, rng)
-    messages.write_parquet(at / "messages.parquet")
+    write_table(messages, at / "messages.parquet")
     summary = _summary(entry, nodes, messages, counts, shape, rng, unknown)
     summary["control"] = entry.get("control", "")
-    if summary["control"]:
-        summary["used"] = False
     if summary["control"] == "b":
         summary["cpu_us_per_message"] *= shape.b_over_a
-    pl.DataFrame([summary]).write_parquet(at / "summary.parquet")
-    (at / "columns.json").write_text(
-        json.dumps(
-            {
-                k: {"unit": "", "kind": "estimate" if "estimate" in k else "measured", "summary": k}
-                for k in summary
-            }
-        )
-    )
+    if died:  # an outcome: its verdict is valid, and it has no costs
+        summary |= {"outcome": "died", "cpu_us_per_message": None}
+    (at / "summary.json").write_text(json.dumps(summary))
     start = SECOND * 1000
-    made = len(list((folder / "runs").iterdir())) - 1
+    made = len(campaign.journal.attempts()) - 1
     began = EPOCH_NS + int(made * (RUN_S + WAITED_S) * SECOND)
     document = {
         "run": entry["run"],
@@ -227,6 +230,7 @@ def _write_run(
         "position": entry["position"],
         "predecessor": None,
         "treatment": treatment,
+        "levels": entry["levels"],
         "cells": entry["cells"],
         "nodes": nodes,
         "services": [],
@@ -254,19 +258,12 @@ def _write_run(
         "seconds": {"start": 0.4, "window": shape.duration_s, "drain": 0.3},
         "commands": [],
     }
+    if died:
+        document |= {"outcome": "died", "outcome_detail": "client-0: killed by signal 9"}
     (at / "run.json").write_text(json.dumps(document))
-
-
-def _let_die(at: Path) -> None:
-    """A node died in the window: an outcome, with verdict ok and without the costs."""
-    frame = pl.read_parquet(at / "summary.parquet")
-    blank = [pl.lit(None, pl.Float64).alias("cpu_us_per_message")]
-    frame.with_columns(pl.lit("died").alias("outcome"), *blank).write_parquet(
-        at / "summary.parquet"
-    )
-    document = json.loads((at / "run.json").read_text())
-    document |= {"outcome": "died", "outcome_detail": "client-0: killed by signal 9"}
-    (at / "run.json").write_text(json.dumps(document))
+    folder = campaign.commit(entry["run"], number, at)
+    verdict, outcome = str(document["verdict"]), str(document["outcome"])
+    campaign.journal.finish(entry["run"], number, verdict, outcome, folder, WRITTEN_AT)
 
 
 def _nodes(treatment: dict[str, Any]) -> list[dict[str, Any]]:
@@ -386,7 +383,6 @@ def _summary(
         "position": entry["position"],
         "verdict": "invalid" if unknown else "valid",
         "outcome": "completed",
-        "used": not unknown,
         **{f"factor.{k}": v for k, v in treatment.items()},
         "sent": counts["sent"],
         "expected": counts["expected"],
@@ -435,33 +431,37 @@ def unpacked(packed: dict[str, Any]) -> list[dict[str, Any]]:
     return [{name: columns[name][row] for name in columns} for row in range(packed["rows"])]
 
 
-class FileCampaign:
-    """Reads the files as the store does, so that the report is tested without it."""
+def add_attempt(
+    folder: Path, source: str, run: str, row: Mapping[str, Any], document: Mapping[str, Any]
+) -> None:
+    """Add an attempt of `run` to the campaign: a copy of the attempt in runs/SOURCE with changes.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        document = json.loads((path / "study.json").read_text())
-        self.study = stored_study(document, str(path / "study.json"))
-        self.plan = json.loads((path / "plan.json").read_text())
-        self.machine = json.loads((path / "machine.json").read_text())
+    `row` changes its summary, `document` its run.json. A run that was not planned is added.
+    """
+    campaign = Campaign(folder)
+    like = folder / "runs" / source
+    summary = {**json.loads((like / "summary.json").read_text()), "run": run, **row}
+    if run not in campaign.journal.runs():
+        campaign.journal.write_plan([(run, summary["block"], summary["position"], "")])
+    number = campaign.journal.begin(run, "made-up", WRITTEN_AT)
+    at = campaign.open_attempt(run, number)
+    shutil.copy(like / "messages.parquet", at)
+    summary["attempt"] = number
+    (at / "summary.json").write_text(json.dumps(summary))
+    copied = json.loads((like / "run.json").read_text())
+    (at / "run.json").write_text(json.dumps({**copied, "run": run, "attempt": number, **document}))
+    name = campaign.commit(run, number, at)
+    verdict, outcome = str(summary["verdict"]), str(summary["outcome"])
+    campaign.journal.finish(run, number, verdict, outcome, name, WRITTEN_AT)
+    campaign.close()
 
-    def summary(self) -> pl.DataFrame:
-        frames = [pl.read_parquet(p) for p in sorted(self.path.glob("runs/*/summary.parquet"))]
-        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
-    def run(self, run_id: str) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads((self._folder(run_id) / "run.json").read_text())
-        return loaded
+def row_of(path: Path) -> pl.DataFrame:
+    """Return the summary.json of an attempt as a frame of one row, for a test that edits it."""
+    return pl.DataFrame([json.loads(path.read_text())])
 
-    def _folder(self, run_id: str) -> Path:
-        direct = self.path / "runs" / run_id
-        return direct if direct.is_dir() else self.path / "runs" / f"{run_id}-1"
 
-    def messages(self, run_id: str) -> pl.DataFrame:
-        return pl.read_parquet(self._folder(run_id) / "messages.parquet")
-
-    def recorded(self, run_id: str) -> Messages:
-        return Messages.at(self._folder(run_id) / "messages.parquet")
-
-    def quantities(self, run_id: str) -> pl.DataFrame:
-        return pl.read_parquet(self._folder(run_id) / "quantities.parquet")
+def put_row(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame of one row as the summary.json of an attempt."""
+    (row,) = frame.to_dicts()
+    path.write_text(json.dumps(row))

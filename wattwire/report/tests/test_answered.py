@@ -15,8 +15,9 @@ from wattwire.imports.tests.test_writing import ABOUT
 from wattwire.report.parts import Section, Text, tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tests.phrase_search import phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.words.phrases import Phrase
+from wattwire.store import Campaign
 
 
 def section(folder: Path, levels: int) -> Section:
@@ -60,7 +61,7 @@ def test_few_levels_have_a_sentence_each(tmp_path) -> None:
 
 def test_a_level_without_runs_is_called_by_its_title(tmp_path) -> None:
     shape = Shape(blocks=2, duration_s=1.0, clients=(1,), skip={"language": FAST})
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     uncomputed = phrases_in(answered.section(evidence, answer_all(evidence)), "answers.no_number")
     reasons = {one.values["response"]: one.values["reason"] for one in uncomputed}
     assert reasons["CPU time per message"] == "no valid run of Swift"
@@ -81,7 +82,7 @@ def test_an_older_campaign_with_a_dotted_setting_is_answered_for_it(tmp_path) ->
     for run in (folder / "runs").iterdir():
         document = (run / "run.json").read_text().replace('"clients":', '"settings.clients":')
         (run / "run.json").write_text(document)
-    items = answer_all(gather(FileCampaign(folder))).items
+    items = answer_all(gather(Campaign(folder))).items
     assert [(one.factor, one.level, one.baseline) for one in items] == [
         ("language", SLOW, FAST),
         ("settings.clients", 1, 2),

@@ -14,11 +14,11 @@ from wattwire.report.tests.synthetic import (
     RUN_S,
     SLOW,
     WAITED_S,
-    FileCampaign,
     Shape,
     write_campaign,
 )
 from wattwire.report.tests.test_page import built, table
+from wattwire.store import Campaign
 
 SMALL: dict[str, Any] = {"blocks": 2, "patterns": ("topic",), "clients": (1,)}
 BY_INTERVAL = {
@@ -112,7 +112,7 @@ def part_of_made_up(folder, **study):
     document = json.loads((campaign / "study.json").read_text())
     document["only"] = {"said": f"language={SLOW}", "unasked": 2}
     (campaign / "study.json").write_text(json.dumps(document))
-    page = build_report(FileCampaign(campaign))
+    page = build_report(Campaign(campaign))
     return page.read_text("utf-8"), page
 
 

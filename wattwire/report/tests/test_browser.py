@@ -9,7 +9,8 @@ import pytest
 
 from wattwire.report import build_report
 from wattwire.report.tests.browser import PROGRAM, Browser
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.store import Campaign
 
 pytestmark = [
     pytest.mark.browser,
@@ -29,7 +30,7 @@ def page(tmp_path_factory) -> Path:
         blocks=6, duration_s=4.0, patterns=("topic", "service"), clients=(1,), unknown_runs=(3,)
     )
     folder = tmp_path_factory.mktemp("page")
-    return build_report(FileCampaign(write_campaign(folder / "campaign", shape)))
+    return build_report(Campaign(write_campaign(folder / "campaign", shape)))
 
 
 @pytest.fixture(scope="module")

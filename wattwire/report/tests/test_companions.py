@@ -12,12 +12,13 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import CPU
 from wattwire.report.parts import Fold, Text, tables_of
 from wattwire.report.tables.sensitivity import companions, interaction_words, parts
-from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import CPU_RATIO, Shape, write_campaign
+from wattwire.store import Campaign
 
 
 def evidence_of(folder, blocks: int) -> Evidence:
     shape = Shape(blocks=blocks, duration_s=2.0, patterns=("topic",), clients=(1,))
-    return gather(FileCampaign(write_campaign(folder / "campaign", shape)))
+    return gather(Campaign(write_campaign(folder / "campaign", shape)))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def test_identical_labels_are_counted_and_a_rate_waits_for_three_hundred(tmp_pat
         blocks=4, duration_s=1.0, patterns=("topic",), clients=(1,), intervals_s=(0.05,),
         b_over_a=3.0,
     )  # fmt: skip
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     fold = next(p for p in parts(evidence, answer_all(evidence)) if isinstance(p, Fold))
     told = next(p.words for p in fold.parts if isinstance(p, Text) and "identical" in p.words)
     # B costs three times as much CPU time in all four blocks, and nothing else differs by design.

@@ -29,47 +29,50 @@ from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
     SLOW,
-    FileCampaign,
     Shape,
+    put_row,
+    row_of,
     write_campaign,
 )
 from wattwire.report.words import unanswered
 from wattwire.report.words.methods import methods
+from wattwire.store import Campaign
+from wattwire.store.campaign import WARM_UP
 
 ALL = tuple(range(1000))
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "duration_s": 2.0}
 
 
-def made(folder: Path, seed: int, **shape: Any) -> FileCampaign:
-    return FileCampaign(write_campaign(folder, Shape(**{**SMALL, **shape}), seed))
+def made(folder: Path, seed: int, **shape: Any) -> Campaign:
+    return Campaign(write_campaign(folder, Shape(**{**SMALL, **shape}), seed))
 
 
-def changed(campaign: FileCampaign, **columns: Any) -> FileCampaign:
+def changed(campaign: Campaign, **columns: Any) -> Campaign:
     """The campaign with columns of every run's summary multiplied, or set where it is no number."""
-    for path in campaign.path.glob("runs/*/summary.parquet"):
-        frame = pl.read_parquet(path)
+    for path in campaign.path.glob("runs/*/summary.json"):
+        frame = row_of(path)
         for name, by in columns.items():
             number = isinstance(by, float)
             frame = frame.with_columns((pl.col(name) * by if number else pl.lit(by)).alias(name))
-        frame.write_parquet(path)
-    return FileCampaign(campaign.path)
+        frame.pipe(put_row, path)
+    return Campaign(campaign.path)
 
 
-def rewritten(campaign: FileCampaign, name: str, change: Any) -> FileCampaign:
+def rewritten(campaign: Campaign, name: str, change: Any) -> Campaign:
     """The campaign with one of its JSON documents changed by a function."""
     path = campaign.path / name
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(document))
-    return FileCampaign(campaign.path)
+    return Campaign(campaign.path)
 
 
-def two(base: FileCampaign, head: FileCampaign, *names: str, **wanted: Any) -> Judged:
+def two(base: Campaign, head: Campaign, *names: str, **wanted: Any) -> Judged:
     sources = [Source(one.path.name, one, {"cell x": one.path.name}) for one in (base, head)]
     return comparing.compare_two(sources[0], sources[1], Wanted(names, **wanted))
 
 
-def of_variants(folder: Path, seed: int = 1, base: str = FAST, **shape: Any) -> FileCampaign:
+def of_variants(folder: Path, seed: int = 1, base: str = FAST, **shape: Any) -> Campaign:
     """A synthetic campaign whose two languages are called variants."""
     campaign = made(folder, seed, clients=(1,), **shape)
 
@@ -91,8 +94,8 @@ def of_variants(folder: Path, seed: int = 1, base: str = FAST, **shape: Any) -> 
             {"id": "v", "text": "?", "factors": ["variant"], "responses": ["cpu_us_per_message"]}
         ]
 
-    for path in campaign.path.glob("runs/*/summary.parquet"):
-        pl.read_parquet(path).rename({"factor.language": "factor.variant"}).write_parquet(path)
+    for path in campaign.path.glob("runs/*/summary.json"):
+        row_of(path).rename({"factor.language": "factor.variant"}).pipe(put_row, path)
     for path in campaign.path.glob("runs/*/run.json"):
         document = json.loads(path.read_text())
         path.write_text(json.dumps({**document, "treatment": renamed(document["treatment"])}))
@@ -177,7 +180,7 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     assert any(note.startswith("A look: ") for note in inside.notes)
 
 
-def warmed(campaign: FileCampaign, calls: int | None, found: int | None = None) -> FileCampaign:
+def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:
     """The campaign in closed loop, with a warm-up that its study states or settling runs found."""
 
     def closed(plan: list[dict[str, Any]]) -> None:
@@ -189,7 +192,8 @@ def warmed(campaign: FileCampaign, calls: int | None, found: int | None = None) 
 
     rewritten(campaign, "plan.json", closed)
     campaign = rewritten(campaign, "study.json", stated)
-    campaign.warm_up = None if found is None else {"calls": found, "cells": [], "words": "…"}
+    if found is not None:
+        campaign.journal.set(WARM_UP, {"calls": found, "cells": [], "words": "…"})
     return campaign
 
 
@@ -273,16 +277,16 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
         if document["treatment"]["variant"] == FAST:
             why = "client-0: RuntimeError: boom: config missing"
             path.write_text(json.dumps({**document, "outcome": "node_died", "outcome_detail": why}))
-            table = path.parent / "summary.parquet"
+            table = path.parent / "summary.json"
             ended = [pl.lit("node_died").alias("outcome")]
             ended.append(pl.lit(None, pl.Float64).alias("cpu_us_per_message"))
-            pl.read_parquet(table).with_columns(*ended).write_parquet(table)
-    found = comparing.compare_variants(FileCampaign(broken.path), Wanted())
+            row_of(table).with_columns(*ended).pipe(put_row, table)
+    found = comparing.compare_variants(Campaign(broken.path), Wanted())
     reason = "first incomplete run: node died, client-0: RuntimeError: boom: config missing"
     assert reason in comparison.markdown(found) and reason in comparison.junit(found)
     assert reason in found.first_line()
     # These runs are usable: that they gave no number is another thing.
-    evidence = gather(FileCampaign(broken.path))
+    evidence = gather(Campaign(broken.path))
     assert "usable" not in unanswered.headline(evidence, answer_all(evidence))
     assert "no run of swift gave a number" in " ".join(
         unanswered.questions(evidence, answer_all(evidence))
@@ -371,14 +375,14 @@ def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp
 # -- messages lost and calls failed ----------------------------------------------------------------
 
 
-def losing(campaign: FileCampaign, variant: str, shares: list[float], name: str = "lost"):
+def losing(campaign: Campaign, variant: str, shares: list[float], name: str = "lost"):
     """The campaign with a share of a variant's messages lost: one share for each block."""
-    for path in sorted(campaign.path.glob("runs/*/summary.parquet")):
-        frame = pl.read_parquet(path)
+    for path in sorted(campaign.path.glob("runs/*/summary.json")):
+        frame = row_of(path)
         of = shares[frame["block"][0] - 1] if frame["factor.variant"][0] == variant else 0.0
         counts = (pl.col("expected") * of).alias(name)
-        frame.with_columns(counts).write_parquet(path)
-    return FileCampaign(campaign.path)
+        frame.with_columns(counts).pipe(put_row, path)
+    return Campaign(campaign.path)
 
 
 TENTH = [0.10, 0.11, 0.09, 0.10, 0.10]

@@ -8,7 +8,8 @@ from pathlib import Path
 from wattwire.analysis.dataset import gather
 from wattwire.report.parts import Table
 from wattwire.report.sections.settings import section
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
+from wattwire.store import Campaign
 
 NAME = "settings.reliability"
 SHAPE = Shape(blocks=1, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
@@ -27,7 +28,7 @@ def test_levels_of_a_varied_setting_are_not_pooled(tmp_path: Path) -> None:
         for node in run["nodes"]:
             node["ready"]["effective"]["reliability"] = level
         path.write_text(json.dumps(run))
-    part = section(gather(FileCampaign(folder)))
+    part = section(gather(Campaign(folder)))
     (table,) = (one for one in part.parts if isinstance(one, Table))
     assert "varied" in [column.key for column in table.columns]
     told = {(row["varied"], row["effective"].split("reliability = ")[1]) for row in table.rows}

@@ -17,8 +17,9 @@ from wattwire.analysis.controls import noise, noise_floor, pairs
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import resolve
 from wattwire.report import build_report
-from wattwire.report.tests.synthetic import CPU_RATIO, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import CPU_RATIO, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_page import built, table
+from wattwire.store import Campaign
 
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
 
@@ -54,18 +55,18 @@ def test_no_effect_smaller_than_that_of_identical_labels_is_claimed(tmp_path):
 
 def scatter_b(path: Path, factor: float) -> None:
     """Let B cost `factor` times as much in one block and a `factor`-th in the next."""
-    for summary in path.glob("runs/*/summary.parquet"):
-        frame = pl.read_parquet(summary)
+    for summary in path.glob("runs/*/summary.json"):
+        frame = row_of(summary)
         if frame["control"][0] == "b":
             by = factor if frame["block"][0] % 2 else 1 / factor
-            frame.with_columns(pl.col("cpu_us_per_message") * by).write_parquet(summary)
+            frame.with_columns(pl.col("cpu_us_per_message") * by).pipe(put_row, summary)
 
 
 def test_labels_that_differ_in_no_direction_are_noise_by_the_far_end_of_their_interval(tmp_path):
     """Their mean is next to nothing by luck; it may be more than the languages differ by."""
     write_campaign(tmp_path / "c", Shape(b_over_a=1.0, **{**SMALL, "blocks": 6}))
     scatter_b(tmp_path / "c", 5.0)
-    evidence = gather(FileCampaign(tmp_path / "c"))
+    evidence = gather(Campaign(tmp_path / "c"))
     logs = np.log(pairs(evidence, resolve("cpu_us_per_message"), "b", "a"))
     assert abs(logs.mean()) < 0.1
     floor = noise(evidence)["cpu_us_per_message"]
@@ -80,7 +81,7 @@ def test_labels_that_differ_in_no_direction_are_noise_by_the_far_end_of_their_in
 def test_a_large_noise_floor_is_printed_without_an_exponent(tmp_path):
     write_campaign(tmp_path / "c", Shape(b_over_a=1.0, **{**SMALL, "blocks": 6}))
     scatter_b(tmp_path / "c", 5.0)
-    text = build_report(FileCampaign(tmp_path / "c")).read_text("utf-8")
+    text = build_report(Campaign(tmp_path / "c")).read_text("utf-8")
     percent = re.search(r"Two identical labels may differ by up to (\S+) %", text)
     assert percent is not None
     assert float(percent[1].replace("\u202f", "")) > 100

@@ -17,9 +17,10 @@ from wattwire.report.parts import Table
 from wattwire.report.sections import costs, counts
 from wattwire.report.sections.threats import threats
 from wattwire.report.tests.phrase_search import only
-from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
 from wattwire.report.words.answers import headline
 from wattwire.report.words.methods import methods
+from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
 FAILED = 3
@@ -28,7 +29,7 @@ FAILED = 3
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: Any) -> Evidence:
     """A campaign whose summary has no column `failed`."""
-    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("c") / "c", SHAPE)))
+    return gather(Campaign(write_campaign(tmp_path_factory.mktemp("c") / "c", SHAPE)))
 
 
 def after(before: Evidence) -> Evidence:
@@ -60,7 +61,7 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
 
 def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -> None:
     shape = replace(SHAPE, measured_energy=True)
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     usable = evidence.usable.with_columns(failed_share=pl.lit(0.75))
     failing = replace(evidence, usable=usable, groups={})
     whole, quarter = (costs._powers_table(one).rows for one in (evidence, failing))

@@ -14,14 +14,15 @@ from wattwire.analysis.latency import Series, all_series
 from wattwire.report.parts import tables_of
 from wattwire.report.tables import steady_state
 from wattwire.report.tests.phrase_search import phrases_in
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.words import concurrency
+from wattwire.store import Campaign
 
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory):
     shape = Shape(blocks=4, duration_s=6.0, patterns=("topic",), clients=(1,), intervals_s=(0.05,))
-    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("runs") / "c", shape)))
+    return gather(Campaign(write_campaign(tmp_path_factory.mktemp("runs") / "c", shape)))
 
 
 def rows_of(evidence, series):

@@ -17,23 +17,24 @@ from wattwire.report.parts import Text, tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tables import differences
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
+from wattwire.store import Campaign
 
 CPU = "cpu_us_per_message"
 BLOCKS = 8
 NEGATIVE_US = -4.0
 
 
-def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> FileCampaign:
+def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> Campaign:
     """Blocks of two languages at two intervals; one run's CPU time is below zero."""
     shape = Shape(
         blocks=blocks, duration_s=1.5, clients=(1,), patterns=("topic",), b_over_a=b_over_a
     )
     path = write_campaign(folder, shape)
-    at = path / "runs" / "b01-p001-1" / "summary.parquet"
-    pl.read_parquet(at).with_columns(pl.lit(NEGATIVE_US).alias(CPU)).write_parquet(at)
-    return FileCampaign(path)
+    at = path / "runs" / "b01-p001-1" / "summary.json"
+    row_of(at).with_columns(pl.lit(NEGATIVE_US).alias(CPU)).pipe(put_row, at)
+    return Campaign(path)
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +66,9 @@ def test_the_answer_is_the_typical_difference_of_matched_runs(found) -> None:
 
 def test_one_run_gone_wrong_moves_means_and_no_ranks(found, tmp_path) -> None:
     reader = campaign(tmp_path / "c")
-    at = reader.path / "runs" / "b01-p001-1" / "summary.parquet"
-    pl.read_parquet(at).with_columns(pl.lit(-19_632.0).alias(CPU)).write_parquet(at)
-    evidence = gather(FileCampaign(reader.path))
+    at = reader.path / "runs" / "b01-p001-1" / "summary.json"
+    row_of(at).with_columns(pl.lit(-19_632.0).alias(CPU)).pipe(put_row, at)
+    evidence = gather(Campaign(reader.path))
     wrong, right = of_cpu(answer_all(evidence)), of_cpu(found[1])
     assert wrong.interval.estimate == pytest.approx(right.interval.estimate, rel=0.1)
     (row,) = differences.table(evidence, answer_all(evidence)).rows

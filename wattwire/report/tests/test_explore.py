@@ -16,14 +16,8 @@ from wattwire.report.figures import finish, overview
 from wattwire.report.html.columnar_json import packed, packed_charts, script_json
 from wattwire.report.parts import Column, Figure, Fold, Table
 from wattwire.report.sections import explore
-from wattwire.report.tests.synthetic import (
-    FAST,
-    SLOW,
-    FileCampaign,
-    Shape,
-    unpacked,
-    write_campaign,
-)
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, unpacked, write_campaign
+from wattwire.store import Campaign
 
 SCRIPT = (resources.files("wattwire.report.html") / "templates" / "explore.js").read_text("utf-8")
 
@@ -33,7 +27,7 @@ def evidence(tmp_path_factory) -> Evidence:
     shape = Shape(
         blocks=3, duration_s=1.0, unknown_runs=(4,), b_over_a=1.0, loss_share=0.3, died_runs=(7,)
     )
-    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("e") / "campaign", shape)))
+    return gather(Campaign(write_campaign(tmp_path_factory.mktemp("e") / "campaign", shape)))
 
 
 def explorer(evidence: Evidence) -> explore.Explorer:
@@ -82,7 +76,7 @@ def test_every_word_of_a_pattern_is_one_that_the_page_fills_in(evidence) -> None
 def test_a_name_of_a_level_cannot_end_the_script_it_stands_in(tmp_path) -> None:
     study = {"titles": {"language": {FAST: "</script><b>x"}}}
     shape = Shape(blocks=1, duration_s=1.0, patterns=("topic",), study=study)
-    found = explorer(gather(FileCampaign(write_campaign(tmp_path / "campaign", shape))))
+    found = explorer(gather(Campaign(write_campaign(tmp_path / "campaign", shape))))
     assert "</script" not in found.json and "\\u003c/script" in found.json
 
 

@@ -16,9 +16,10 @@ from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
 from wattwire.report.sections import published, requested_tables
 from wattwire.report.tests.phrase_search import only
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.words import correlation as along
 from wattwire.report.words.phrases import Phrase
+from wattwire.store import Campaign
 
 PRINTED = (
     "table,node_role,language,clients,energy_j,energy_ratio,time_s,source\n"
@@ -76,7 +77,7 @@ def campaign_of(folder, printed=PRINTED, study=None, **shape):
 
 
 def evidence_of(folder, **shape):
-    return gather(FileCampaign(campaign_of(folder, **shape)))
+    return gather(Campaign(campaign_of(folder, **shape)))
 
 
 def tables(part) -> dict:
@@ -234,7 +235,7 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
         evidence_of(tmp_path / "none", blocks=1, unknown_runs=(0, 1, 2, 3))
     )
     assert [one.words for one in none.parts] == ["No usable run: no tables or figures yet."]
-    page = build_report(FileCampaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
+    page = build_report(Campaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
     assert "Tables and figures of the study" in page and "Table 4 (Old)" in page
 
 
@@ -327,7 +328,7 @@ def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> Non
     study = json.loads((at / "study.json").read_text())
     study["question"].append(question)
     (at / "study.json").write_text(json.dumps(study))
-    page = build_report(FileCampaign(at)).read_text("utf-8")
+    page = build_report(Campaign(at)).read_text("utf-8")
     assert "Does it correlate?" in page and "CPU time per message correlates positively" in page
     assert "Not answered: this campaign holds its factors at one level" not in page
 

@@ -15,7 +15,8 @@ from wattwire import stats
 from wattwire.report import build_report
 from wattwire.report.parts import Band, Column, Table
 from wattwire.report.print.latex import escaped, tex
-from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
+from wattwire.store import Campaign
 
 LATEX = shutil.which("pdflatex")
 DOCUMENT = r"""\documentclass{article}
@@ -42,7 +43,7 @@ def folder(tmp_path_factory) -> Path:
         skip={"pattern": "action", "language": FAST, "clients": 2},
     )
     campaign = write_campaign(tmp_path_factory.mktemp("latex") / "campaign", shape)
-    return build_report(FileCampaign(campaign), printed=True).parent / "tables"
+    return build_report(Campaign(campaign), printed=True).parent / "tables"
 
 
 def problems(text: str) -> list[str]:

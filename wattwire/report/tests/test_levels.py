@@ -12,7 +12,8 @@ from wattwire.analysis.latency import all_series
 from wattwire.model import words
 from wattwire.report import findings
 from wattwire.report.sections import costs
-from wattwire.report.tests.synthetic import FAST, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
+from wattwire.store import Campaign
 
 
 def campaign(folder, levels):
@@ -37,11 +38,11 @@ def campaign(folder, levels):
         document = json.loads(path.read_text())
         level = document["treatment"]["size"] = of(document["treatment"])
         path.write_text(json.dumps(document))
-        summary = pl.read_parquet(path.with_name("summary.parquet"))
+        summary = row_of(path.with_name("summary.json"))
         # The store writes levels of several types as text.
         column = pl.lit(str(level) if mixed else level).alias("factor.size")
-        summary.with_columns(column).write_parquet(path.with_name("summary.parquet"))
-    return gather(FileCampaign(folder))
+        summary.with_columns(column).pipe(put_row, path.with_name("summary.json"))
+    return gather(Campaign(folder))
 
 
 ALIKE = ([1234567.0, 1234568.0], [True, "yes"], [12345678901, 12345678902], ["1.1", "1.10"])

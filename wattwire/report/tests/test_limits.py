@@ -12,16 +12,17 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, any_broken, check_limits
 from wattwire.report.sections.limits import section
 from wattwire.report.tests.phrase_search import only
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_comparing import of_variants as variants_of
 from wattwire.report.words.limits import in_short, sentence, value
+from wattwire.store import Campaign
 
 SHAPE = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
 
 
 def checked(folder: Any, *limits: dict[str, Any], **shape: Any) -> list[Any]:
     more = Shape(**{**SHAPE, "duration_s": 4.0, **shape}, study={"limit": list(limits)})
-    return check_limits(gather(FileCampaign(write_campaign(folder, more))))
+    return check_limits(gather(Campaign(write_campaign(folder, more))))
 
 
 def test_each_treatment_is_held_to_the_limits_that_are_for_it(tmp_path):
@@ -74,24 +75,24 @@ def test_a_percentile_among_lost_messages_is_beyond_any_limit(tmp_path):
     campaign = write_campaign(
         tmp_path / "c", Shape(**SHAPE, loss_share=0.5, study={"limit": [limit]})
     )
-    for path in sorted(campaign.glob("runs/*/summary.parquet")):
+    for path in sorted(campaign.glob("runs/*/summary.json")):
         lost = pl.lit(None, pl.Float64).alias("latency_p90_us")
-        pl.read_parquet(path).with_columns(lost).write_parquet(path)
-    everywhere = check_limits(gather(FileCampaign(campaign)))
+        row_of(path).with_columns(lost).pipe(put_row, path)
+    everywhere = check_limits(gather(Campaign(campaign)))
     assert {one.verdict for one in everywhere} == {BROKEN}
-    pl.read_parquet(path).with_columns(pl.lit(5.0).alias("latency_p90_us")).write_parquet(path)
-    but_one = check_limits(gather(FileCampaign(campaign)))
+    row_of(path).with_columns(pl.lit(5.0).alias("latency_p90_us")).pipe(put_row, path)
+    but_one = check_limits(gather(Campaign(campaign)))
     assert sorted(one.verdict for one in but_one) == [BROKEN, UNCLEAR]
     assert any("unbounded in 3 of 4 runs (loss)" in value(one) for one in but_one)
 
 
 def test_the_page_has_limits_only_where_the_study_has(tmp_path):
-    bare = gather(FileCampaign(write_campaign(tmp_path / "c", Shape(**SHAPE))))
+    bare = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SHAPE))))
     assert section(bare) is None
     document = json.loads((tmp_path / "c" / "study.json").read_text())
     document["limit"] = [{"response": "cpu", "max": 1}]
     (tmp_path / "c" / "study.json").write_text(json.dumps(document))
-    part = section(gather(FileCampaign(tmp_path / "c")))
+    part = section(gather(Campaign(tmp_path / "c")))
     assert part is not None and part.title == "Limits"
     assert part.parts[0].tone == "warning" and len(part.parts[1].rows) == 2
 
@@ -102,7 +103,7 @@ def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> list[An
     document = json.loads((campaign.path / "study.json").read_text())
     document["limit"] = [limit]
     (campaign.path / "study.json").write_text(json.dumps(document))
-    return check_limits(gather(FileCampaign(campaign.path)))
+    return check_limits(gather(Campaign(campaign.path)))
 
 
 def test_a_limit_judges_the_head_and_shows_the_base_beside_it(tmp_path):

@@ -11,15 +11,16 @@ from wattwire.analysis.contrasts import Answers, answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.words import best_alternative as best_alternative_words
 from wattwire.report.words.answers import headline
+from wattwire.store import Campaign
 
 
 def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:
     study = {"answers": {"best_of": ["language", "pattern"], **answers}}
     campaign = write_campaign(folder, Shape(blocks=4, study=study))
-    evidence = gather(FileCampaign(campaign))
+    evidence = gather(Campaign(campaign))
     return evidence, answer_all(evidence)
 
 
@@ -82,7 +83,7 @@ def test_the_table_holds_every_alternative_in_every_response(tmp_path: Path) -> 
 def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
     study = {"answers": {"best_of": ["language", "pattern"]}}
     campaign = write_campaign(tmp_path / "c", Shape(blocks=2, study=study))
-    evidence = gather(FileCampaign(campaign))
+    evidence = gather(Campaign(campaign))
     kept = (evidence.usable["factor.pattern"] != "action") | (
         evidence.usable["factor.language"] != SLOW
     )

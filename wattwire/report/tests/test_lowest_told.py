@@ -11,9 +11,10 @@ from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather, levels_of
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.words import best_alternative
 from wattwire.report.words.phrases import Phrase
+from wattwire.store import Campaign
 
 QUESTION = {"id": "Q1", "text": "Which?", "factors": ["language", "clients"],
             "responses": ["cpu_us_per_message"]}  # fmt: skip
@@ -24,7 +25,7 @@ def sentences(folder, question=None, best_of=("language", "clients"), **shape) -
     study = {"question": [QUESTION], "answers": {"best_of": list(best_of)}}
     made = Shape(**{"blocks": 4, "duration_s": 2.0, "patterns": ("topic",),
                     "intervals_s": (0.2,), "study": study, **shape})  # fmt: skip
-    evidence = gather(FileCampaign(write_campaign(folder / "campaign", made)))
+    evidence = gather(Campaign(write_campaign(folder / "campaign", made)))
     frame = evidence.usable
     keys = zip(*(levels_of(frame, name) for name in ("language", "clients")), strict=True)
     values = [

@@ -7,7 +7,8 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import LATENCY_P50
 from wattwire.report.figures.overview import _matched, _points, drawn, layout_of
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
+from wattwire.store import Campaign
 
 KINDS = dict.fromkeys(("box", "violin", "interaction", "heat", "scatter", "order"), "Says.")
 
@@ -25,7 +26,7 @@ def test_a_combination_that_one_cell_lacks_is_in_no_mean(tmp_path: Any) -> None:
         blocks=2, patterns=("topic",), intervals_s=(0.05, 0.2, 0.5), clients=(1, 2), duration_s=4.0,
         skip={"interval_s": 0.5, "clients": 2},
     )  # fmt: skip
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     layout = layout_of(evidence)
     assert layout.panel is not None
     points = _points(evidence, layout, LATENCY_P50, None)
@@ -41,7 +42,7 @@ def test_a_combination_that_one_cell_lacks_is_in_no_mean(tmp_path: Any) -> None:
 
 def test_a_whole_factorial_loses_no_run(tmp_path: Any) -> None:
     shape = Shape(blocks=2, patterns=("topic",), clients=(1, 2), duration_s=4.0)
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     points, kept, note = matched(evidence)
     assert kept == points and "left out" not in note
     assert {figure.id.split("-")[0] for figure in drawn(evidence, (LATENCY_P50,), KINDS)} >= {
@@ -55,7 +56,7 @@ def test_each_treatment_has_a_row_of_its_own(tmp_path: Any) -> None:
         blocks=2, patterns=("topic", "service"), intervals_s=(0.05, 0.2), clients=(1, 2),
         duration_s=4.0,
     )  # fmt: skip
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     chart = next(f for f in drawn(evidence, (LATENCY_P50,), KINDS) if f.id.startswith("box"))
     points = chart.spec["datasets"]["points"]
     of_row: dict[tuple[str, str], set[str]] = {}

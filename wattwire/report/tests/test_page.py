@@ -10,7 +10,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from wattwire.report import build_report, page_parts, sections
@@ -18,11 +17,12 @@ from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
     LATENCY_RATIO,
-    FileCampaign,
     Shape,
+    add_attempt,
     unpacked,
     write_campaign,
 )
+from wattwire.store import Campaign
 
 
 class Words(HTMLParser):
@@ -59,7 +59,7 @@ class Words(HTMLParser):
 
 
 def built(folder: Path, shape: Shape | None = None) -> tuple[Words, Path]:
-    page = build_report(FileCampaign(write_campaign(folder, shape)), printed=True)
+    page = build_report(Campaign(write_campaign(folder, shape)), printed=True)
     return Words(page.read_text("utf-8")), page
 
 
@@ -312,41 +312,29 @@ def test_a_run_that_died_is_a_result_and_its_absence_from_a_ratio_is_said(tmp_pa
 
 def test_a_second_report_replaces_the_first(tmp_path) -> None:
     folder = write_campaign(tmp_path / "campaign", Shape(blocks=1, patterns=("topic",)))
-    page = build_report(FileCampaign(folder))
+    page = build_report(Campaign(folder))
     stale = page.parent / "tables" / "stale.csv"
     stale.write_text("old\n")
     first = page.read_text("utf-8")
-    assert build_report(FileCampaign(folder)).read_text("utf-8") == first
+    assert build_report(Campaign(folder)).read_text("utf-8") == first
     assert not stale.exists()
     assert not list(page.parent.glob("*/*.tex")) and "SVG" in first  # the footer's offer
-    printed = build_report(FileCampaign(folder), printed=True)
+    printed = build_report(Campaign(folder), printed=True)
     figures = page.parent / "figures"
     assert list(figures.glob("*.svg")) and list(page.parent.glob("tables/*.tex"))
     assert "figures/latency-ecdf.svg" in printed.read_text("utf-8")
-    assert build_report(FileCampaign(folder)).read_text("utf-8") == first
+    assert build_report(Campaign(folder)).read_text("utf-8") == first
     assert not list(figures.glob("*.*")), "figures of an older report would show other numbers"
 
 
 def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:
     folder = write_campaign(tmp_path / "campaign", Shape(blocks=2, patterns=("topic",)))
-    reader = FileCampaign(folder)
-    frame = reader.summary()
-    run = frame["run"][0]
-    again = frame.head(1).with_columns(
-        pl.lit("failed").alias("verdict"), pl.lit(False).alias("used"), pl.lit(2).alias("attempt")
-    )
-    first = folder / "runs" / f"{run}-1"
-    second = folder / "runs" / f"{run}-2"
-    second.mkdir()
-    again.write_parquet(second / "summary.parquet")
-    document = json.loads((first / "run.json").read_text())
-    document |= {
-        "attempt": 2,
-        "verdict": "failed",
-        "reasons": [{"code": "agent", "detail": "gone"}],
-    }
-    (second / "run.json").write_text(json.dumps(document))
-    page = build_report(FileCampaign(folder))
+    reader = Campaign(folder)
+    run = reader.summary()["run"][0]
+    gone = [{"code": "agent", "detail": "gone"}]
+    failed = {"verdict": "failed"}
+    add_attempt(folder, f"{run}-1", run, failed, {**failed, "reasons": gone})
+    page = build_report(Campaign(folder))
     assert "16 runs)" in Words(page.read_text("utf-8")).heading
     rows = table(page, "verdicts")
     assert [(r["run"], r["attempt"], r["counts"]) for r in rows] == [

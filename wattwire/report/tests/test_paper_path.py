@@ -7,13 +7,14 @@ import pytest
 from wattwire.analysis.dataset import gather
 from wattwire.report.parts import Fold, tables_of
 from wattwire.report.sections import paper_path
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.store import Campaign
 
 
 def told(folder, **study):
     """The section, its tables by id and all its words."""
     shape = Shape(blocks=4, duration_s=1.0, patterns=("topic", "service"), study=study)
-    evidence = gather(FileCampaign(write_campaign(folder / "campaign", shape)))
+    evidence = gather(Campaign(write_campaign(folder / "campaign", shape)))
     part = paper_path.section(evidence)
     return part, {table.id: table for table in tables_of(part.parts)}
 
@@ -114,7 +115,7 @@ def test_energy_that_nobody_measured_is_refused(ordinary) -> None:
 
 def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
     shape = Shape(blocks=3, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     evidence.usable = evidence.usable.with_columns(
         # Two equal values and one far off: never normal, whatever power is tried.
         cpu_us_per_message=(evidence.usable["block"] == 3).cast(float) * 50.0
@@ -130,7 +131,7 @@ def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
 
 def test_both_results_stand_in_the_table_wherever_outliers_were_removed(tmp_path) -> None:
     shape = Shape(blocks=12, duration_s=1.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     block, fast = evidence.usable["block"], evidence.usable["factor.language"] == FAST
     evidence.usable = evidence.usable.with_columns(
         cpu_us_per_message=100.0 + block + 500.0 * ((block == 12) & fast),
@@ -155,5 +156,5 @@ def test_both_results_stand_in_the_table_wherever_outliers_were_removed(tmp_path
 def test_a_campaign_without_a_usable_run_has_no_such_part(tmp_path) -> None:
     shape = Shape(blocks=1, duration_s=2.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,),
                   unknown_runs=(0, 1))  # fmt: skip
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     assert paper_path.section(evidence) is None

@@ -18,8 +18,8 @@ from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.report import build_report
 from wattwire.report.parts import Band, Column, Table, shown, write_csv
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
-from wattwire.store import Messages
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.store import Campaign, Messages
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def published_page(tmp_path: Path, shape: Shape) -> tuple[Path, dict[str, list[d
         f"9,client,service,{FAST},3,0.05,0.7,19100,51,0.3,Table 9\n",
         "utf-8",
     )
-    page = build_report(FileCampaign(folder))
+    page = build_report(Campaign(folder))
     with (page.parent / "tables" / "published-9-client.csv").open(newline="") as file:
         return page, {"9": list(csv.DictReader(file))}
 
@@ -236,7 +236,7 @@ def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_match
         f"4,both,theirs,service,{FAST},1,0.05,,28,Table 4\n",
         "utf-8",
     )
-    tables = build_report(FileCampaign(folder)).parent / "tables"
+    tables = build_report(Campaign(folder)).parent / "tables"
     with (tables / "published-4-client.csv").open(newline="") as file:
         (client,) = csv.DictReader(file)
     with (tables / "published-4-both.csv").open(newline="") as file:
@@ -248,7 +248,7 @@ def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_match
 
 def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
     shape = Shape(blocks=1, patterns=("topic",), study={"published": "published.csv"})
-    page = build_report(FileCampaign(write_campaign(tmp_path / "campaign", shape)))
+    page = build_report(Campaign(write_campaign(tmp_path / "campaign", shape)))
     assert "The study names published.csv, which is not in this campaign" in page.read_text("utf-8")
 
 

@@ -10,13 +10,14 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.pilot import Aim, energy_line, lines
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
+from wattwire.store import Campaign
 
 
 @pytest.fixture(scope="module")
 def pilot(tmp_path_factory):
     shape = Shape(blocks=4, duration_s=1.0, patterns=("topic",), clients=(1,), intervals_s=(0.05,))
-    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("pilot") / "c", shape)))
+    return gather(Campaign(write_campaign(tmp_path_factory.mktemp("pilot") / "c", shape)))
 
 
 def test_a_narrower_aim_takes_more_blocks_and_caution_more_still(pilot) -> None:

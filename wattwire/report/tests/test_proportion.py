@@ -11,13 +11,14 @@ from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import proportion
 from wattwire.report.tests.phrase_search import only
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.stats import Interval, TooFew
+from wattwire.store import Campaign
 
 
 def evidence_of(folder, **shape):
     made = Shape(**{"blocks": 3, "duration_s": 1.0, "patterns": ("topic",), **shape})
-    return gather(FileCampaign(write_campaign(folder / "campaign", made)))
+    return gather(Campaign(write_campaign(folder / "campaign", made)))
 
 
 def tables(part) -> dict:

@@ -24,21 +24,22 @@ from wattwire.report.findings import Findings
 from wattwire.report.findings.finding import Finding
 from wattwire.report.print import publish
 from wattwire.report.sections.threats import seen, threats
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.methods import methods
+from wattwire.store import Campaign
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
 NASTY = r"50 % of {A_1} & B\C #3 ~ $x^2$ <i> |y| – 3 × 10⁻² µs … ∞ \input{secret} 漢"
 
 
 def told(folder: Any, **shape: Any) -> tuple[str, list[tuple[str, str]]]:
-    evidence = gather(FileCampaign(write_campaign(folder, Shape(**{**SMALL, **shape}))))
+    evidence = gather(Campaign(write_campaign(folder, Shape(**{**SMALL, **shape}))))
     answers = answer_all(evidence)
     return "\n".join(methods(evidence, answers)), threats(evidence, answers)
 
 
 def documents(folder: Any, *authors: str, **shape: Any) -> dict[str, str]:
-    campaign = FileCampaign(write_campaign(folder, Shape(**{**SMALL, **shape})))
+    campaign = Campaign(write_campaign(folder, Shape(**{**SMALL, **shape})))
     return publish.documents(campaign, authors, "0123abcd")
 
 
@@ -73,10 +74,12 @@ def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
 def test_nothing_of_an_edited_study_is_called_frozen_or_stated_before(tmp_path):
     limit = {"response": "latency_p50", "max": 5000.0}
     shape = Shape(**SMALL, blocks=3, study={"limit": [limit]})
-    campaign = FileCampaign(write_campaign(tmp_path / "c", shape))
+    campaign = Campaign(write_campaign(tmp_path / "c", shape))
     before = publish.documents(campaign, (), "")["methods.tex"]
     assert "Limit stated before the runs: " in before and "frozen in the study" in before
-    campaign.edited = ("study.json",)
+    campaign.freeze("study.json", campaign.study_document)
+    campaign.write_json("study.json", {**campaign.study_document, "title": "Another"})
+    assert campaign.edited == ("study.json",)
     after = publish.documents(campaign, ("Lovelace, Ada",), "")
     for name in ("methods.tex", "threats.md", "CITATION.cff"):
         assert "Exploratory: study.json was edited after this campaign began." in after[name]
@@ -162,7 +165,7 @@ def test_processes_that_no_meter_sees_are_among_the_threats(tmp_path):
     folder = write_campaign(tmp_path / "c", Shape(**SMALL))
 
     def sentences():
-        evidence = gather(FileCampaign(folder))
+        evidence = gather(Campaign(folder))
         every = threats(evidence, answer_all(evidence))
         return [text for _, text in every if "cannot see" in text]
 
@@ -177,7 +180,7 @@ def test_processes_that_no_meter_sees_are_among_the_threats(tmp_path):
 
 def test_other_load_that_nothing_read_is_among_the_threats(tmp_path):
     folder = write_campaign(tmp_path / "c", Shape(**SMALL))
-    evidence = gather(FileCampaign(folder))
+    evidence = gather(Campaign(folder))
     unread = replace(evidence, attempts=evidence.attempts.drop("other_load_share"))
 
     def told(one):
@@ -189,7 +192,7 @@ def test_other_load_that_nothing_read_is_among_the_threats(tmp_path):
 
 
 def test_a_cell_whose_settling_runs_say_nothing_is_among_the_threats(tmp_path):
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
     silent = {"cell": "made/up", "calls": None, "settled": False, "known": False}
     evidence = replace(evidence, warm_up={"calls": 50, "cells": [silent], "words": ""})
     told = " ".join(text for _, text in threats(evidence, answer_all(evidence)))
@@ -198,17 +201,17 @@ def test_a_cell_whose_settling_runs_say_nothing_is_among_the_threats(tmp_path):
 
 def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
     folder = write_campaign(tmp_path / "c", Shape(**SMALL, blocks=6, died_runs=(3,)))
-    at = folder / "runs" / "b02-p001-1" / "summary.parquet"
-    frame = pl.read_parquet(at)
-    frame.with_columns(pl.col("cpu_us_per_message") * 9.0).write_parquet(at)
-    page = publish.documents(FileCampaign(folder), (), "")["threats.md"]
+    at = folder / "runs" / "b02-p001-1" / "summary.json"
+    frame = row_of(at)
+    frame.with_columns(pl.col("cpu_us_per_message") * 9.0).pipe(put_row, at)
+    page = publish.documents(Campaign(folder), (), "")["threats.md"]
     chance = page.partition("## Conclusion")[2].partition("## External")[0]
     assert "- 1 usable run ended as died.\n" in chance
     assert "- A run is an outlier (b02-p001 in CPU time per message," in chance
 
 
 def test_findings_on_causes_and_on_imported_data_are_threats(tmp_path):
-    own = gather(FileCampaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
+    own = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
     cause = Finding("x", "Acknowledgements are awaited", False, "The kernel waits 40 ms.", (), "")
     told = seen(own, answer_all(own), Findings((cause,), ()))
     assert ("internal", "Acknowledgements are awaited (suspected). The kernel waits 40 ms.") in told

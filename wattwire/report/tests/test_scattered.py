@@ -11,13 +11,14 @@ from wattwire.report.figures import requested_figures as drawn
 from wattwire.report.figures.scatter import points_of
 from wattwire.report.parts import Figure
 from wattwire.report.sections import proportion
-from wattwire.report.tests.synthetic import SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
+from wattwire.store import Campaign
 
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory):
     shape = Shape(blocks=2, patterns=("topic",), clients=(1,), measured_energy=True)
-    return gather(FileCampaign(write_campaign(tmp_path_factory.mktemp("scattered") / "c", shape)))
+    return gather(Campaign(write_campaign(tmp_path_factory.mktemp("scattered") / "c", shape)))
 
 
 def test_runs_without_a_positive_bounded_value_of_both_have_no_place(evidence):

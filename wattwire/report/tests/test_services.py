@@ -5,22 +5,21 @@ import polars as pl
 from wattwire.analysis.dataset import gather
 from wattwire.model.derived import members
 from wattwire.report.sections.costs import by_cell_and_role
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.run.results.resources import column
+from wattwire.store import Campaign
 
 
 def test_a_broker_that_found_its_port_taken_stays_the_broker(tmp_path):
     """In the first run of an earlier version's campaign it was written under another name."""
     shape = Shape(blocks=3, patterns=("topic",), intervals_s=(0.5,), clients=(1,))
     write_campaign(tmp_path / "c", shape)
-    plain = gather(FileCampaign(tmp_path / "c")).usable["memory_kib_per_node"].to_list()
-    for place, path in enumerate(sorted((tmp_path / "c").glob("runs/*/summary.parquet"))):
+    plain = gather(Campaign(tmp_path / "c")).usable["memory_kib_per_node"].to_list()
+    for place, path in enumerate(sorted((tmp_path / "c").glob("runs/*/summary.json"))):
         service = "broker.try2" if place == 0 else "broker"
         figures = {f"memory_kib.{service}": 9000.0, f"cpu_share.{service}": 0.5}
-        pl.read_parquet(path).with_columns(
-            **{k: pl.lit(v) for k, v in figures.items()}
-        ).write_parquet(path)
-    evidence = gather(FileCampaign(tmp_path / "c"))
+        row_of(path).with_columns(**{k: pl.lit(v) for k, v in figures.items()}).pipe(put_row, path)
+    evidence = gather(Campaign(tmp_path / "c"))
     assert evidence.usable["memory_kib_per_node"].to_list() == plain
     assert {name.split(".")[1] for name in members(evidence.usable, "memory_kib")} == {
         "publisher", "subscriber",

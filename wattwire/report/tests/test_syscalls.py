@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from wattwire.report import build_report
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, add_attempt, write_campaign
 from wattwire.report.tests.test_page import Words, table
+from wattwire.store import Campaign
 
 SHAPE = {"blocks": 3, "patterns": ("service",), "intervals_s": (0.05,), "clients": (1,)}
 CALLS = {FAST: {"write": 1.0, "epoll_wait": 1.5}, SLOW: {"write": 1.0, "futex": 6.0, "poll": 2.0}}
@@ -25,29 +23,23 @@ def traced_campaign(folder: Path, way: str = "ebpf", because: str = "") -> Path:
     for at, entry in enumerate([e for e in plan if e["block"] == 1], start=1):
         run = f"b04-p{at:03d}"
         plan.append({**entry, "run": run, "block": 4, "position": at, "control": "syscalls"})
-        here = folder / "runs" / f"{run}-1"
-        shutil.copytree(folder / "runs" / f"{entry['run']}-1", here)
-        frame = pl.read_parquet(here / "summary.parquet").with_columns(
-            run=pl.lit(run), block=pl.lit(4), control=pl.lit("syscalls"), used=pl.lit(False),
-            cpu_us_per_message=pl.lit(1e6),
-        )  # fmt: skip
-        sent = frame["sent"][0]
-        frame.with_columns(pl.lit(12.5).alias("kernel_us_per_message.client.0")).write_parquet(
-            here / "summary.parquet"
-        )
+        source = f"{entry['run']}-1"
+        sent = json.loads((folder / "runs" / source / "summary.json").read_text())["sent"]
+        row = {
+            "block": 4, "position": at, "control": "syscalls", "cpu_us_per_message": 1e6,
+            "kernel_us_per_message.client.0": 12.5,
+        }  # fmt: skip
         calls = CALLS[entry["treatment"]["language"]]
         counted = {name: [n * sent, n * sent * PER_CALL_NS, 0.0] for name, n in calls.items()}
         told = {"calls": counted, "uncounted": 0, "kernel_ns": 3e9, "user_ns": 1e9}
-        document = json.loads((here / "run.json").read_text())
-        processes = {"client-0": told}
-        document |= {"syscalls": {"way": way, "because": because, "processes": processes}}
-        (here / "run.json").write_text(json.dumps({**document, "run": run}))
+        syscalls = {"way": way, "because": because, "processes": {"client-0": told}}
+        add_attempt(folder, source, run, row, {"syscalls": syscalls})
     (folder / "plan.json").write_text(json.dumps(plan))
     return folder
 
 
 def page_of(folder: Path) -> tuple[Words, Path]:
-    page = build_report(FileCampaign(folder))
+    page = build_report(Campaign(folder))
     return Words(page.read_text("utf-8")), page
 
 

@@ -12,7 +12,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.report.sections.threats import threats
 from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, write_campaign
+from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=2, patterns=("service",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
 WARM_UP = {"calls": 500, "words": "", "cells": []}
@@ -33,7 +34,7 @@ def test_cpu_time_that_lies_between_two_readings_is_said(
     warm_up: object,
     expected: dict[str, float] | None,
 ) -> None:
-    evidence = gather(FileCampaign(write_campaign(tmp_path / "c", SHAPE)))
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", SHAPE)))
     half = evidence.usable.height // 2
     lengths = pl.Series("cost_window_s", [lengths_s[0]] * half + [lengths_s[1]] * half)
     evidence = replace(evidence, usable=evidence.usable.with_columns(lengths), warm_up=warm_up)

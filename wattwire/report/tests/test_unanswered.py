@@ -13,9 +13,10 @@ from wattwire.analysis.dataset import gather
 from wattwire.model.words import level_title
 from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
-from wattwire.report.tests.synthetic import FAST, SLOW, FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.words import unanswered
 from wattwire.report.words.answers import sentence
+from wattwire.store import Campaign
 
 TOPICS = ("topic",)
 
@@ -33,10 +34,10 @@ def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
         codes = ["other_load", "stall"] if document["block"] == 1 else ["other_load"]
         document["reasons"] = [{"code": c, "detail": c, "evidence": ""} for c in codes]
         (run / "run.json").write_text(json.dumps(document | {"verdict": "invalid"}))
-        row = pl.read_parquet(run / "summary.parquet")
+        row = row_of(run / "summary.json")
         row = row.with_columns(verdict=pl.lit("invalid"), used=pl.lit(False))
-        row.write_parquet(run / "summary.parquet")
-    return gather(FileCampaign(path))
+        row.pipe(put_row, run / "summary.json")
+    return gather(Campaign(path))
 
 
 def test_a_treatment_without_a_valid_run_is_named_with_what_excluded_its_runs(tmp_path):
@@ -145,14 +146,14 @@ def died(folder, ready, sent=0, runs=24):
     shape = Shape(patterns=TOPICS, died_runs=tuple(range(runs)))
     path = write_campaign(folder, shape)
     for run in (path / "runs").iterdir():
-        row = pl.read_parquet(run / "summary.parquet")
+        row = row_of(run / "summary.json")
         if row["outcome"].item() == "died":
-            row.with_columns(sent=pl.lit(sent)).write_parquet(run / "summary.parquet")
+            row.with_columns(sent=pl.lit(sent)).pipe(put_row, run / "summary.json")
         document = json.loads((run / "run.json").read_text())
         for node in document["nodes"]:
             node["ready"] = node["ready"] if ready else None
         (run / "run.json").write_text(json.dumps(document))
-    evidence = gather(FileCampaign(path))
+    evidence = gather(Campaign(path))
     return unanswered.headline(evidence, answer_all(evidence))
 
 

@@ -12,7 +12,8 @@ from wattwire.model.validity import ValidityLimits
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.sections.threats import threats
-from wattwire.report.tests.synthetic import FileCampaign, Shape, write_campaign
+from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
+from wattwire.store import Campaign
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
 
@@ -20,7 +21,7 @@ SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2
 @pytest.fixture
 def busy(tmp_path):
     """8 runs, two of which met an other load of 41 %."""
-    return FileCampaign(write_campaign(tmp_path / "c", Shape(**SMALL, unknown_runs=(1, 2))))
+    return Campaign(write_campaign(tmp_path / "c", Shape(**SMALL, unknown_runs=(1, 2))))
 
 
 def valid(reader) -> int:
@@ -72,7 +73,7 @@ def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
 
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
-    campaign = FileCampaign(write_campaign(tmp_path / "c", shape))
+    campaign = Campaign(write_campaign(tmp_path / "c", shape))
     assert stamps(gather(campaign)) == ["A look: no run is excluded for the machine's state."]
 
 
@@ -97,9 +98,9 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
     entries = json.loads(plan.read_text())
     entries[-1]["control"] = "settling"
     plan.write_text(json.dumps(entries))
-    path = busy.path / "runs" / f"{entries[-1]['run']}-1" / "summary.parquet"
-    pl.read_parquet(path).with_columns(control=pl.lit("settling"), used=False).write_parquet(path)
-    campaign = FileCampaign(busy.path)
+    path = busy.path / "runs" / f"{entries[-1]['run']}-1" / "summary.json"
+    row_of(path).with_columns(control=pl.lit("settling"), used=False).pipe(put_row, path)
+    campaign = Campaign(busy.path)
     changed = Rejudged(campaign, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
     (told,) = stamps(gather(changed))
     assert "7 of 7 runs are valid; as measured, 5 of 7 runs are valid." in told
